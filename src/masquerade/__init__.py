@@ -1,0 +1,48 @@
+"""Masquerade: a crowd answers behind masks, and the truth still comes out.
+
+The rooms follow the journey of an answer: `answers` (what a person says), `mechanisms` (what the
+device does to it), `accounting` (what that costs), `truth` (what is so). Rooms load when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from masquerade import accounting, answers, errors, mechanisms, simulate, truth
+    from masquerade.answers import Claims, Truths
+    from masquerade.mechanisms import parse_mechanism
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Claims",
+    "Truths",
+    "__version__",
+    "accounting",
+    "answers",
+    "errors",
+    "mechanisms",
+    "parse_mechanism",
+    "simulate",
+    "truth",
+]
+
+_HOME = {
+    "Claims": "masquerade.answers",
+    "Truths": "masquerade.answers",
+    "parse_mechanism": "masquerade.mechanisms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return import_module(f"masquerade.{name}")
+    raise AttributeError(f"module 'masquerade' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

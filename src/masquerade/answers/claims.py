@@ -1,0 +1,375 @@
+"""Claims: who said what about which task, checked once and integer-coded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from masquerade.answers.frames import Frame, read_table, to_arrow, write_table
+from masquerade.errors import (
+    DuplicateClaim,
+    EmptyTable,
+    InputError,
+    MissingValue,
+    MixedTypes,
+    ParameterError,
+    SchemaError,
+    UnknownLabel,
+)
+
+Kind = Literal["categorical", "numeric"]
+Duplicates = Literal["error", "first", "last", "all"]
+
+LABEL_COLUMNS = ("label", "answer", "value")
+MOST_OPTIONS_WHEN_GUESSING = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claims:
+    """A table of claims, coded as integers over dictionaries of names.
+
+    Build one with `from_frame` or `read`, which check every row.
+
+    Attributes
+    ----------
+    task, worker : int32 array, shape (n_claims,)
+        Codes into `tasks` and `workers`, in order of first appearance.
+    value : array, shape (n_claims,)
+        Categorical: int32 codes into `options`; the code ``len(options)`` is "no answer", possible
+        only where `null` is true. Numeric: float64, finite.
+    tasks, workers : pyarrow.Array
+        Names, each once.
+    options : pyarrow.Array or None
+        The labels that can be given: declared ones in their declared order, else those seen,
+        sorted. None for numeric claims.
+    null : bool
+        Whether "no answer" is one of the values.
+
+    Examples
+    --------
+    >>> claims = Claims.from_frame({"task": ["a", "a", "b"], "worker": ["x", "y", "x"],
+    ...                             "label": ["yes", "no", "yes"]})
+    >>> claims
+    Claims(3 claims of 2 workers on 2 tasks, 2 options)
+    """
+
+    task: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    value: NDArray[Any]
+    tasks: pa.Array
+    workers: pa.Array
+    options: pa.Array | None
+    null: bool = False
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        kind: Kind | None = None,
+        options: Sequence[Any] | None = None,
+        null: bool = False,
+        duplicates: Duplicates = "error",
+    ) -> Claims:
+        """Check a table and return it as claims.
+
+        Parameters
+        ----------
+        frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
+            Columns ``task``, ``worker`` and one of ``label``, ``answer``, ``value`` (the first of
+            these that is there). Other columns are ignored.
+        kind : {"categorical", "numeric"}, optional
+            Default: ``label`` is categorical and ``value`` numeric; ``answer`` is numeric when
+            every entry is a number and some are fractions or more than 20 differ.
+        options : sequence, optional
+            All labels that could be given, where known; a label outside is an error. A task whose
+            collected labels show two of four options still has four.
+        null : bool
+            Whether a missing label means "no answer" (for mechanisms that mask it) instead of
+            being an error.
+        duplicates : {"error", "first", "last", "all"}
+            What to do where a worker answered a task more than once.
+
+        Raises
+        ------
+        SchemaError, EmptyTable, MissingValue, MixedTypes, UnknownLabel, DuplicateClaim
+            Each names the row (from 1, the header not counted), the value, and what to do.
+        """
+        if duplicates not in ("error", "first", "last", "all"):
+            raise ParameterError(
+                f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
+            )
+        table = to_arrow(frame)
+        column = _label_column(table)
+        if table.num_rows == 0:
+            raise EmptyTable("the table has no rows; expected at least one claim.")
+        task, tasks = _encode_ids(table, "task")
+        worker, workers = _encode_ids(table, "worker")
+        labels = _plain(table[column])
+        if kind is None:
+            kind = "categorical" if options is not None else _guess_kind(column, labels)
+        if kind == "categorical":
+            value, names = _encode_labels(labels, column, options, null=null)
+        elif kind == "numeric":
+            value, names = _to_numbers(labels, column), None
+        else:
+            raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
+        claims = cls(task, worker, value, tasks, workers, names, null and kind == "categorical")
+        return claims if duplicates == "all" else _resolve_duplicates(claims, duplicates)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        kind: Kind | None = None,
+        options: Sequence[Any] | None = None,
+        null: bool = False,
+        duplicates: Duplicates = "error",
+    ) -> Claims:
+        """Read claims from CSV (also .gz; ids and labels as text) or Parquet; see `from_frame`."""
+        return cls.from_frame(
+            read_table(path), kind=kind, options=options, null=null, duplicates=duplicates
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """``"categorical"`` or ``"numeric"``."""
+        return "numeric" if self.options is None else "categorical"
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.workers)
+
+    @property
+    def n_options(self) -> int:
+        """Number of options, "no answer" not counted."""
+        return 0 if self.options is None else len(self.options)
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def __repr__(self) -> str:
+        values = "numeric" if self.options is None else f"{self.n_options} options"
+        return (
+            f"Claims({len(self)} claims of {self.n_workers} workers "
+            f"on {self.n_tasks} tasks, {values})"
+        )
+
+    def with_values(self, value: NDArray[Any], *, null: bool | None = None) -> Claims:
+        """Return the same tasks and workers with other values (the claims are not changed)."""
+        return replace(self, value=value, null=self.null if null is None else null)
+
+    def answered(self) -> Claims:
+        """Return the claims that are not "no answer"."""
+        if not self.null:
+            return self
+        kept = self.value != self.n_options
+        return replace(
+            self,
+            task=self.task[kept],
+            worker=self.worker[kept],
+            value=self.value[kept],
+            null=False,
+        )
+
+    def to_table(self) -> pa.Table:
+        """Return an Arrow table with columns ``task``, ``worker`` and ``label`` or ``value``."""
+        if self.options is None:
+            name, values = "value", pa.array(self.value)
+        else:
+            codes = pa.array(self.value, mask=self.value == self.n_options if self.null else None)
+            name, values = "label", self.options.take(codes)
+        return pa.table(
+            {
+                "task": self.tasks.take(pa.array(self.task)),
+                "worker": self.workers.take(pa.array(self.worker)),
+                name: values,
+            }
+        )
+
+    def write(self, path: str | Path) -> None:
+        """Write the claims as CSV (also .gz) or Parquet, by the ending of `path`."""
+        write_table(self.to_table(), path)
+
+
+def _label_column(table: pa.Table) -> str:
+    found = table.column_names
+    for needed in ("task", "worker"):
+        if needed not in found:
+            raise SchemaError(
+                f"column {needed!r} is missing; the table has {found}. Rename a column, or add it."
+            )
+    for name in LABEL_COLUMNS:
+        if name in found:
+            return name
+    raise SchemaError(
+        f"none of the columns {list(LABEL_COLUMNS)} is there; the table has {found}. "
+        "Name the column of answers 'label' (categories) or 'value' (numbers)."
+    )
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
+
+
+def _first_missing(array: pa.Array) -> int | None:
+    """Return the first row, from 1, that is null, NaN or an empty text."""
+    bad = pc.is_null(array, nan_is_null=True)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
+    row = pc.index(bad, True).as_py()
+    return None if row < 0 else row + 1
+
+
+def _encode_ids(table: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
+    ids = _plain(table[name])
+    row = _first_missing(ids)
+    if row is not None:
+        raise MissingValue(
+            f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
+            "give every claim a task and a worker, or remove the row."
+        )
+    encoded = ids.dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int32, copy=False), encoded.dictionary
+
+
+def _guess_kind(column: str, labels: pa.Array) -> Kind:
+    if column != "answer":
+        return "numeric" if column == "value" else "categorical"
+    try:
+        numbers = labels.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return "categorical"
+    distinct = pc.unique(numbers.drop_null())
+    whole = pc.all(pc.equal(distinct, pc.floor(distinct))).as_py()
+    return "categorical" if whole and len(distinct) <= MOST_OPTIONS_WHEN_GUESSING else "numeric"
+
+
+def _encode_labels(
+    labels: pa.Array, column: str, options: Sequence[Any] | None, *, null: bool
+) -> tuple[NDArray[np.int32], pa.Array]:
+    row = _first_missing(labels)
+    if row is not None and not null:
+        raise MissingValue(
+            f"column {column!r}, row {row}: the label is missing ({labels[row - 1].as_py()!r}); "
+            "remove the row, or read it as 'no answer' with null=True."
+        )
+    if pa.types.is_floating(labels.type):
+        labels = _whole_numbers(labels, column)
+    if options is not None:
+        names = _declared(options, labels.type)
+    else:
+        names = pc.unique(labels.drop_null())
+        names = names.take(pc.sort_indices(names))
+        if len(names) == 0:
+            raise MissingValue(
+                f"column {column!r}: every label is missing; declare the options, or check the file."
+            )
+    codes = pc.index_in(labels, value_set=names)
+    unknown = pc.index(pc.and_(pc.is_null(codes), pc.is_valid(labels)), True).as_py()
+    if unknown >= 0:
+        raise UnknownLabel(
+            f"column {column!r}, row {unknown + 1}: {labels[unknown].as_py()!r} is not one of the "
+            f"{len(names)} declared options {names.to_pylist()[:10]}; correct it or declare it."
+        )
+    return codes.fill_null(len(names)).to_numpy().astype(np.int32, copy=False), names
+
+
+def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
+    """Read floats that are whole as integers: pandas turns integers with gaps into floats."""
+    cleaned = pc.if_else(pc.is_nan(labels), None, labels)
+    odd = pc.index(pc.fill_null(pc.not_equal(cleaned, pc.floor(cleaned)), False), True).as_py()
+    if odd >= 0:
+        raise SchemaError(
+            f"column {column!r}, row {odd + 1}: {labels[odd].as_py()!r} is not a category; "
+            "give categories as text or integers, or read the claims with kind='numeric'."
+        )
+    return cleaned.cast(pa.int64())
+
+
+def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        names = pa.array([str(o) for o in options] if pa.types.is_string(kind) else list(options))
+        names = names.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise MixedTypes(
+            f"the declared options {list(options)[:10]} are not all of the labels' type {kind}."
+        ) from error
+    if len(names) < 1 or len(pc.unique(names)) != len(names) or names.null_count:
+        raise ParameterError(f"the declared options {list(options)[:10]} must differ, none missing.")
+    return names
+
+
+def _to_numbers(labels: pa.Array, column: str) -> NDArray[np.float64]:
+    row = _first_missing(labels)
+    if row is not None:
+        raise MissingValue(
+            f"column {column!r}, row {row}: the value is missing ({labels[row - 1].as_py()!r}); "
+            "remove the row."
+        )
+    try:
+        numbers = labels.cast(pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _not_a_number(labels, column) from error
+    infinite = np.flatnonzero(~np.isfinite(numbers))
+    if infinite.size:
+        raise SchemaError(
+            f"column {column!r}, row {infinite[0] + 1}: {numbers[infinite[0]]} is not finite; "
+            "remove the row or correct it."
+        )
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _not_a_number(labels: pa.Array, column: str) -> InputError:
+    for row, label in enumerate(labels.to_pylist(), start=1):
+        try:
+            float(label)
+        except (TypeError, ValueError):
+            return SchemaError(
+                f"column {column!r}, row {row}: {label!r} is not a number; correct it, or read the "
+                "claims with kind='categorical'."
+            )
+    return SchemaError(f"column {column!r} does not hold numbers.")
+
+
+def _resolve_duplicates(claims: Claims, duplicates: Duplicates) -> Claims:
+    key = claims.worker.astype(np.int64) * claims.n_tasks + claims.task
+    order = np.argsort(key, kind="stable")
+    same = key[order[1:]] == key[order[:-1]]
+    if not same.any():
+        return claims
+    if duplicates == "error":
+        later = order[1:][same]
+        row = int(later.min())
+        first = int(np.flatnonzero(key == key[row])[0])
+        raise DuplicateClaim(
+            f"row {row + 1}: worker {claims.workers[claims.worker[row]].as_py()!r} already answered "
+            f"task {claims.tasks[claims.task[row]].as_py()!r} in row {first + 1} "
+            f"({int(same.sum())} such rows in all); keep one with duplicates='first' or 'last', or "
+            "every one with 'all' (--duplicates on the command line)."
+        )
+    kept = np.ones(len(order), dtype=bool)
+    if duplicates == "first":
+        kept[order[1:][same]] = False
+    else:
+        kept[order[:-1][same]] = False
+    return replace(
+        claims, task=claims.task[kept], worker=claims.worker[kept], value=claims.value[kept]
+    )

@@ -1,0 +1,171 @@
+"""The kinds of question a survey can ask, each with a closed, public domain.
+
+Free text is not among them: it has no finite domain, so no mechanism can mask it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from masquerade.errors import ParameterError
+
+MOST_OPTIONS = 100
+MOST_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Pick one of several options.
+
+    Attributes
+    ----------
+    id : str
+        Names the question within its survey.
+    text : str
+        What the person reads.
+    options : tuple of str
+        Two to 100 different labels.
+    allow_skip : bool
+        Offers "prefer not to say", which is masked like every other answer.
+    truth : str or None
+        The right option, where it is known (labelling tasks); used for scoring, never shown.
+    """
+
+    id: str
+    text: str
+    options: tuple[str, ...]
+    allow_skip: bool = False
+    truth: str | None = None
+    kind: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        _check_text(self.id, "id")
+        _check_text(self.text, f"question {self.id!r}: text")
+        if not 2 <= len(self.options) <= MOST_OPTIONS:
+            raise ParameterError(
+                f"question {self.id!r} has {len(self.options)} options; give 2 to {MOST_OPTIONS}."
+            )
+        for option in self.options:
+            _check_text(option, f"question {self.id!r}: option")
+        if len(set(self.options)) < len(self.options):
+            twice = next(o for o in self.options if self.options.count(o) > 1)
+            raise ParameterError(f"question {self.id!r}: option {twice!r} stands twice; drop one.")
+        if self.truth is not None and self.truth not in self.options:
+            raise ParameterError(
+                f"question {self.id!r}: the truth {self.truth!r} is not one of its options "
+                f"{list(self.options)}."
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the person can choose, in order."""
+        return self.options
+
+    @property
+    def scores(self) -> None:
+        """None: options of a choice have no numbers."""
+        return
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "text": self.text,
+            "options": list(self.options),
+            "allow_skip": self.allow_skip,
+            "truth": self.truth,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """Rate on a scale of whole steps.
+
+    Attributes
+    ----------
+    id, text, allow_skip
+        As in `Choice`.
+    low, high : int
+        Ends of the scale, both included; 2 to 100 points.
+    low_label, high_label : str
+        Words at the two ends, may be empty.
+    """
+
+    id: str
+    text: str
+    low: int = 1
+    high: int = 5
+    low_label: str = ""
+    high_label: str = ""
+    allow_skip: bool = False
+    kind: ClassVar[str] = "rating"
+
+    def __post_init__(self) -> None:
+        _check_text(self.id, "id")
+        _check_text(self.text, f"question {self.id!r}: text")
+        if not 2 <= self.high - self.low + 1 <= MOST_OPTIONS:
+            raise ParameterError(
+                f"question {self.id!r}: the scale {self.low} to {self.high} needs 2 to "
+                f"{MOST_OPTIONS} points."
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The points of the scale as text, in order."""
+        return tuple(str(point) for point in self.scores)
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """The points of the scale."""
+        return tuple(range(self.low, self.high + 1))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "text": self.text,
+            "low": self.low,
+            "high": self.high,
+            "low_label": self.low_label,
+            "high_label": self.high_label,
+            "allow_skip": self.allow_skip,
+        }
+
+
+Question = Choice | Rating
+
+
+def question_from_json(data: dict[str, Any]) -> Question:
+    """Return the question that a JSON object describes.
+
+    Raises
+    ------
+    ParameterError
+        The kind is unknown, or a field is missing, unknown or out of range.
+    """
+    fields = dict(data)
+    kind = fields.pop("kind", None)
+    try:
+        if kind == "choice":
+            fields["options"] = tuple(fields.get("options", ()))
+            return Choice(**fields)
+        if kind == "rating":
+            return Rating(**fields)
+    except TypeError as error:
+        raise ParameterError(f"a {kind} question cannot be read: {error}") from error
+    raise ParameterError(
+        f"question kind {kind!r} is unknown; expected 'choice' or 'rating'. Free text cannot be "
+        "masked and is not offered."
+    )
+
+
+def _check_text(text: str, what: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise ParameterError(f"{what} is empty; give it some words.")
+    if len(text) > MOST_CHARACTERS:
+        raise ParameterError(
+            f"{what} has {len(text)} characters; shorten it to {MOST_CHARACTERS}."
+        )

@@ -1,0 +1,29 @@
+"""What a device does to an answer before it leaves: exact local randomizers."""
+
+from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.coins import Coins, SimulatedCoins
+from masquerade.mechanisms.level import LEVELS, Level, level_named
+from masquerade.mechanisms.loss import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms.mechanism import FlipMixture, Mechanism
+from masquerade.mechanisms.randomized_response import RandomizedResponse
+from masquerade.mechanisms.text import parse_mechanism
+from masquerade.mechanisms.two_layer import TwoLayer
+
+__all__ = [
+    "INFINITE_LOSS",
+    "LEVELS",
+    "MICRO",
+    "NO_LOSS",
+    "Channel",
+    "Coins",
+    "FlipMixture",
+    "Guarantee",
+    "Level",
+    "Loss",
+    "Mechanism",
+    "RandomizedResponse",
+    "SimulatedCoins",
+    "TwoLayer",
+    "level_named",
+    "parse_mechanism",
+]

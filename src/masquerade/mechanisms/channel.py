@@ -1,0 +1,60 @@
+"""A mechanism as a table of exact probabilities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.mechanisms.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """P(report | answer) for every answer and report, in exact fractions.
+
+    Attributes
+    ----------
+    table : tuple of tuples of Fraction
+        ``table[answer][report]``; each row sums to 1.
+
+    Examples
+    --------
+    >>> Channel.symmetric(symbols=2, flip_probability=Fraction(1, 4)).epsilon()
+    Loss(micro=1098613)
+    """
+
+    table: tuple[tuple[Fraction, ...], ...]
+
+    @classmethod
+    def symmetric(cls, *, symbols: int, flip_probability: Fraction) -> Channel:
+        """Return the channel that keeps an answer or moves it evenly to another symbol."""
+        keep, other = 1 - flip_probability, flip_probability / (symbols - 1)
+        return cls(
+            tuple(
+                tuple(keep if report == answer else other for report in range(symbols))
+                for answer in range(symbols)
+            )
+        )
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the table as floats, shape (answers, reports), for inference."""
+        return np.array([[float(p) for p in row] for row in self.table])
+
+    def worst_ratio(self) -> Fraction | float:
+        """Return the largest P(report | answer) / P(report | other answer)."""
+        worst = Fraction(1)
+        for column in zip(*self.table, strict=True):
+            high, low = max(column), min(column)
+            if low == 0 and high > 0:
+                return math.inf
+            if low > 0:
+                worst = max(worst, high / low)
+        return worst
+
+    def epsilon(self) -> Loss:
+        """Return the exact pure epsilon of one report, found by looking at the whole table."""
+        return Loss.of_ratio(self.worst_ratio())

@@ -1,0 +1,124 @@
+"""Exact randomness, in integers.
+
+Two types, never interchangeable: `Coins` draws from the operating system and is the only source
+that real reports accept; `SimulatedCoins` wraps a seeded `numpy.random.Generator` for studies and
+tests. All randomness is uniform 64-bit words turned into uniform integers by rejection, so no
+floating-point number ever decides what a person reports.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.errors import InsecureRandomness, ParameterError
+
+Words = NDArray[np.uint64]
+
+_BLOCK_BYTES = 1 << 23
+
+
+class WordSource(Protocol):
+    """Anything that gives independent uniform 64-bit words."""
+
+    def words(self, size: int) -> Words:
+        """Draw `size` words."""
+        ...
+
+
+class Coins:
+    """Uniform 64-bit words from the operating system; cannot be seeded.
+
+    Examples
+    --------
+    >>> Coins().words(3).dtype
+    dtype('uint64')
+    """
+
+    __slots__ = ()
+
+    def words(self, size: int) -> Words:
+        """Draw `size` words from the operating system, in blocks of 8 MiB."""
+        out = np.empty(size, dtype=np.uint64)
+        view = memoryview(out).cast("B") if size else memoryview(b"")
+        for start in range(0, len(view), _BLOCK_BYTES):
+            stop = min(start + _BLOCK_BYTES, len(view))
+            view[start:stop] = os.urandom(stop - start)
+        return out
+
+
+class SimulatedCoins:
+    """Uniform 64-bit words from a seeded generator; for simulation and tests only.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Reproducible, hence predictable: never for the answer of a person.
+    """
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        if not isinstance(rng, np.random.Generator):
+            raise ParameterError(
+                f"rng is {type(rng).__name__}, expected numpy.random.Generator; "
+                "pass numpy.random.default_rng(seed)."
+            )
+        self._rng = rng
+
+    def words(self, size: int) -> Words:
+        """Draw `size` words from the generator."""
+        return self._rng.integers(0, 1 << 64, size=size, dtype=np.uint64)
+
+
+def require_coins(coins: Coins | None) -> Coins:
+    """Return `coins`, or fresh ones for None; refuse everything that is not from the system.
+
+    Raises
+    ------
+    InsecureRandomness
+        `coins` is of another type, for instance a seeded generator. Subclasses are refused too,
+        so that no override can make real reports predictable.
+    """
+    if coins is None:
+        return Coins()
+    if type(coins) is not Coins:
+        raise InsecureRandomness(
+            f"{type(coins).__name__} was offered for real reports, which accept Coins "
+            "(operating-system entropy) only; use simulate(claims, rng) for studies."
+        )
+    return coins
+
+
+def uniform_below(source: WordSource, bound: int, size: int) -> Words:
+    """Draw `size` integers uniform on 0, ..., bound - 1, exactly, by rejection.
+
+    Parameters
+    ----------
+    source : WordSource
+        Where the words come from. A rejected word is replaced by a later word.
+    bound : int
+        1 <= bound <= 2**64.
+    size : int
+        How many integers.
+
+    Notes
+    -----
+    A word at or above the largest multiple of `bound` below 2**64 is rejected, so that the
+    remainder is exactly uniform. The device's half (``web/static/coins.js``) does the same with
+    the same words.
+    """
+    if not 1 <= bound <= 1 << 64:
+        raise ParameterError(f"bound is {bound}, expected 1 to 2**64.")
+    words = source.words(size)
+    if bound == 1 << 64:
+        return words
+    largest = np.uint64((1 << 64) // bound * bound - 1)
+    rejected = np.flatnonzero(words > largest)
+    while rejected.size:
+        words[rejected] = source.words(rejected.size)
+        rejected = rejected[words[rejected] > largest]
+    return words % np.uint64(bound)

@@ -1,0 +1,92 @@
+"""Privacy levels: one number a level, the same strength for every kind of question.
+
+A level is its Gaussian-DP strength mu; a question's mechanism is chosen so that its zero-concentrated
+loss is mu**2 / 2, whatever the number of options. What a level promises is still stated as the exact
+pure epsilon of the mechanism that comes out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.loss import MICRO
+from masquerade.mechanisms.randomized_response import RandomizedResponse
+
+_ORDERS = (1.0, *(1 + 10 ** (k / 8) for k in range(-24, 33)))
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A strength of protection that a participant can be asked to accept.
+
+    Attributes
+    ----------
+    name : str
+    mu : Fraction
+        Gaussian-DP strength; smaller protects more.
+    """
+
+    name: str
+    mu: Fraction
+
+    @property
+    def rho(self) -> float:
+        """Zero-concentrated loss of one answer, mu**2 / 2."""
+        return float(self.mu**2 / 2)
+
+    def randomized_response(self, options: int, *, null: bool = False) -> RandomizedResponse:
+        """Return this level's mechanism for a question with `options` options."""
+        symbols = options + null
+        low, high = 0, 60 * MICRO
+        while high - low > 1:  # micro-epsilon; rho grows with epsilon
+            middle = (low + high) // 2
+            if concentrated_loss(middle / MICRO, symbols) <= self.rho:
+                low = middle
+            else:
+                high = middle
+        return RandomizedResponse(options, epsilon=Fraction(low, MICRO), null=null)
+
+
+LEVELS = (
+    Level("high", Fraction(1, 3)),
+    Level("medium", Fraction(2, 3)),
+    Level("low", Fraction(4, 3)),
+)
+
+
+def level_named(name: str) -> Level:
+    """Return the level of this name."""
+    for level in LEVELS:
+        if level.name == name:
+            return level
+    raise ParameterError(
+        f"level is {name!r}, expected one of {', '.join(level.name for level in LEVELS)}."
+    )
+
+
+def concentrated_loss(epsilon: float, symbols: int) -> float:
+    """Return sup over orders a of (Renyi divergence of order a) / a for randomized response.
+
+    The supremum is taken over a fixed fine grid of orders that includes the limit a = 1. It sets
+    levels and never a promise.
+    """
+    keep = math.exp(epsilon) / (symbols - 1 + math.exp(epsilon))
+    other = (1 - keep) / (symbols - 1)
+    best = 0.0
+    for order in _ORDERS:
+        if order == 1:
+            divergence = (keep - other) * epsilon
+        else:
+            log_terms = (
+                order * math.log(keep) + (1 - order) * math.log(other),
+                order * math.log(other) + (1 - order) * math.log(keep),
+                math.log((symbols - 2) * other) if symbols > 2 else -math.inf,
+            )
+            top = max(log_terms)
+            total = top + math.log(sum(math.exp(term - top) for term in log_terms))
+            divergence = total / (order - 1)
+        best = max(best, divergence / order)
+    return best

@@ -1,0 +1,158 @@
+"""Exact amounts of privacy loss, and what a mechanism promises.
+
+An amount is an integer number of micro-epsilon, rounded up once, when a mechanism's exact
+probability ratio is turned into it. Sums of amounts are exact from there on.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from masquerade.errors import ParameterError
+
+MICRO = 1_000_000
+_DIGITS = 80
+_GUARD = decimal.Decimal(10) ** -60
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Loss:
+    """An amount of pure epsilon in integer micro-epsilon, or infinite.
+
+    Parameters
+    ----------
+    micro : int or math.inf
+        Millionths of epsilon (natural logarithm), at least 0.
+
+    Examples
+    --------
+    >>> Loss.of_ratio(Fraction(3))          # ln 3 = 1.0986122..., rounded up
+    Loss(micro=1098613)
+    >>> (Loss(400_000) + Loss(200_000)).epsilon
+    0.6
+    """
+
+    micro: int | float
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.micro, int) and not isinstance(self.micro, bool)
+        if not (whole or self.micro == math.inf) or self.micro < 0:
+            raise ParameterError(
+                f"micro is {self.micro!r}, expected an integer of at least 0 or infinity."
+            )
+
+    @classmethod
+    def of_ratio(cls, ratio: Fraction | float, *, times: int = 1) -> Loss:
+        """Return ``times * |ln ratio|``, rounded up to a whole micro-epsilon.
+
+        Parameters
+        ----------
+        ratio : Fraction or math.inf
+            A ratio of two probabilities; 0 and infinity give an infinite loss.
+        times : int
+            Number of independent draws with this ratio, at least 0.
+        """
+        if times == 0:
+            return NO_LOSS
+        if ratio == math.inf or ratio == 0:
+            return INFINITE_LOSS
+        exact = Fraction(ratio)
+        if exact < 0:
+            raise ParameterError(f"ratio is {ratio}, expected at least 0.")
+        if exact == 1:
+            return NO_LOSS
+        with decimal.localcontext() as context:
+            context.prec = _DIGITS
+            size = abs(
+                decimal.Decimal(exact.numerator).ln() - decimal.Decimal(exact.denominator).ln()
+            )
+            # The guard is far above the rounding error of 80 digits and far below a micro-epsilon,
+            # so the amount is never below the true one.
+            micro = (size * times * MICRO + _GUARD).to_integral_value(decimal.ROUND_CEILING)
+        return cls(int(micro))
+
+    @classmethod
+    def of_bound(cls, epsilon: float, *, error: float) -> Loss:
+        """Return a computed bound plus its numerical error, rounded up to a micro-epsilon."""
+        if math.isinf(epsilon):
+            return INFINITE_LOSS
+        return cls(math.ceil((epsilon + error) * MICRO))
+
+    @property
+    def epsilon(self) -> float:
+        """The amount in epsilon."""
+        return self.micro / MICRO
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(self.micro + other.micro)
+
+    def __mul__(self, times: int) -> Loss:
+        return Loss(self.micro * times) if times else NO_LOSS
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        return "infinite" if self.micro == math.inf else f"{self.epsilon:.6g}"
+
+    def to_json(self) -> float | str:
+        """Return the amount in epsilon; the text ``"inf"`` where it is infinite."""
+        return "inf" if self.micro == math.inf else self.epsilon
+
+
+NO_LOSS = Loss(0)
+INFINITE_LOSS = Loss(math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a mechanism promises a person who reports `answers` answers.
+
+    Attributes
+    ----------
+    epsilon_single : Loss
+        For a person who sends one report in a lifetime.
+    epsilon_event : Loss
+        Two worlds differ in one of the answers; all reports of the person are seen.
+    epsilon_user : Loss
+        Two worlds differ in all of the person's answers. This is the figure that protects a person.
+    answers : int
+        How many answers the person reports.
+    delta : Fraction
+        Probability with which the bound may fail; 0 for every mechanism here.
+    unit : str
+        Who is protected: ``"worker"``, one person with all `answers` answers.
+    trust : str
+        Who need not be trusted: ``"local"`` protects from everyone but the person's own device.
+    status : str
+        ``"proven"`` or ``"none"``.
+    assumptions : tuple of str
+        What has to be true for the promise to hold.
+    """
+
+    epsilon_single: Loss
+    epsilon_event: Loss
+    epsilon_user: Loss
+    answers: int
+    assumptions: tuple[str, ...]
+    delta: Fraction = Fraction(0)
+    unit: str = "worker"
+    trust: str = "local"
+    status: str = "proven"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
+        return {
+            "epsilon_single": self.epsilon_single.to_json(),
+            "epsilon_event": self.epsilon_event.to_json(),
+            "epsilon_user": self.epsilon_user.to_json(),
+            "delta": float(self.delta),
+            "answers": self.answers,
+            "unit": self.unit,
+            "trust": self.trust,
+            "status": self.status,
+            "assumptions": list(self.assumptions),
+        }

@@ -1,0 +1,81 @@
+"""Numbers that people write, as exact fractions and back."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import numbers
+from fractions import Fraction
+
+from masquerade.errors import ParameterError
+
+Number = Fraction | int | float | str | decimal.Decimal
+
+
+def exact(value: Number, name: str) -> Fraction | float:
+    """Return `value` as the fraction that a person means by it, or ``math.inf``.
+
+    A float is read by its shortest decimal form (0.3 is three tenths), as is a text; a text may
+    also be a fraction (``1/3``).
+
+    Raises
+    ------
+    ParameterError
+        The value is NaN, negative infinity or no number.
+    """
+    text = repr(float(value)) if isinstance(value, numbers.Real) and not isinstance(
+        value, numbers.Rational
+    ) else str(value)
+    if text.strip().lower() in ("inf", "infinity", "+inf"):
+        return math.inf
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError) as error:
+        raise ParameterError(f"{name} is {value!r}, expected a number.") from error
+
+
+def finite(value: Number, name: str) -> Fraction:
+    """Return `value` as a fraction; refuse infinity."""
+    number = exact(value, name)
+    if isinstance(number, float):
+        raise ParameterError(f"{name} is {value!r}, expected a finite number.")
+    return number
+
+
+def text_of(number: Fraction | float) -> str:
+    """Return the shortest exact text: a decimal where one exists, else ``n/d``; `exact` reads it.
+
+    Examples
+    --------
+    >>> text_of(Fraction(3, 10)), text_of(Fraction(1, 3)), text_of(Fraction(4))
+    ('0.3', '1/3', '4')
+    """
+    if isinstance(number, float):
+        return "inf"
+    if number.denominator == 1:
+        return str(number.numerator)
+    rest, digits = number.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest //= prime
+            power += 1
+        digits = max(digits, power)
+    if rest != 1 or digits > 18:
+        return f"{number.numerator}/{number.denominator}"
+    scaled = str(number.numerator * 10**digits // number.denominator).rjust(digits + 1, "0")
+    return f"{scaled[:-digits]}.{scaled[-digits:]}"
+
+
+def whole(value: object, name: str, *, low: int, high: int | None = None) -> int:
+    """Return `value` as an integer of at least `low` (and at most `high`)."""
+    try:
+        number = int(str(value)) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ParameterError(f"{name} is {value!r}, expected a whole number.") from error
+    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        raise ParameterError(f"{name} is {value!r}, expected a whole number.")
+    if number < low or (high is not None and number > high):
+        span = f"at least {low}" if high is None else f"{low} to {high}"
+        raise ParameterError(f"{name} is {number}, expected {span}.")
+    return int(number)

@@ -1,0 +1,189 @@
+"""k-ary randomized response: keep the answer, or report one of the others evenly.
+
+Warner (1965) for two options; the direct encoding of Kairouz, Bonawitz and Ramage (2016) for more.
+It is the one-layer mechanism of Li et al., KDD 2018, section 4.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.coins import Words, WordSource, uniform_below
+from masquerade.mechanisms.loss import Guarantee, Loss
+from masquerade.mechanisms.mechanism import Codes, FlipMixture, Mechanism
+from masquerade.mechanisms.number import Number, exact, finite, text_of, whole
+
+MOST_SYMBOLS = 1 << 20
+_LARGEST_TOTAL = 1 << 62
+
+ASSUMPTIONS = (
+    "each answer is masked once, on the person's device, with fresh operating-system randomness",
+    "which tasks a person answered may be seen; what was answered is protected",
+)
+
+
+def grid_total(symbols: int) -> int:
+    """Return the denominator of all probabilities that are not small fractions already.
+
+    It is just below 2**62, so that four multiples nearly fill a 64-bit word, and divisible by
+    ``symbols * (symbols - 1)``, so that the uniform channel is on the grid.
+    """
+    unit = symbols * (symbols - 1)
+    return _LARGEST_TOTAL // unit * unit
+
+
+def move(answers: Codes, other: Words | int, total: int, words: Words, symbols: int) -> Codes:
+    """Return reports from uniform integers below `total`.
+
+    A word below ``other`` moves the answer by one symbol, the next ``other`` words by two, and so
+    on; every word from ``(symbols - 1) * other`` up keeps it. So each other symbol has probability
+    exactly ``other / total``. The same operations run for every answer.
+    """
+    other = np.asarray(other, dtype=np.uint64)
+    step = words // np.maximum(other, np.uint64(1)) + np.uint64(1)
+    moved = words < other * np.uint64(symbols - 1)
+    shift = np.where(moved, step, np.uint64(0)).astype(np.int64)
+    return ((answers + shift) % symbols).astype(np.int32)
+
+
+class RandomizedResponse(Mechanism):
+    """Report the answer with probability 1 - p, each other symbol with p / (symbols - 1).
+
+    Parameters
+    ----------
+    options : int
+        Number of options, at least 2.
+    epsilon : number, optional
+        Loss of one report in nats, at least 0 (0: reports are independent of the answer). The flip
+        probability is rounded towards more privacy, by less than 2**-60.
+    flip_probability : number, optional
+        P(report differs from the answer), 0 to 1. Give this or `epsilon`.
+    null : bool
+        Adds the symbol "no answer", masked like the options.
+
+    Privacy
+    -------
+    Protects each answer of a person from everyone but the person's own device. Neighbours: two
+    people whose answers differ, in one (event) or in all n (user). One report costs exactly
+    ``|ln((1 - p)(symbols - 1) / p)|``; one changed answer among n the same; n changed answers n
+    times that. Li et al., Theorem 6.2, omit the absolute value: above (symbols - 1) / symbols their
+    formula is negative.
+
+    Examples
+    --------
+    >>> mechanism = RandomizedResponse(2, flip_probability=0.25)
+    >>> str(mechanism), mechanism.guarantee(answers=10).epsilon_user.epsilon
+    ('randomized-response:options=2,flip_probability=0.25', 10.986123)
+    """
+
+    name = "randomized-response"
+
+    def __init__(
+        self,
+        options: int | str,
+        *,
+        epsilon: Number | None = None,
+        flip_probability: Number | None = None,
+        null: bool = False,
+    ) -> None:
+        self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
+        self.null = bool(null)
+        if (epsilon is None) == (flip_probability is None):
+            raise ParameterError("give epsilon or flip_probability, one of the two.")
+        if epsilon is not None:
+            self._given = ("epsilon", exact(epsilon, "epsilon"))
+            self._other, self._total = _from_epsilon(self._given[1], self.symbols)
+        else:
+            assert flip_probability is not None
+            flip = finite(flip_probability, "flip_probability")
+            self._given = ("flip_probability", flip)
+            self._other, self._total = _from_flip_probability(flip, self.symbols)
+
+    @property
+    def flip_probability(self) -> Fraction:
+        """P(report differs from the answer), as it is drawn."""
+        return Fraction((self.symbols - 1) * self._other, self._total)
+
+    @property
+    def keep_probability(self) -> Fraction:
+        """P(report is the answer), as it is drawn."""
+        return 1 - self.flip_probability
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """``(other, total)``: each other symbol is reported with probability other / total."""
+        return self._other, self._total
+
+    def fields(self) -> dict[str, str]:
+        """Return the parameters of the text form, in order."""
+        name, value = self._given
+        fields = {"options": str(self.options), name: text_of(value)}
+        if self.null:
+            fields["null"] = "true"
+        return fields
+
+    def channel(self) -> Channel:
+        """Return P(report | answer), in exact fractions."""
+        return Channel.symmetric(symbols=self.symbols, flip_probability=self.flip_probability)
+
+    def flip_mixture(self, nodes: int = 24) -> FlipMixture:
+        """Return the one flip probability that everybody has."""
+        return FlipMixture(np.array([float(self.flip_probability)]), np.ones(1))
+
+    def guarantee(self, *, answers: int = 1) -> Guarantee:
+        """Return the exact promise to a person who reports `answers` answers.
+
+        Cost: constant time.
+        """
+        answers = whole(answers, "answers", low=0)
+        flip = self.flip_probability
+        ratio = (1 - flip) * (self.symbols - 1) / flip if flip else math.inf
+        one = Loss.of_ratio(ratio)
+        return Guarantee(
+            epsilon_single=one,
+            epsilon_event=one * min(answers, 1),
+            epsilon_user=Loss.of_ratio(ratio, times=answers),
+            answers=answers,
+            assumptions=ASSUMPTIONS,
+        )
+
+    def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
+        """Return a report for each answer; see `Mechanism.mask`."""
+        words = uniform_below(source, self._total, len(answers))
+        return move(answers, self._other, self._total, words, self.symbols)
+
+
+def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:
+    if epsilon < 0:
+        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
+    total = grid_total(symbols)
+    if isinstance(epsilon, float):
+        return 0, total
+    if epsilon == 0:
+        return total // symbols, total
+    with decimal.localcontext() as context:
+        context.prec = 60
+        growth = (decimal.Decimal(epsilon.numerator) / epsilon.denominator).exp()
+        share = decimal.Decimal(total) / (symbols - 1 + growth)
+        # Up, so that the loss drawn is never above the epsilon asked for; the guard covers the
+        # rounding of the 60-digit division and exponential.
+        other = (share + decimal.Decimal(10) ** -30).to_integral_value(decimal.ROUND_CEILING)
+    return min(int(other), total // symbols), total
+
+
+def _from_flip_probability(flip: Fraction, symbols: int) -> tuple[int, int]:
+    if not 0 <= flip <= 1:
+        raise ParameterError(f"flip_probability is {text_of(flip)}, expected 0 to 1.")
+    share = flip / (symbols - 1)
+    if share.denominator <= _LARGEST_TOTAL:
+        return share.numerator, share.denominator
+    total = grid_total(symbols)
+    scaled = share * total
+    below_uniform = flip <= Fraction(symbols - 1, symbols)
+    return (math.ceil(scaled) if below_uniform else math.floor(scaled)), total

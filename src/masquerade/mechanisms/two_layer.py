@@ -1,0 +1,290 @@
+"""Two-layer randomized response: every person draws a private flip probability once.
+
+Li et al., "An efficient two-layer mechanism for privacy-preserving truth discovery", KDD 2018. The
+published loss (Theorem 6.3) is right for a person who sends one report in a lifetime; the published
+equality with the one-layer mechanism (Theorem 6.4) fails from two reports on, because the reports
+of one person share the flip probability. `TwoLayer.guarantee` gives the exact loss instead.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.coins import WordSource, uniform_below
+from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms.mechanism import Codes, FlipMixture, Mechanism
+from masquerade.mechanisms.number import Number, finite, text_of, whole
+from masquerade.mechanisms.randomized_response import (
+    ASSUMPTIONS,
+    MOST_SYMBOLS,
+    RandomizedResponse,
+    grid_total,
+    move,
+)
+
+_FEWEST_GRID_POINTS = 1 << 32
+_NUMERICAL_ERROR = 1e-9
+_QUADRATURE_NODES = 400
+_NEGLIGIBLE = 80.0  # e**-80 of the peak
+
+TWO_LAYER_ASSUMPTIONS = (
+    *ASSUMPTIONS,
+    "the flip probability is drawn once, stays on the device, and is used for these answers only; "
+    "if it is kept for later answers, count those too",
+)
+
+
+class TwoLayer(Mechanism):
+    """Draw p from U(low, high) once a person, then flip each of the person's answers by p.
+
+    Parameters
+    ----------
+    options : int
+        Number of options, at least 2.
+    low, high : number
+        Ends of the range of the flip probability, 0 <= low <= high <= 1. Equal ends are the
+        one-layer mechanism.
+
+    Privacy
+    -------
+    Protects a person with n answers from everyone but the person's own device. With
+    ``Q(m) = (options - 1)**-m E[p**m (1 - p)**(n - m)]``, the probability of a pattern of reports
+    that differs from the answers in m places:
+
+    - single report: ``|ln((2 - low - high)(options - 1) / (low + high))|``;
+    - one changed answer, all n reports seen: ``max |ln Q(m + 1) - ln Q(m)|``; it grows like ln n
+      without bound where low = 0 or high = 1;
+    - all answers changed: ``max ln Q - min ln Q``.
+
+    The flip probability is drawn from a grid of more than 2**32 (usually 2**61) points; the amounts
+    include what that differs from a continuous draw.
+
+    Examples
+    --------
+    >>> promise = TwoLayer(options=2, low=0, high=1).guarantee(answers=20)
+    >>> promise.epsilon_single.epsilon, promise.epsilon_event.epsilon, promise.epsilon_user.epsilon
+    (0.0, 2.995733, 12.126792)
+    """
+
+    name = "two-layer"
+    null = False
+
+    def __init__(self, options: int | str, *, low: Number, high: Number) -> None:
+        self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
+        self.low, self.high = finite(low, "low"), finite(high, "high")
+        if not 0 <= self.low <= self.high <= 1:
+            raise ParameterError(
+                f"low is {text_of(self.low)} and high is {text_of(self.high)}, expected "
+                "0 <= low <= high <= 1."
+            )
+        self._one_layer = (
+            RandomizedResponse(self.options, flip_probability=self.low)
+            if self.low == self.high
+            else None
+        )
+        self._total = grid_total(self.options)
+        scale = Fraction(self._total, self.options - 1)
+        self._first, self._last = math.ceil(self.low * scale), math.floor(self.high * scale)
+        if self._one_layer is None and self._last - self._first < _FEWEST_GRID_POINTS:
+            raise ParameterError(
+                f"low {text_of(self.low)} and high {text_of(self.high)} are too close to draw "
+                "between; make them equal or at least 1e-8 apart."
+            )
+
+    @classmethod
+    def from_epsilon_single(
+        cls, epsilon: Number, options: int, *, low_min: Number = 0
+    ) -> TwoLayer:
+        """Return the mechanism whose single-report loss is `epsilon`.
+
+        Parameters
+        ----------
+        epsilon : number
+            Loss of the one report of a person who sends only one; more answers cost more.
+        options : int
+        low_min : number
+            Keeps the range away from 0 and 1 by this much, which bounds the event-level loss.
+
+        Raises
+        ------
+        ParameterError
+            `low_min` leaves no range with this single-report loss.
+        """
+        mean = RandomizedResponse(options, epsilon=epsilon).flip_probability
+        edge = finite(low_min, "low_min")
+        if not edge <= mean <= 1 - edge:
+            raise ParameterError(
+                f"low_min is {text_of(edge)}, but a single-report epsilon of {epsilon} needs a mean "
+                f"flip probability of {float(mean):.6g}; lower low_min to at most "
+                f"{float(min(mean, 1 - mean)):.6g}."
+            )
+        if mean <= Fraction(1, 2):
+            return cls(options, low=edge, high=2 * mean - edge)
+        return cls(options, low=2 * mean - 1 + edge, high=1 - edge)
+
+    @property
+    def mean_flip_probability(self) -> Fraction:
+        """P(report differs from the answer) of one report, as it is drawn."""
+        if self._one_layer is not None:
+            return self._one_layer.flip_probability
+        return Fraction((self.options - 1) * (self._first + self._last), 2 * self._total)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """``(first, last, total)``.
+
+        A person draws a whole number from first to last, both included; each other option is
+        then reported with probability that number / total.
+        """
+        if self._one_layer is not None:
+            other, total = self._one_layer.grid
+            return other, other, total
+        return self._first, self._last, self._total
+
+    def fields(self) -> dict[str, str]:
+        """Return the parameters of the text form, in order."""
+        return {
+            "options": str(self.options),
+            "low": text_of(self.low),
+            "high": text_of(self.high),
+        }
+
+    def channel(self) -> Channel:
+        """Return P(report | answer) of one report: the channel of the mean flip probability."""
+        return Channel.symmetric(
+            symbols=self.symbols, flip_probability=self.mean_flip_probability
+        )
+
+    def flip_mixture(self, nodes: int = 24) -> FlipMixture:
+        """Return the midpoints of `nodes` equal parts of U(low, high)."""
+        if self._one_layer is not None:
+            return self._one_layer.flip_mixture()
+        low, high = float(self.low), float(self.high)
+        midpoints = low + (high - low) * (np.arange(nodes) + 0.5) / nodes
+        return FlipMixture(midpoints, np.full(nodes, 1 / nodes))
+
+    def guarantee(self, *, answers: int = 1) -> Guarantee:
+        """Return the exact promise to a person who reports `answers` answers.
+
+        Cost: O(log answers) evaluations of Q, for ln Q is convex in the number of changed answers.
+        """
+        answers = whole(answers, "answers", low=0)
+        mean = self.mean_flip_probability
+        single = Loss.of_ratio((1 - mean) * (self.options - 1) / mean if mean else math.inf)
+        if self._one_layer is not None:
+            inner = self._one_layer.guarantee(answers=answers)
+            event, user = inner.epsilon_event, inner.epsilon_user
+        elif answers <= 1:
+            event = user = single if answers else NO_LOSS
+        else:
+            event, user = self._joint_losses(answers)
+        return Guarantee(
+            epsilon_single=single,
+            epsilon_event=event,
+            epsilon_user=user,
+            answers=answers,
+            assumptions=TWO_LAYER_ASSUMPTIONS,
+        )
+
+    def revealed_loss(self, *, answers: int = 1) -> Loss:
+        """Return the user-level loss once the person's flip probability has become known."""
+        answers = whole(answers, "answers", low=0)
+        return max(
+            Loss.of_ratio(
+                (1 - flip) * (self.options - 1) / flip if flip else math.inf, times=answers
+            )
+            for flip in (self.low, self.high)
+        )
+
+    def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
+        """Return a report for each answer; one flip probability is drawn for each person."""
+        if self._one_layer is not None:
+            return self._one_layer.mask(answers, persons, source)
+        n_persons = int(persons.max()) + 1 if len(persons) else 0
+        drawn = uniform_below(source, self._last - self._first + 1, n_persons)
+        other = drawn + np.uint64(self._first)
+        words = uniform_below(source, self._total, len(answers))
+        return move(answers, other[persons], self._total, words, self.options)
+
+    def _joint_losses(self, answers: int) -> tuple[Loss, Loss]:
+        q = [self._log_pattern(answers, m) for m in (0, 1, answers - 1, answers)]
+        event = max(abs(q[1] - q[0]), abs(q[3] - q[2]))
+        # ln Q is convex in m (Hoelder), so its largest value is at an end, its differences grow
+        # with m, and its smallest value is where they change sign.
+        low, high = 0, answers
+        while low < high:
+            middle = (low + high) // 2
+            if self._log_pattern(answers, middle + 1) < self._log_pattern(answers, middle):
+                low = middle + 1
+            else:
+                high = middle
+        user = max(q[0], q[3]) - self._log_pattern(answers, low)
+        # A polynomial of degree n on an interval has a maximum of at most (n + 1)**2 times its
+        # mean, so the sum over the grid differs from the integral by at most the share below.
+        grid_error = 5 * (answers + 1) ** 2 / (self._last - self._first)
+        error = _NUMERICAL_ERROR + 1e-14 * answers + grid_error
+        return Loss.of_bound(event, error=error), Loss.of_bound(user, error=error)
+
+    def _log_pattern(self, n: int, m: int) -> float:
+        """Return ln Q_n(m) for p ~ U(low, high)."""
+        low, high = float(self.low), float(self.high)
+        scale = m * math.log(self.options - 1) + math.log(high - low)
+        if m == 0:
+            return _log_power_integral(1 - high, 1 - low, n) - scale
+        if m == n:
+            return _log_power_integral(low, high, n) - scale
+        return _log_beta_integral(low, high, m, n - m) - scale
+
+
+def _log_power_integral(low: float, high: float, power: int) -> float:
+    """Return the log of the integral of x**power over (low, high)."""
+    log_ratio = (power + 1) * (math.log(low) - math.log(high)) if low > 0 else -math.inf
+    return (power + 1) * math.log(high) + math.log(-math.expm1(log_ratio)) - math.log(power + 1)
+
+
+def _log_beta_integral(low: float, high: float, a: int, b: int) -> float:
+    """Return the log of the integral of x**a (1 - x)**b over (low, high); a, b >= 1."""
+
+    def log_integrand(x: float) -> float:
+        if x <= 0 or x >= 1:
+            return -math.inf
+        return a * math.log(x) + b * math.log1p(-x)
+
+    peak = min(max(a / (a + b), low), high)
+    top = log_integrand(peak)
+    start = _where_negligible(log_integrand, top, peak, low)
+    stop = _where_negligible(log_integrand, top, peak, high)
+    nodes, weights = _legendre(_QUADRATURE_NODES)
+    x = start + (stop - start) * (nodes + 1) / 2
+    with np.errstate(divide="ignore"):
+        values = a * np.log(x) + b * np.log1p(-x) - top
+    return float(top + math.log((stop - start) / 2 * float(weights @ np.exp(values))))
+
+
+def _where_negligible(
+    log_integrand: object, top: float, peak: float, end: float
+) -> float:
+    """Return the point between `peak` and `end` beyond which the integrand is below e**-80."""
+    assert callable(log_integrand)
+    if log_integrand(end) > top - _NEGLIGIBLE:
+        return end
+    inside, outside = peak, end
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        if log_integrand(middle) > top - _NEGLIGIBLE:
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+@lru_cache(maxsize=1)
+def _legendre(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(nodes)
