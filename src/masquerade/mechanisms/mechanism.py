@@ -71,6 +71,15 @@ class Mechanism(ABC):
         """Return the exact promise to a person who reports `answers` answers."""
 
     @abstractmethod
+    def device_form(self) -> dict[str, str | int]:
+        """Return the whole-number form that a device draws from, as JSON-ready values.
+
+        ``first`` to ``last`` (both included) is the range of which a person draws one number once,
+        for all answers masked together; each other symbol is then reported with probability that
+        number / ``total``. The three are texts, for they exceed 2**53.
+        """
+
+    @abstractmethod
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return a report for each answer.
 

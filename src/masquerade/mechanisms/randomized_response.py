@@ -153,6 +153,16 @@ class RandomizedResponse(Mechanism):
             assumptions=ASSUMPTIONS,
         )
 
+    def device_form(self) -> dict[str, str | int]:
+        """Return the whole-number form; see `Mechanism.device_form`."""
+        return {
+            "name": self.name,
+            "symbols": self.symbols,
+            "first": str(self._other),
+            "last": str(self._other),
+            "total": str(self._total),
+        }
+
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return a report for each answer; see `Mechanism.mask`."""
         words = uniform_below(source, self._total, len(answers))

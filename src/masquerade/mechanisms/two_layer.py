@@ -203,6 +203,17 @@ class TwoLayer(Mechanism):
             for flip in (self.low, self.high)
         )
 
+    def device_form(self) -> dict[str, str | int]:
+        """Return the whole-number form; see `Mechanism.device_form`."""
+        first, last, total = self.grid
+        return {
+            "name": self.name,
+            "symbols": self.symbols,
+            "first": str(first),
+            "last": str(last),
+            "total": str(total),
+        }
+
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return a report for each answer; one flip probability is drawn for each person."""
         if self._one_layer is not None:
