@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.frames import Frame, read_table, to_arrow, write_table
+from masquerade.answers.frames import (
+    Frame,
+    first_missing,
+    plain_column,
+    read_table,
+    to_arrow,
+    write_table,
+)
 from masquerade.errors import (
     DuplicateClaim,
     EmptyTable,
@@ -106,18 +113,24 @@ class Claims:
             raise ParameterError(
                 f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
             )
-        table = to_arrow(frame)
+        table = to_arrow(frame, columns=("task", "worker", *LABEL_COLUMNS))
         column = _label_column(table)
         if table.num_rows == 0:
             raise EmptyTable("the table has no rows; expected at least one claim.")
         task, tasks = _encode_ids(table, "task")
         worker, workers = _encode_ids(table, "worker")
-        labels = _plain(table[column])
+        labels = plain_column(table, column)
         if kind is None:
             kind = "categorical" if options is not None else _guess_kind(column, labels)
+        value: NDArray[Any]
         if kind == "categorical":
             value, names = _encode_labels(labels, column, options, null=null)
         elif kind == "numeric":
+            if options is not None:
+                raise ParameterError(
+                    "options are declared for numeric claims; drop them, or read the claims with "
+                    "kind='categorical'."
+                )
             value, names = _to_numbers(labels, column), None
         else:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
@@ -158,6 +171,10 @@ class Claims:
     def n_options(self) -> int:
         """Number of options, "no answer" not counted."""
         return 0 if self.options is None else len(self.options)
+
+    def most_claims_of_a_worker(self) -> int:
+        """Return how many claims the busiest worker made."""
+        return int(np.bincount(self.worker).max())
 
     def __len__(self) -> int:
         return len(self.task)
@@ -222,30 +239,16 @@ def _label_column(table: pa.Table) -> str:
     )
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
-
-
-def _first_missing(array: pa.Array) -> int | None:
-    """Return the first row, from 1, that is null, NaN or an empty text."""
-    bad = pc.is_null(array, nan_is_null=True)
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
-    row = pc.index(bad, True).as_py()
-    return None if row < 0 else row + 1
-
-
 def _encode_ids(table: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
-    ids = _plain(table[name])
-    row = _first_missing(ids)
+    ids = plain_column(table, name)
+    row = first_missing(ids)
     if row is not None:
         raise MissingValue(
             f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
             "give every claim a task and a worker, or remove the row."
         )
+    if pa.types.is_nested(ids.type):
+        raise SchemaError(f"column {name!r} holds {ids.type}; give texts or whole numbers as ids.")
     encoded = ids.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32, copy=False), encoded.dictionary
 
@@ -265,22 +268,28 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
 def _encode_labels(
     labels: pa.Array, column: str, options: Sequence[Any] | None, *, null: bool
 ) -> tuple[NDArray[np.int32], pa.Array]:
-    row = _first_missing(labels)
+    row = first_missing(labels)
     if row is not None and not null:
         raise MissingValue(
             f"column {column!r}, row {row}: the label is missing ({labels[row - 1].as_py()!r}); "
             "remove the row, or read it as 'no answer' with null=True."
         )
+    if pa.types.is_nested(labels.type):
+        raise SchemaError(f"column {column!r} holds {labels.type}; give texts or whole numbers.")
+    if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        labels = pc.if_else(pc.equal(labels, ""), None, labels)
     if pa.types.is_floating(labels.type):
         labels = _whole_numbers(labels, column)
     if options is not None:
         names = _declared(options, labels.type)
+        labels = labels.cast(names.type)
     else:
         names = pc.unique(labels.drop_null())
         names = names.take(pc.sort_indices(names))
         if len(names) == 0:
             raise MissingValue(
-                f"column {column!r}: every label is missing; declare the options, or check the file."
+                f"column {column!r}: every label is missing; declare the options, or check the "
+                "file."
             )
     codes = pc.index_in(labels, value_set=names)
     unknown = pc.index(pc.and_(pc.is_null(codes), pc.is_valid(labels)), True).as_py()
@@ -295,7 +304,9 @@ def _encode_labels(
 def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
     """Read floats that are whole as integers: pandas turns integers with gaps into floats."""
     cleaned = pc.if_else(pc.is_nan(labels), None, labels)
-    odd = pc.index(pc.fill_null(pc.not_equal(cleaned, pc.floor(cleaned)), False), True).as_py()
+    inexact = pc.greater_equal(pc.abs(cleaned), 2.0**53)  # infinity too
+    bad = pc.or_(pc.not_equal(cleaned, pc.floor(cleaned)), inexact)
+    odd = pc.index(pc.fill_null(bad, False), True).as_py()
     if odd >= 0:
         raise SchemaError(
             f"column {column!r}, row {odd + 1}: {labels[odd].as_py()!r} is not a category; "
@@ -305,20 +316,25 @@ def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
 
 
 def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if isinstance(options, str):
+        raise ParameterError(f"options is {options!r}, expected a sequence of labels.")
     try:
         names = pa.array([str(o) for o in options] if pa.types.is_string(kind) else list(options))
-        names = names.cast(kind)
+        if not pa.types.is_null(kind):
+            names = names.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise MixedTypes(
             f"the declared options {list(options)[:10]} are not all of the labels' type {kind}."
         ) from error
     if len(names) < 1 or len(pc.unique(names)) != len(names) or names.null_count:
-        raise ParameterError(f"the declared options {list(options)[:10]} must differ, none missing.")
+        raise ParameterError(
+            f"the declared options {list(options)[:10]} must be some, all different, none missing."
+        )
     return names
 
 
 def _to_numbers(labels: pa.Array, column: str) -> NDArray[np.float64]:
-    row = _first_missing(labels)
+    row = first_missing(labels)
     if row is not None:
         raise MissingValue(
             f"column {column!r}, row {row}: the value is missing ({labels[row - 1].as_py()!r}); "
@@ -338,13 +354,13 @@ def _to_numbers(labels: pa.Array, column: str) -> NDArray[np.float64]:
 
 
 def _not_a_number(labels: pa.Array, column: str) -> InputError:
-    for row, label in enumerate(labels.to_pylist(), start=1):
+    for row, label in enumerate(labels, start=1):
         try:
-            float(label)
-        except (TypeError, ValueError):
+            label.cast(pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return SchemaError(
-                f"column {column!r}, row {row}: {label!r} is not a number; correct it, or read the "
-                "claims with kind='categorical'."
+                f"column {column!r}, row {row}: {label.as_py()!r} is not a number that a float "
+                "holds; correct it, or read the claims with kind='categorical'."
             )
     return SchemaError(f"column {column!r} does not hold numbers.")
 
@@ -360,8 +376,8 @@ def _resolve_duplicates(claims: Claims, duplicates: Duplicates) -> Claims:
         row = int(later.min())
         first = int(np.flatnonzero(key == key[row])[0])
         raise DuplicateClaim(
-            f"row {row + 1}: worker {claims.workers[claims.worker[row]].as_py()!r} already answered "
-            f"task {claims.tasks[claims.task[row]].as_py()!r} in row {first + 1} "
+            f"row {row + 1}: worker {claims.workers[claims.worker[row]].as_py()!r} already "
+            f"answered task {claims.tasks[claims.task[row]].as_py()!r} in row {first + 1} "
             f"({int(same.sum())} such rows in all); keep one with duplicates='first' or 'last', or "
             "every one with 'all' (--duplicates on the command line)."
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
@@ -20,8 +21,14 @@ MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 """Texts that a CSV file may hold for "no value"; each is reported, never read as a label."""
 
 
-def to_arrow(frame: Frame) -> pa.Table:
+def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Table:
     """Return `frame` as an Arrow table.
+
+    Parameters
+    ----------
+    frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
+    columns : collection of str, optional
+        The columns that will be read; the content of others is ignored. Default: all.
 
     Raises
     ------
@@ -31,21 +38,16 @@ def to_arrow(frame: Frame) -> pa.Table:
         The object is not a table.
     """
     if isinstance(frame, pa.Table):
-        return frame
+        return _without_views(frame)
     if isinstance(frame, Mapping):
-        columns = {str(name): _to_array(column, str(name)) for name, column in frame.items()}
-        lengths = {name: len(column) for name, column in columns.items()}
-        if len(set(lengths.values())) > 1:
-            raise SchemaError(f"columns differ in length: {lengths}; give every column one length.")
-        return pa.table(columns)
+        return _assemble([(str(name), column) for name, column in frame.items()], columns)
     if _is_pandas(frame):
-        return pa.table(
-            {str(name): _to_array(frame[name], str(name)) for name in frame.columns},
-        )
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pa.table(frame)
+        names = [str(name) for name in frame.columns]
+        return _assemble([(n, frame.iloc[:, i]) for i, n in enumerate(names)], columns)
+    if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+        return _without_views(pa.table(frame))
     if hasattr(frame, "to_arrow_table"):
-        return frame.to_arrow_table()
+        return _without_views(frame.to_arrow_table())
     raise SchemaError(
         f"{type(frame).__name__} is not a table; pass a pandas, polars, pyarrow or duckdb table, "
         "or a dict of arrays."
@@ -74,19 +76,87 @@ def _is_pandas(frame: Frame) -> bool:
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
+def plain_column(table: pa.Table, name: str) -> pa.Array:
+    """Return one column as one array, dictionaries spelt out.
+
+    Raises
+    ------
+    SchemaError
+        The name stands twice.
+    """
+    if table.column_names.count(name) > 1:
+        raise SchemaError(f"column {name!r} stands twice; rename or drop one.")
+    column = table[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else combined.chunk(0)
+
+
+def first_missing(array: pa.Array) -> int | None:
+    """Return the first row, from 1, that is null, NaN or an empty text."""
+    bad = pc.is_null(array, nan_is_null=True)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
+    row = pc.index(bad, True).as_py()
+    return None if row < 0 else row + 1
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Return `table` with string views (polars has them) as strings, which Arrow can sort."""
+    for i, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+            chunks = [
+                pa.DictionaryArray.from_arrays(
+                    chunk.indices, chunk.dictionary.cast(pa.large_string())
+                )
+                for chunk in table.column(i).chunks
+            ]
+            kind = pa.dictionary(kind.index_type, pa.large_string())
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
+        elif pa.types.is_string_view(kind):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.large_string()))
+    return table
+
+
+def _assemble(given: list[tuple[str, Any]], wanted: Collection[str] | None) -> pa.Table:
+    arrays = [
+        _to_array(column, name) if wanted is None or name in wanted else None
+        for name, column in given
+    ]
+    lengths = {n: len(a) for (n, _), a in zip(given, arrays, strict=True) if a is not None}
+    if len(set(lengths.values())) > 1:
+        raise SchemaError(f"columns differ in length: {lengths}; give every column one length.")
+    rows = next(iter(lengths.values()), 0)
+    return _without_views(
+        pa.Table.from_arrays(
+            [pa.nulls(rows) if array is None else array for array in arrays],
+            names=[name for name, _ in given],
+        )
+    )
+
+
 def _to_array(column: Any, name: str) -> pa.Array | pa.ChunkedArray:
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
     try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        array = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _mixed_types(column, name) from error
+    if pa.types.is_binary(array.type) and any(isinstance(value, str) for value in column):
+        raise _mixed_types(column, name)
+    return array
 
 
 def _mixed_types(column: Any, name: str) -> InputError:
+    if not isinstance(column, Iterable):
+        return SchemaError(
+            f"column {name!r} is {type(column).__name__}, expected an array or a list."
+        )
     first: Any = None
     for row, value in enumerate(column, start=1):
-        if value is None or value != value:
+        if _is_missing(value):
             continue
         if first is None:
             first = value
@@ -95,7 +165,15 @@ def _mixed_types(column: Any, name: str) -> InputError:
                 f"column {name!r}, row {row}: {value!r} is {type(value).__name__} while earlier "
                 f"rows hold {type(first).__name__}; give the whole column one type."
             )
-    return SchemaError(f"column {name!r} cannot be read as one column of values.")
+    return SchemaError(
+        f"column {name!r} cannot be read as one column of values; give texts or numbers."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas.NA is known by its name: pandas itself is never imported here.
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def read_table(path: str | Path) -> pa.Table:
@@ -123,17 +201,55 @@ def read_table(path: str | Path) -> pa.Table:
 
 
 def _read_csv(path: Path) -> pa.Table:
-    with pa_csv.open_csv(path) as reader:
+    lenient = pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _row: "skip")
+    with pa_csv.open_csv(path, parse_options=lenient) as reader:
         names = reader.schema.names
-    return pa_csv.read_csv(
+    try:
+        return pa_csv.read_csv(
+            path,
+            parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=list(MISSING_TEXT),
+                strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        reason = _first_broken_row(path, names) or str(error)
+        raise UnreadableFile(f"{path} cannot be read: {reason}") from error
+
+
+def _first_broken_row(path: Path, names: list[str]) -> str | None:
+    """Say what is wrong with the first row of a CSV file that has the wrong form."""
+    ragged: list[pa_csv.InvalidRow] = []
+
+    def note(row: pa_csv.InvalidRow) -> str:
+        ragged.append(row)
+        return "skip"
+
+    table = pa_csv.read_csv(
         path,
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=list(MISSING_TEXT),
-            strings_can_be_null=True,
-        ),
+        read_options=pa_csv.ReadOptions(use_threads=False),  # only then are rows numbered
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
     )
+    if ragged:
+        row = ragged[0]  # its number counts the header
+        return (
+            f"row {row.number - 1} has {row.actual_columns} fields where the header has "
+            f"{row.expected_columns}: {row.text[:100]!r}; quote fields that hold a comma, a quote "
+            "or a line break."
+        )
+    for number, fields in enumerate(zip(*table.columns, strict=True), start=1):
+        for name, field in zip(names, fields, strict=True):
+            try:
+                field.as_py().decode()
+            except UnicodeDecodeError:
+                return (
+                    f"column {name!r}, row {number}: {field.as_py()[:100]!r} is not UTF-8; "
+                    "save the file as UTF-8."
+                )
+    return None
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:

@@ -42,6 +42,11 @@ class Choice:
     def __post_init__(self) -> None:
         _check_text(self.id, "id")
         _check_text(self.text, f"question {self.id!r}: text")
+        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        if not isinstance(self.options, tuple):
+            raise ParameterError(
+                f"question {self.id!r}: options is {self.options!r}, expected several texts."
+            )
         if not 2 <= len(self.options) <= MOST_OPTIONS:
             raise ParameterError(
                 f"question {self.id!r} has {len(self.options)} options; give 2 to {MOST_OPTIONS}."
@@ -105,6 +110,15 @@ class Rating:
     def __post_init__(self) -> None:
         _check_text(self.id, "id")
         _check_text(self.text, f"question {self.id!r}: text")
+        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        for name, end in (("low", self.low), ("high", self.high)):
+            if not isinstance(end, int) or isinstance(end, bool):
+                raise ParameterError(
+                    f"question {self.id!r}: {name} is {end!r}, expected a whole number."
+                )
+        for name, label in (("low_label", self.low_label), ("high_label", self.high_label)):
+            if label != "":
+                _check_text(label, f"question {self.id!r}: {name}")
         if not 2 <= self.high - self.low + 1 <= MOST_OPTIONS:
             raise ParameterError(
                 f"question {self.id!r}: the scale {self.low} to {self.high} needs 2 to "
@@ -146,11 +160,14 @@ def question_from_json(data: dict[str, Any]) -> Question:
     ParameterError
         The kind is unknown, or a field is missing, unknown or out of range.
     """
+    if not isinstance(data, dict):
+        raise ParameterError(f"a question is {data!r}, expected a JSON object.")
     fields = dict(data)
     kind = fields.pop("kind", None)
     try:
         if kind == "choice":
-            fields["options"] = tuple(fields.get("options", ()))
+            if isinstance(options := fields.get("options", []), list):
+                fields["options"] = tuple(options)
             return Choice(**fields)
         if kind == "rating":
             return Rating(**fields)
@@ -162,10 +179,15 @@ def question_from_json(data: dict[str, Any]) -> Question:
     )
 
 
+def _check_flag(flag: bool, what: str) -> None:
+    if not isinstance(flag, bool):
+        raise ParameterError(f"{what} is {flag!r}, expected true or false.")
+
+
 def _check_text(text: str, what: str) -> None:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str):
+        raise ParameterError(f"{what} is {text!r}, expected a text.")
+    if not text.strip():
         raise ParameterError(f"{what} is empty; give it some words.")
     if len(text) > MOST_CHARACTERS:
-        raise ParameterError(
-            f"{what} has {len(text)} characters; shorten it to {MOST_CHARACTERS}."
-        )
+        raise ParameterError(f"{what} has {len(text)} characters; shorten it to {MOST_CHARACTERS}.")

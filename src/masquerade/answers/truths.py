@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from masquerade.answers.claims import Claims
-from masquerade.answers.frames import Frame, read_table, to_arrow
-from masquerade.errors import DuplicateClaim, EmptyTable, MissingValue, SchemaError
+from masquerade.answers.frames import Frame, first_missing, plain_column, read_table, to_arrow
+from masquerade.errors import (
+    DuplicateClaim,
+    EmptyTable,
+    MissingValue,
+    ParameterError,
+    SchemaError,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,22 +42,27 @@ class Truths:
         SchemaError, EmptyTable, MissingValue, DuplicateClaim
             Each names the row and the value.
         """
-        table = to_arrow(frame)
+        table = to_arrow(frame, columns=("task", "truth"))
         for name in ("task", "truth"):
             if name not in table.column_names:
                 raise SchemaError(
                     f"column {name!r} is missing; the table of truths has {table.column_names}."
                 )
-        table = table.select(["task", "truth"])
         if table.num_rows == 0:
-            raise EmptyTable("the table of truths has no rows.")
+            raise EmptyTable("the table of truths has no rows; expected at least one.")
+        table = pa.table({name: plain_column(table, name) for name in ("task", "truth")})
         for name in ("task", "truth"):
-            row = pc.index(pc.is_null(table[name], nan_is_null=True), True).as_py()
-            if row >= 0:
-                raise MissingValue(
-                    f"column {name!r}, row {row + 1}: missing; remove the row of the truths."
+            if pa.types.is_nested(table[name].type):
+                raise SchemaError(
+                    f"column {name!r} holds {table[name].type}; give texts or numbers."
                 )
-        codes = table["task"].combine_chunks().dictionary_encode().indices.to_numpy()
+            row = first_missing(plain_column(table, name))
+            if row is not None:
+                raise MissingValue(
+                    f"column {name!r}, row {row}: the {name} is missing "
+                    f"({table[name][row - 1].as_py()!r}); remove the row of the truths."
+                )
+        codes = plain_column(table, "task").dictionary_encode().indices.to_numpy()
         _, first = np.unique(codes, return_index=True)
         if len(first) < len(codes):
             row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
@@ -74,11 +84,19 @@ class Truths:
 
         A truth that is none of the options gets the code ``-2``: it is known, and no option is
         right.
+
+        Raises
+        ------
+        ParameterError
+            The claims are numbers; see `numbers`.
         """
+        if claims.options is None:
+            raise ParameterError(
+                "the claims are numbers and have no options; read them with kind='categorical'."
+            )
         values = self._aligned(claims)
         known = pc.is_valid(values).to_numpy(zero_copy_only=False)
-        assert claims.options is not None
-        codes = pc.index_in(_as_type(values, claims.options.type), value_set=claims.options)
+        codes = _find(values, claims.options)
         out: NDArray[np.int32] = codes.fill_null(-2).to_numpy().astype(np.int32)
         out[~known] = -1
         return out
@@ -90,22 +108,20 @@ class Truths:
             return np.asarray(
                 values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
             )
-        except pa.ArrowInvalid as error:
-            raise SchemaError(f"column 'truth' must hold numbers for numeric claims: {error}") from (
-                error
-            )
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            message = f"column 'truth' must hold numbers for numeric claims: {error}"
+            raise SchemaError(message) from error
 
     def _aligned(self, claims: Claims) -> pa.Array:
-        mine = _as_type(self.table["task"].combine_chunks(), claims.tasks.type)
-        where = pc.index_in(claims.tasks, value_set=mine)
-        return self.table["truth"].combine_chunks().take(where)
+        where = _find(claims.tasks, plain_column(self.table, "task"))
+        return plain_column(self.table, "truth").take(where)
 
 
-def _as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if values.type == kind:
-        return values
-    try:
-        return values.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        texts: list[Any] = [None if v is None else str(v) for v in values.to_pylist()]
-        return pa.array(texts).cast(kind, safe=False) if kind == pa.string() else values
+def _find(values: pa.Array, names: pa.Array) -> pa.Array:
+    """Return where each value stands in `names`; as text where the types cannot be made one."""
+    if values.type != names.type:
+        try:
+            values = values.cast(names.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values, names = values.cast(pa.large_string()), names.cast(pa.large_string())
+    return pc.index_in(values, value_set=names)

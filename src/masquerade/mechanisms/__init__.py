@@ -6,6 +6,7 @@ from masquerade.mechanisms.level import LEVELS, Level, level_named
 from masquerade.mechanisms.loss import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
 from masquerade.mechanisms.mechanism import FlipMixture, Mechanism
 from masquerade.mechanisms.randomized_response import RandomizedResponse
+from masquerade.mechanisms.response import mask_response
 from masquerade.mechanisms.text import parse_mechanism
 from masquerade.mechanisms.two_layer import TwoLayer
 
@@ -25,5 +26,6 @@ __all__ = [
     "SimulatedCoins",
     "TwoLayer",
     "level_named",
+    "mask_response",
     "parse_mechanism",
 ]

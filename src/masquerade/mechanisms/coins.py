@@ -43,7 +43,7 @@ class Coins:
     def words(self, size: int) -> Words:
         """Draw `size` words from the operating system, in blocks of 8 MiB."""
         out = np.empty(size, dtype=np.uint64)
-        view = memoryview(out).cast("B") if size else memoryview(b"")
+        view = out.data.cast("B") if size else memoryview(b"")
         for start in range(0, len(view), _BLOCK_BYTES):
             stop = min(start + _BLOCK_BYTES, len(view))
             view[start:stop] = os.urandom(stop - start)

@@ -1,8 +1,8 @@
 """Privacy levels: one number a level, the same strength for every kind of question.
 
-A level is its Gaussian-DP strength mu; a question's mechanism is chosen so that its zero-concentrated
-loss is mu**2 / 2, whatever the number of options. What a level promises is still stated as the exact
-pure epsilon of the mechanism that comes out.
+A level is its Gaussian-DP strength mu; a question's mechanism is chosen so that its
+zero-concentrated loss is mu**2 / 2, whatever the number of options. What a level promises is still
+stated as the exact pure epsilon of the mechanism that comes out.
 """
 
 from __future__ import annotations
@@ -70,23 +70,34 @@ def level_named(name: str) -> Level:
 def concentrated_loss(epsilon: float, symbols: int) -> float:
     """Return sup over orders a of (Renyi divergence of order a) / a for randomized response.
 
-    The supremum is taken over a fixed fine grid of orders that includes the limit a = 1. It sets
-    levels and never a promise.
+    The supremum is searched on a grid of orders that includes the limit a = 1, then between the
+    neighbours of the best one. It sets levels and never a promise.
     """
+    values = [_divergence_per_order(order, epsilon, symbols) for order in _ORDERS]
+    best = values.index(max(values))
+    low = math.log(max(_ORDERS[max(best - 1, 0)], 1 + 1e-4) - 1)
+    high = math.log(_ORDERS[min(best + 1, len(_ORDERS) - 1)] - 1)
+    for _ in range(40):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if _divergence_per_order(1 + math.exp(left), epsilon, symbols) < _divergence_per_order(
+            1 + math.exp(right), epsilon, symbols
+        ):
+            low = left
+        else:
+            high = right
+    return max(values[best], _divergence_per_order(1 + math.exp(low), epsilon, symbols))
+
+
+def _divergence_per_order(order: float, epsilon: float, symbols: int) -> float:
     keep = math.exp(epsilon) / (symbols - 1 + math.exp(epsilon))
     other = (1 - keep) / (symbols - 1)
-    best = 0.0
-    for order in _ORDERS:
-        if order == 1:
-            divergence = (keep - other) * epsilon
-        else:
-            log_terms = (
-                order * math.log(keep) + (1 - order) * math.log(other),
-                order * math.log(other) + (1 - order) * math.log(keep),
-                math.log((symbols - 2) * other) if symbols > 2 else -math.inf,
-            )
-            top = max(log_terms)
-            total = top + math.log(sum(math.exp(term - top) for term in log_terms))
-            divergence = total / (order - 1)
-        best = max(best, divergence / order)
-    return best
+    if order == 1:
+        return (keep - other) * epsilon
+    log_terms = (
+        order * math.log(keep) + (1 - order) * math.log(other),
+        order * math.log(other) + (1 - order) * math.log(keep),
+        math.log((symbols - 2) * other) if symbols > 2 else -math.inf,
+    )
+    top = max(log_terms)
+    total = top + math.log(sum(math.exp(term - top) for term in log_terms))
+    return total / (order - 1) / order

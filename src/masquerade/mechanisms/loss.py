@@ -56,29 +56,30 @@ class Loss:
         times : int
             Number of independent draws with this ratio, at least 0.
         """
+        if times < 0:
+            raise ParameterError(f"times is {times}, expected at least 0.")
+        if not ratio >= 0:
+            raise ParameterError(f"ratio is {ratio}, expected at least 0.")
         if times == 0:
             return NO_LOSS
         if ratio == math.inf or ratio == 0:
             return INFINITE_LOSS
         exact = Fraction(ratio)
-        if exact < 0:
-            raise ParameterError(f"ratio is {ratio}, expected at least 0.")
         if exact == 1:
             return NO_LOSS
-        with decimal.localcontext() as context:
-            context.prec = _DIGITS
+        with decimal.localcontext(decimal.Context(prec=_DIGITS)):
             size = abs(
                 decimal.Decimal(exact.numerator).ln() - decimal.Decimal(exact.denominator).ln()
             )
             # The guard is far above the rounding error of 80 digits and far below a micro-epsilon,
             # so the amount is never below the true one.
-            micro = (size * times * MICRO + _GUARD).to_integral_value(decimal.ROUND_CEILING)
+            micro = ((size * MICRO + _GUARD) * times).to_integral_value(decimal.ROUND_CEILING)
         return cls(int(micro))
 
     @classmethod
     def of_bound(cls, epsilon: float, *, error: float) -> Loss:
         """Return a computed bound plus its numerical error, rounded up to a micro-epsilon."""
-        if math.isinf(epsilon):
+        if math.isinf(epsilon) or math.isinf(error):
             return INFINITE_LOSS
         return cls(math.ceil((epsilon + error) * MICRO))
 
@@ -96,7 +97,10 @@ class Loss:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        return "infinite" if self.micro == math.inf else f"{self.epsilon:.6g}"
+        if self.micro == math.inf:
+            return "infinite"
+        ones, millionths = divmod(int(self.micro), MICRO)
+        return f"{ones}.{millionths:06}".rstrip("0").rstrip(".")  # all digits: never rounded down
 
     def to_json(self) -> float | str:
         """Return the amount in epsilon; the text ``"inf"`` where it is infinite."""

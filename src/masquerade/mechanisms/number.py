@@ -5,11 +5,15 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+import re
 from fractions import Fraction
 
 from masquerade.errors import ParameterError
 
 Number = Fraction | int | float | str | decimal.Decimal
+
+_MOST_CHARACTERS = 1000
+_MOST_DIGITS_IN_EXPONENT = 3
 
 
 def exact(value: Number, name: str) -> Fraction | float:
@@ -21,16 +25,23 @@ def exact(value: Number, name: str) -> Fraction | float:
     Raises
     ------
     ParameterError
-        The value is NaN, negative infinity or no number.
+        The value is NaN, negative infinity, no number, or absurdly long: a few characters
+        (``1e999999999``) can ask for gigabytes of digits.
     """
-    text = repr(float(value)) if isinstance(value, numbers.Real) and not isinstance(
-        value, numbers.Rational
-    ) else str(value)
-    if text.strip().lower() in ("inf", "infinity", "+inf"):
-        return math.inf
+    is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)
     try:
-        return Fraction(text.strip())
+        text = (repr(float(value)) if is_float else str(value)).strip()
+        if text.lower() in ("inf", "infinity", "+inf"):
+            return math.inf
+        exponent = re.search(r"[eE][+-]?0*(\d+)$", text)
+        if len(text) > _MOST_CHARACTERS or (
+            exponent and len(exponent[1]) > _MOST_DIGITS_IN_EXPONENT
+        ):
+            raise ParameterError(f"{name} is {text[:20]}..., expected a shorter number.")
+        return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
+        if isinstance(error, ParameterError):
+            raise
         raise ParameterError(f"{name} is {value!r}, expected a number.") from error
 
 
@@ -70,12 +81,12 @@ def text_of(number: Fraction | float) -> str:
 def whole(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return `value` as an integer of at least `low` (and at most `high`)."""
     try:
-        number = int(str(value)) if isinstance(value, str) else value
+        if isinstance(value, bool) or not isinstance(value, str | numbers.Integral):
+            raise ValueError
+        number = int(value)
     except ValueError as error:
         raise ParameterError(f"{name} is {value!r}, expected a whole number.") from error
-    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-        raise ParameterError(f"{name} is {value!r}, expected a whole number.")
     if number < low or (high is not None and number > high):
         span = f"at least {low}" if high is None else f"{low} to {high}"
         raise ParameterError(f"{name} is {number}, expected {span}.")
-    return int(number)
+    return number

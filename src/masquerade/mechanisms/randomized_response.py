@@ -21,6 +21,7 @@ from masquerade.mechanisms.number import Number, exact, finite, text_of, whole
 
 MOST_SYMBOLS = 1 << 20
 _LARGEST_TOTAL = 1 << 62
+_LARGEST_EPSILON = 100  # far beyond ln(2**62), where the loss drawn stops growing
 
 ASSUMPTIONS = (
     "each answer is masked once, on the person's device, with fresh operating-system randomness",
@@ -61,7 +62,7 @@ class RandomizedResponse(Mechanism):
         Number of options, at least 2.
     epsilon : number, optional
         Loss of one report in nats, at least 0 (0: reports are independent of the answer). The flip
-        probability is rounded towards more privacy, by less than 2**-60.
+        probability is rounded towards more privacy, by less than ``symbols / 2**61``.
     flip_probability : number, optional
         P(report differs from the answer), 0 to 1. Give this or `epsilon`.
     null : bool
@@ -93,7 +94,9 @@ class RandomizedResponse(Mechanism):
         null: bool = False,
     ) -> None:
         self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
-        self.null = bool(null)
+        if not isinstance(null, bool):
+            raise ParameterError(f"null is {null!r}, expected True or False.")
+        self.null = null
         if (epsilon is None) == (flip_probability is None):
             raise ParameterError("give epsilon or flip_probability, one of the two.")
         if epsilon is not None:
@@ -171,14 +174,14 @@ class RandomizedResponse(Mechanism):
 
 def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:
     if epsilon < 0:
-        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
+        raise ParameterError(f"epsilon is {text_of(epsilon)}, expected at least 0.")
     total = grid_total(symbols)
     if isinstance(epsilon, float):
         return 0, total
     if epsilon == 0:
         return total // symbols, total
-    with decimal.localcontext() as context:
-        context.prec = 60
+    epsilon = min(epsilon, Fraction(_LARGEST_EPSILON))
+    with decimal.localcontext(decimal.Context(prec=60)):
         growth = (decimal.Decimal(epsilon.numerator) / epsilon.denominator).exp()
         share = decimal.Decimal(total) / (symbols - 1 + growth)
         # Up, so that the loss drawn is never above the epsilon asked for; the guard covers the

@@ -9,6 +9,7 @@ of one person share the flip probability. `TwoLayer.guarantee` gives the exact l
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -30,7 +31,6 @@ from masquerade.mechanisms.randomized_response import (
 )
 
 _FEWEST_GRID_POINTS = 1 << 32
-_NUMERICAL_ERROR = 1e-9
 _QUADRATURE_NODES = 400
 _NEGLIGIBLE = 80.0  # e**-80 of the peak
 
@@ -95,13 +95,11 @@ class TwoLayer(Mechanism):
         if self._one_layer is None and self._last - self._first < _FEWEST_GRID_POINTS:
             raise ParameterError(
                 f"low {text_of(self.low)} and high {text_of(self.high)} are too close to draw "
-                "between; make them equal or at least 1e-8 apart."
+                f"between; make them equal or at least {2e-9 * (self.options - 1):.0e} apart."
             )
 
     @classmethod
-    def from_epsilon_single(
-        cls, epsilon: Number, options: int, *, low_min: Number = 0
-    ) -> TwoLayer:
+    def from_epsilon_single(cls, epsilon: Number, options: int, *, low_min: Number = 0) -> TwoLayer:
         """Return the mechanism whose single-report loss is `epsilon`.
 
         Parameters
@@ -119,10 +117,12 @@ class TwoLayer(Mechanism):
         """
         mean = RandomizedResponse(options, epsilon=epsilon).flip_probability
         edge = finite(low_min, "low_min")
+        if edge < 0:
+            raise ParameterError(f"low_min is {text_of(edge)}, expected at least 0.")
         if not edge <= mean <= 1 - edge:
             raise ParameterError(
-                f"low_min is {text_of(edge)}, but a single-report epsilon of {epsilon} needs a mean "
-                f"flip probability of {float(mean):.6g}; lower low_min to at most "
+                f"low_min is {text_of(edge)}, but a single-report epsilon of {epsilon} needs a "
+                f"mean flip probability of {float(mean):.6g}; lower low_min to at most "
                 f"{float(min(mean, 1 - mean)):.6g}."
             )
         if mean <= Fraction(1, 2):
@@ -158,9 +158,7 @@ class TwoLayer(Mechanism):
 
     def channel(self) -> Channel:
         """Return P(report | answer) of one report: the channel of the mean flip probability."""
-        return Channel.symmetric(
-            symbols=self.symbols, flip_probability=self.mean_flip_probability
-        )
+        return Channel.symmetric(symbols=self.symbols, flip_probability=self.mean_flip_probability)
 
     def flip_mixture(self, nodes: int = 24) -> FlipMixture:
         """Return the midpoints of `nodes` equal parts of U(low, high)."""
@@ -237,30 +235,52 @@ class TwoLayer(Mechanism):
             else:
                 high = middle
         user = max(q[0], q[3]) - self._log_pattern(answers, low)
-        # A polynomial of degree n on an interval has a maximum of at most (n + 1)**2 times its
-        # mean, so the sum over the grid differs from the integral by at most the share below.
-        grid_error = 5 * (answers + 1) ** 2 / (self._last - self._first)
-        error = _NUMERICAL_ERROR + 1e-14 * answers + grid_error
+        error = _numerical_error(answers) + _grid_error(answers, self._last - self._first)
         return Loss.of_bound(event, error=error), Loss.of_bound(user, error=error)
 
     def _log_pattern(self, n: int, m: int) -> float:
         """Return ln Q_n(m) for p ~ U(low, high)."""
-        low, high = float(self.low), float(self.high)
-        scale = m * math.log(self.options - 1) + math.log(high - low)
+        # In fractions first: neither 1 - high nor high - low may lose digits.
+        flip = float(self.low), float(self.high)
+        keep = float(1 - self.high), float(1 - self.low)
+        width = float(self.high - self.low)
+        scale = m * math.log(self.options - 1) + math.log(width)
         if m == 0:
-            return _log_power_integral(1 - high, 1 - low, n) - scale
+            return _log_power_integral(*keep, width, n) - scale
         if m == n:
-            return _log_power_integral(low, high, n) - scale
-        return _log_beta_integral(low, high, m, n - m) - scale
+            return _log_power_integral(*flip, width, n) - scale
+        if 2 * m > n:
+            return _log_beta_integral(*keep, width, n - m, m) - scale
+        return _log_beta_integral(*flip, width, m, n - m) - scale
 
 
-def _log_power_integral(low: float, high: float, power: int) -> float:
-    """Return the log of the integral of x**power over (low, high)."""
-    log_ratio = (power + 1) * (math.log(low) - math.log(high)) if low > 0 else -math.inf
+def _numerical_error(answers: int) -> float:
+    """Return a bound on the floating-point error of a difference of two ln Q."""
+    # Quadrature; rounding of logs as large as 40 n; and the search for the smallest of n convex
+    # values, which such rounding can mislead by as much a step.
+    return 1e-9 + 4e-14 * answers + 4e-16 * answers**2
+
+
+def _grid_error(answers: int, steps: int) -> float:
+    """Return a bound on what a grid of `steps` steps changes in a difference of two ln Q.
+
+    The integrand of Q_n(m) rises to one maximum M and falls, so the sum over grid points times
+    their distance h is within ``h M`` of the integral. It is a polynomial of degree n, so M is at
+    most ``(n + 1)**2`` times its mean (Christoffel's function at the end of the interval). So Q
+    changes by a share of at most ``r = (n + 1)**2 / steps``, apart from a factor that all Q have in
+    common, and a difference of two ln Q by ``ln(1 + r) - ln(1 - r) <= 5 r`` for r <= 0.9.
+    """
+    share = (answers + 1) ** 2 / steps
+    return 5 * share if share <= 0.9 else math.inf
+
+
+def _log_power_integral(low: float, high: float, width: float, power: int) -> float:
+    """Return the log of the integral of x**power over (low, high), where high - low = width."""
+    log_ratio = (power + 1) * math.log1p(-width / high) if low > 0 else -math.inf
     return (power + 1) * math.log(high) + math.log(-math.expm1(log_ratio)) - math.log(power + 1)
 
 
-def _log_beta_integral(low: float, high: float, a: int, b: int) -> float:
+def _log_beta_integral(low: float, high: float, width: float, a: int, b: int) -> float:
     """Return the log of the integral of x**a (1 - x)**b over (low, high); a, b >= 1."""
 
     def log_integrand(x: float) -> float:
@@ -272,18 +292,18 @@ def _log_beta_integral(low: float, high: float, a: int, b: int) -> float:
     top = log_integrand(peak)
     start = _where_negligible(log_integrand, top, peak, low)
     stop = _where_negligible(log_integrand, top, peak, high)
+    if (start, stop) != (low, high):
+        width = stop - start
     nodes, weights = _legendre(_QUADRATURE_NODES)
-    x = start + (stop - start) * (nodes + 1) / 2
-    with np.errstate(divide="ignore"):
-        values = a * np.log(x) + b * np.log1p(-x) - top
-    return float(top + math.log((stop - start) / 2 * float(weights @ np.exp(values))))
+    x = start + width * (nodes + 1) / 2
+    values = a * np.log(x) + b * np.log1p(-x) - top
+    return float(top + math.log(width / 2 * float(weights @ np.exp(values))))
 
 
 def _where_negligible(
-    log_integrand: object, top: float, peak: float, end: float
+    log_integrand: Callable[[float], float], top: float, peak: float, end: float
 ) -> float:
     """Return the point between `peak` and `end` beyond which the integrand is below e**-80."""
-    assert callable(log_integrand)
     if log_integrand(end) > top - _NEGLIGIBLE:
         return end
     inside, outside = peak, end

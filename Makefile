@@ -1,0 +1,56 @@
+# Both commands need nothing but Python 3.11+ and make; everything goes into .venv, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SOURCES := src tests benchmarks docs/conf.py
+
+.PHONY: help demo test lint format docs clean
+
+help:
+	@echo "make demo   see it: a finished survey, and one to answer yourself"
+	@echo "make test   check it: linters, types, every test this machine can run"
+	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make format put the code into the house's form"
+	@echo "make clean  remove .venv and everything built"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name it with: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	  { echo "This Python cannot make virtual environments (on Debian: apt-get install python3-venv)."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Not compiled while installing: only what is imported needs it, and that happens by itself.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --no-compile --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --no-compile --editable '.[test,docs]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	$(BIN)/masquerade demo
+
+test: lint
+	$(BIN)/python -m pytest
+	@if command -v node >/dev/null; then node --test tests/web/*.test.mjs; \
+	elif [ -n "$$MASQUERADE_REQUIRE" ]; then echo "node is required here and missing"; exit 1; \
+	else echo "skipped: the browser modules' own tests need Node.js 20 or newer"; fi
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check --quiet $(SOURCES)
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

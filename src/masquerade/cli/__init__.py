@@ -1,0 +1,52 @@
+"""The command ``masquerade``: exit code 0, 1 (refused or failed, the reason on stderr), 2 (usage)."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from masquerade.cli.output import complain
+from masquerade.cli.privacy import privacy
+from masquerade.cli.randomize import randomize
+from masquerade.cli.serving import demo, serve
+from masquerade.cli.simulate import simulate
+from masquerade.cli.truth import truth
+from masquerade.errors import MasqueradeError
+
+app = typer.Typer(
+    name="masquerade",
+    help="A crowd answers behind masks, and the truth still comes out.",
+    no_args_is_help=True,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> None:
+    if version:
+        from masquerade import __version__
+
+        typer.echo(f"masquerade {__version__}")
+        raise typer.Exit
+
+
+app.command()(demo)
+app.command()(serve)
+app.command()(truth)
+app.command()(privacy)
+app.command()(randomize)
+app.add_typer(simulate, name="simulate")
+
+
+def main() -> None:
+    """Run the command line; refusals become one line on standard error and exit code 1."""
+    try:
+        app()
+    except MasqueradeError as error:
+        complain(error)
+        sys.exit(1)

@@ -1,0 +1,45 @@
+"""Results on standard output, for people or for machines; everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
+]
+
+
+def complain(error: Exception) -> None:
+    """Say on standard error what went wrong."""
+    sys.stderr.write(f"{type(error).__name__}: {error}\n")
+
+
+def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
+    """Print a result: one JSON object, or a table of its entries."""
+    if as_json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for key, value in result.items():
+        table.add_row(key.replace("_", " "), _text(value))
+    Console().print(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key.replace('_', ' ')}: {_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(_text(item) for item in value)
+    return "–" if value is None else str(value)

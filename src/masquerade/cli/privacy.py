@@ -1,0 +1,38 @@
+"""``masquerade privacy``: what a mechanism promises."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+
+MechanismText = Annotated[
+    str,
+    typer.Argument(
+        help="For example randomized-response:options=4,epsilon=1 or two-layer:options=2,low=0,high=1",
+        metavar="SPEC",
+        show_default=False,
+    ),
+]
+
+
+def privacy(
+    spec: MechanismText,
+    answers: Annotated[int, typer.Option(min=0, help="How many answers a person reports.")] = 1,
+    json: AsJson = False,
+) -> None:
+    """Show the exact privacy loss of a mechanism: for a single report, one answer, one person."""
+    from masquerade.accounting import explain, keep_in_words
+    from masquerade.mechanisms import parse_mechanism
+
+    mechanism = parse_mechanism(spec)
+    guarantee = mechanism.guarantee(answers=answers)
+    result = {"mechanism": str(mechanism), **guarantee.to_json()}
+    if not json and answers:
+        words = explain(guarantee)
+        result["in words"] = "\n".join(
+            dict.fromkeys((keep_in_words([mechanism]), words.one_answer, words.all_answers))
+        )
+    show(result, as_json=json, title="Privacy")

@@ -1,0 +1,43 @@
+"""``masquerade randomize``: mask a table of claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.cli.reading import ClaimsFile, DuplicatesChoice, OptionNames, read_claims
+
+
+def randomize(
+    claims: ClaimsFile,
+    mechanism: Annotated[
+        str, typer.Option(help="For example two-layer:options=2,low=0,high=0.5379")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the reports (CSV, CSV.gz or Parquet).")],
+    options: OptionNames = None,
+    duplicates: DuplicatesChoice = "error",
+    json: AsJson = False,
+) -> None:
+    """Mask every claim with operating-system randomness and write the reports.
+
+    Whoever holds CLAIMS still holds the true answers: this is for studies and for data that may
+    be read here. People's devices mask their own answers before anything is sent.
+    """
+    from masquerade.mechanisms import parse_mechanism
+
+    chosen = parse_mechanism(mechanism)
+    table = read_claims(
+        claims, kind="categorical", options=options, null=chosen.null, duplicates=duplicates
+    )
+    reports = chosen.randomize(table)
+    reports.write(out)
+    result = {
+        "reports": len(reports),
+        "mechanism": str(chosen),
+        "guarantee": chosen.guarantee(answers=table.most_claims_of_a_worker()).to_json(),
+        "out": str(out),
+    }
+    show(result, as_json=json, title="Reports")

@@ -1,0 +1,60 @@
+"""``masquerade simulate``: made-up crowds with known truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+
+simulate = typer.Typer(
+    no_args_is_help=True, help="Make up a crowd whose truth is known.", pretty_exceptions_enable=False
+)
+
+
+@simulate.callback()
+def _simulate() -> None:
+    """Make up a crowd whose truth is known."""
+
+
+@simulate.command()
+def crowd(
+    out: Annotated[Path, typer.Option(help="Where to write the claims (CSV, CSV.gz or Parquet).")],
+    truth_out: Annotated[
+        Path | None, typer.Option(help="Where to write the truths (task,truth).")
+    ] = None,
+    tasks: Annotated[int, typer.Option(min=1)] = 200,
+    workers: Annotated[int, typer.Option(min=1)] = 40,
+    options: Annotated[int, typer.Option(min=2)] = 2,
+    answers_per_task: Annotated[int, typer.Option(min=1)] = 10,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same crowd.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Make up workers of different accuracy who label tasks of known truth."""
+    import numpy as np
+
+    from masquerade.answers.frames import write_table
+    from masquerade.simulate import crowd as made_up
+
+    claims, truths = made_up(
+        np.random.default_rng(seed),
+        tasks=tasks,
+        workers=workers,
+        options=options,
+        answers_per_task=answers_per_task,
+    )
+    claims.write(out)
+    result = {
+        "claims": len(claims),
+        "tasks": claims.n_tasks,
+        "workers": claims.n_workers,
+        "options": claims.n_options,
+        "seed": seed,
+        "out": str(out),
+    }
+    if truth_out is not None:
+        write_table(truths.table, truth_out)
+        result["truth_out"] = str(truth_out)
+    show(result, as_json=json, title="Made-up crowd")

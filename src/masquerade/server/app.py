@@ -1,0 +1,106 @@
+"""The web application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from masquerade import __version__
+from masquerade.errors import MasqueradeError
+from masquerade.server.demo import demo_routes
+from masquerade.server.owner import OwnerNeeded, owner_routes
+from masquerade.server.pages import STATIC, render
+from masquerade.server.participant import participant_routes
+from masquerade.server.problem import masquerade_problem, problem, status_of, wants_json
+from masquerade.server.security import BodyLimit, OwnerSessions, SecurityHeaders
+from masquerade.server.settings import Settings
+from masquerade.server.store import Store
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application; its store is ``app.state.store``."""
+    store = Store(settings.database)
+    sessions = OwnerSessions(store.setting("session_key"))
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        store.close()
+
+    app = FastAPI(
+        title="Masquerade",
+        version=__version__,
+        description="Surveys whose answers are masked on the participant's device.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+    )
+    app.state.store = store
+    app.add_middleware(BodyLimit)
+    app.add_middleware(SecurityHeaders)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(participant_routes(store))
+    app.include_router(owner_routes(store, settings, sessions))
+    if settings.demo:
+        app.include_router(demo_routes(store, sessions))
+    else:
+
+        @app.get("/", include_in_schema=False)
+        def front() -> Response:
+            return RedirectResponse("/surveys", 303)
+
+    @app.get("/healthz", include_in_schema=False)
+    def health() -> dict[str, str]:
+        return {"status": "ok", "version": __version__}
+
+    _answer_errors(app)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    @app.exception_handler(MasqueradeError)
+    def own(request: Request, error: MasqueradeError) -> Response:
+        if wants_json(request):
+            return masquerade_problem(error)
+        status, _ = status_of(error)
+        return render(request, "error.html", {"status": status, "detail": error}, status=status)
+
+    @app.exception_handler(OwnerNeeded)
+    def owner_needed(request: Request, _error: OwnerNeeded) -> Response:
+        if wants_json(request):
+            return problem(401, "unauthenticated", "Open the owner's link in this browser first.")
+        return render(request, "owner_needed.html", status=401)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_request: Request, error: RequestValidationError) -> Response:
+        # Only where and why: the value itself is not sent back or logged.
+        errors = [
+            {"pointer": "/".join(map(str, item["loc"])), "detail": item["msg"]}
+            for item in error.errors()
+        ]
+        return problem(
+            422, "validation-error", "The request does not have the expected form.", errors=errors
+        )
+
+    @app.exception_handler(HTTPException)
+    def http(request: Request, error: HTTPException) -> Response:
+        detail = "There is nothing here; check the link." if error.status_code == 404 else str(
+            error.detail
+        )
+        if wants_json(request):
+            slug = "not-found" if error.status_code == 404 else "refused"
+            return problem(error.status_code, slug, detail)
+        return render(
+            request,
+            "error.html",
+            {"status": error.status_code, "detail": detail},
+            status=error.status_code,
+        )

@@ -1,0 +1,122 @@
+"""The demonstration: one finished survey of made-up people, one open survey to answer oneself."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from masquerade.answers import Choice, Question, Rating
+from masquerade.mechanisms import mask_response
+from masquerade.server.definition import Definition
+from masquerade.server.pages import render
+from masquerade.server.participant import shown
+from masquerade.server.results import compute
+from masquerade.server.security import OwnerSessions
+from masquerade.server.store import Store, Survey
+from masquerade.server.template import PICK
+
+PEOPLE = 200
+SHOWN_PEOPLE = 8
+
+_QUESTIONS: tuple[Question, ...] = (
+    Choice("ill", "Have you worked while ill because you feared for your job?", ("Yes", "No")),
+    Rating("stress", "How stressful is your work?", low_label="calm", high_label="overwhelming"),
+    Choice(
+        "tell",
+        "Whom would you tell first if you could not go on?",
+        ("My manager", "A colleague", "Someone outside work", "Nobody"),
+    ),
+)
+_SHARES = {
+    "ill": [0.62, 0.38],
+    "stress": [0.05, 0.15, 0.25, 0.35, 0.20],
+    "tell": [0.12, 0.22, 0.38, 0.28],
+}
+
+
+def furnish(store: Store) -> None:
+    """Fill an empty store with the demonstration's two surveys."""
+    if store.surveys():
+        return
+    finished = _definition(
+        "Work and health",
+        "200 made-up people answered these three questions. Each answer was masked by the same "
+        "code that masks on a phone.",
+        "low",
+    )
+    survey = store.open_survey(finished, simulated_truth=_SHARES)
+    for answers in _made_up_people():
+        store.submit(
+            survey.token,
+            participant=secrets.token_hex(16),
+            response_id=secrets.token_hex(16),
+            survey_hash=survey.hash,
+            reports=mask_response(answers, finished.mechanisms),
+        )
+    store.close_survey(survey.token)
+    store.open_survey(
+        _definition(
+            "Work and health: your turn",
+            "Answer it yourself. Your answers stay in this browser; only masked reports are sent.",
+            "medium",
+        )
+    )
+
+
+def demo_routes(store: Store, sessions: OwnerSessions) -> APIRouter:
+    """Return the demonstration's page; whoever opens it is the owner of its made-up surveys."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/")
+    def demo(request: Request) -> Response:
+        surveys = store.surveys()
+        finished = next(s for s in surveys if s.simulated_truth is not None)
+        opened = next((s for s in surveys if s.simulated_truth is None), None)
+        response = render(request, "demo.html", _context(store, finished, opened))
+        sessions.start(response, https=request.url.scheme == "https")
+        return response
+
+    return routes
+
+
+def _made_up_people() -> list[list[int]]:
+    """Return the answers of people of whom exactly the known share holds each answer."""
+    columns = []
+    for question in _QUESTIONS:
+        column = [
+            code
+            for code, share in enumerate(_SHARES[question.id])
+            for _ in range(round(share * PEOPLE))
+        ]
+        random.shuffle(column)
+        columns.append(column)
+    return [list(answers) for answers in zip(*columns, strict=True)]
+
+
+def _definition(title: str, description: str, level: str) -> Definition:
+    return Definition.at_level(
+        title=title, description=description, template=PICK, level=level, questions=_QUESTIONS
+    )
+
+
+def _context(store: Store, finished: Survey, opened: Survey | None) -> dict[str, Any]:
+    responses = store.responses(finished.token)
+    questions = finished.definition.questions
+    rows = [
+        [question.labels[report] for question, report in zip(questions, r.reports, strict=True)]
+        for r in responses[:SHOWN_PEOPLE]
+    ]
+    person = store.persons()[0]
+    return {
+        "survey": finished,
+        "shown": shown(finished),
+        "opened": opened,
+        "result": compute(finished, responses),
+        "reports": rows,
+        "ledger": store.entries_of(person),
+        "people": len(responses),
+    }

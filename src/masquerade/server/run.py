@@ -1,0 +1,87 @@
+"""Running the application in this process, until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from masquerade.errors import ParameterError
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket bound to `host` and `port` (0: any free one).
+
+    Raises
+    ------
+    ParameterError
+        The port is taken or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise ParameterError(
+            f"cannot listen on {host}:{port}: {error.strerror}. Choose another port with --port "
+            "(0 takes any free one), or another address with --host."
+        ) from error
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    """Return the address of a bound socket as people type it into a browser."""
+    host, port = bound.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (shown, not bound)
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+def serve(app: FastAPI, bound: socket.socket, *, ready: Callable[[], None]) -> None:
+    """Serve `app` on `bound` until Ctrl-C or a termination signal; both end it cleanly.
+
+    No access log is written: it would say who answered when.
+    """
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+
+    def leave(_signal: int, _frame: Any) -> None:
+        sys.exit(0)
+
+    # The server handles signals while it runs, then raises them again for whoever was before it.
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        _Server(config, ready).run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        bound.close()
+
+
+def open_browser(url: str) -> None:
+    """Open `url` in a browser, where there is one."""
+    try:
+        webbrowser.open(url, new=2)
+    except webbrowser.Error:
+        pass

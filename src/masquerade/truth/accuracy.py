@@ -1,0 +1,156 @@
+"""Scores against known truths.
+
+Categories are scored in expectation over fair random tie-breaks: a task whose best score is shared
+by r labels counts 1/r if the truth is among them. So a score has no luck in it, and does not reward
+a fixed order of options.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from masquerade.answers import Frame, Truths, to_arrow
+from masquerade.errors import InputError, ParameterError, SchemaError
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.estimator import Estimator
+from masquerade.truth.numeric import NumericEstimator
+
+Floats = NDArray[np.float64]
+Answers = Estimator | Frame
+"""A fitted estimator, or a table with columns ``task`` and ``label`` or ``value``."""
+
+
+def accuracy(answers: Answers, truths: Truths) -> float:
+    """Return the share of tasks whose label is the truth.
+
+    Parameters
+    ----------
+    answers : fitted estimator, table with columns ``task`` and ``label``, or pandas series
+        An estimator with ``ties="random"`` is scored in expectation over its tie-breaks. A series
+        is one that ``fit_predict`` returned.
+    truths : Truths
+        Tasks without a truth, or without a label, do not count. A truth that is none of the
+        options counts as missed.
+
+    Returns
+    -------
+    float
+        0 to 1.
+
+    Raises
+    ------
+    InputError
+        No task has both a label and a truth.
+    """
+    return float(hits(answers, truths).mean())
+
+
+def error_rate(answers: Answers, truths: Truths) -> float:
+    """Return the share of tasks whose label is not the truth; see `accuracy`."""
+    return 1 - accuracy(answers, truths)
+
+
+def error_rate_change(masked: Answers, clean: Answers, truths: Truths) -> float:
+    """Return the error rate of `masked` minus that of `clean`, -1 to 1.
+
+    Report absolute accuracy next to it: a method that is worse on clean claims has a flattering
+    change (Li et al., KDD 2018, give the change only).
+    """
+    return error_rate(masked, truths) - error_rate(clean, truths)
+
+
+def mean_absolute_error(answers: Answers, truths: Truths) -> float:
+    """Return the mean distance of values from the truths, in their unit; see `accuracy`."""
+    return float(np.abs(deviations(answers, truths)).mean())
+
+
+def root_mean_squared_error(answers: Answers, truths: Truths) -> float:
+    """Return the root of the mean squared distance of values from the truths, in their unit."""
+    off = deviations(answers, truths)
+    largest = np.abs(off).max()
+    if largest == 0:
+        return 0.0
+    return float(largest * np.sqrt(((off / largest) ** 2).mean()))
+
+
+def scored(answers: Answers, truths: Truths) -> int:
+    """Return the number of tasks that have both an answer and a truth."""
+    if isinstance(answers, NumericEstimator):
+        return len(deviations(answers, truths))
+    if isinstance(answers, CategoricalEstimator):
+        return len(hits(answers, truths))
+    return len(_matched(answers, truths)[0])
+
+
+def hits(answers: Answers, truths: Truths) -> Floats:
+    """Return for every task scored the probability that its label is the truth."""
+    if isinstance(answers, NumericEstimator):
+        raise ParameterError(
+            f"{type(answers).__name__} gives numbers; score them with mean_absolute_error or "
+            "root_mean_squared_error."
+        )
+    if isinstance(answers, CategoricalEstimator):
+        code, chances = truths.codes(answers.claims_), answers.chances_
+        counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
+        right = np.maximum(code[counted], 0)
+        return _some(np.where(code[counted] >= 0, chances[counted, right], 0.0))
+    given, true = _matched(answers, truths)
+    if given.type != true.type:
+        given, true = given.cast(pa.string()), true.cast(pa.string())
+    equal = pc.equal(given, true).to_numpy(zero_copy_only=False)
+    return _some(equal.astype(np.float64))
+
+
+def deviations(answers: Answers, truths: Truths) -> Floats:
+    """Return value minus truth for every task scored."""
+    if isinstance(answers, CategoricalEstimator):
+        raise ParameterError(
+            f"{type(answers).__name__} gives labels; score them with accuracy or error_rate."
+        )
+    if isinstance(answers, NumericEstimator):
+        off = answers.values_ - truths.numbers(answers.claims_)
+        return _some(off[~np.isnan(off)])
+    given, true = _matched(answers, truths)
+    try:
+        return _some(given.cast(pa.float64()).to_numpy() - true.cast(pa.float64()).to_numpy())
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"values and truths must be numbers to be compared: {error}") from error
+
+
+def _some(scores: Floats) -> Floats:
+    if len(scores) == 0:
+        raise InputError(
+            "no task has both an answer and a truth; check that the two tables name tasks alike."
+        )
+    return scores
+
+
+def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
+    """Return answers and truths of the tasks that have both, aligned."""
+    table = to_arrow(_as_frame(answers))
+    found = next((name for name in ("label", "value") if name in table.column_names), None)
+    if "task" not in table.column_names or found is None:
+        raise SchemaError(
+            f"the answers have columns {table.column_names}; expected 'task' and 'label' (or "
+            "'value')."
+        )
+    tasks = table["task"].combine_chunks()
+    known = truths.table["task"].combine_chunks()
+    if tasks.type != known.type:
+        tasks, known = tasks.cast(pa.string()), known.cast(pa.string())
+    true = truths.table["truth"].combine_chunks().take(pc.index_in(tasks, value_set=known))
+    given = table[found].combine_chunks()
+    both = pc.and_(pc.is_valid(true), pc.is_valid(given))
+    return given.filter(both), true.filter(both)
+
+
+def _as_frame(answers: Any) -> Frame:
+    name = str(getattr(answers, "name", ""))
+    if name.startswith("agg_") and hasattr(answers, "reset_index"):
+        return answers.rename(name.removeprefix("agg_")).reset_index()
+    return answers

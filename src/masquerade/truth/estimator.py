@@ -1,0 +1,124 @@
+"""What every truth method can do: fit, predict, and say what it found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import Any, ClassVar, Literal, Self
+
+import pyarrow as pa
+
+from masquerade.answers import Claims, Frame, like_frame
+from masquerade.answers.claims import LABEL_COLUMNS
+from masquerade.answers.frames import is_pandas
+from masquerade.errors import NotFitted, ParameterError
+from masquerade.mechanisms import Mechanism
+
+Kind = Literal["categorical", "numeric"]
+
+
+class Estimator(ABC):
+    """Base of all truth methods.
+
+    The conventions are scikit-learn's and crowd-kit's: the constructor takes parameters only,
+    `fit` learns and returns the estimator, and what was learnt has names that end in ``_``.
+    """
+
+    name: ClassVar[str]
+    """What the command line calls the method."""
+
+    kind: ClassVar[Kind]
+    """Which claims the method takes."""
+
+    _claims: Claims | None = None
+
+    def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
+        """Learn from claims, masked or not, and return the estimator.
+
+        Parameters
+        ----------
+        data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
+            Columns ``task``, ``worker`` and ``label`` (or ``value``) of a table; see
+            `Claims.from_frame`.
+        mechanism : Mechanism, optional
+            The mechanism that masked the claims.
+
+        Raises
+        ------
+        InputError
+            A row cannot be used; the message names it.
+        ParameterError
+            The claims are of another kind, or not of the mechanism's domain.
+        """
+        claims = self._as_claims(data, mechanism)
+        if mechanism is not None:
+            mechanism.check(claims)
+        self._learn(claims, mechanism)
+        self._claims = claims
+        return self
+
+    def fit_predict(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Frame:
+        """Learn from claims and return each task's answer, in the kind of `data`.
+
+        Returns
+        -------
+        pandas.Series, or table of the kind of `data`
+            For a pandas table a series named ``agg_label`` (``agg_value`` for numbers) with the
+            sorted tasks as index, named ``task``, exactly as crowd-kit returns it. Otherwise a
+            table with columns ``task`` and ``label`` (or ``value``), tasks in order of first
+            appearance; an Arrow table for `Claims`. See `fit` for parameters and errors.
+        """
+        table = self.fit(data, mechanism=mechanism).truths_
+        return _as_series(table, data) if is_pandas(data) else like_frame(table, data)
+
+    @property
+    def claims_(self) -> Claims:
+        """The claims that were fitted."""
+        if self._claims is None:
+            raise NotFitted(
+                f"{type(self).__name__} has learnt nothing yet; call fit(claims) or "
+                "fit_predict(claims) before asking for results."
+            )
+        return self._claims
+
+    @property
+    @abstractmethod
+    def truths_(self) -> pa.Table:
+        """The answers found: ``task`` and ``label`` or ``value``."""
+
+    @property
+    @abstractmethod
+    def converged_(self) -> bool:
+        """Whether the result stopped changing before the last iteration allowed."""
+
+    @property
+    @abstractmethod
+    def iterations_(self) -> int:
+        """Number of iterations done."""
+
+    @abstractmethod
+    def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
+        """Set everything that is learnt."""
+
+    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+        if not isinstance(data, Claims):
+            null = self.kind == "categorical" and mechanism is not None and mechanism.null
+            return Claims.from_frame(data, kind=self.kind, null=null)
+        if data.kind != self.kind:
+            raise ParameterError(
+                f"{type(self).__name__} takes {self.kind} claims, these are {data.kind}; read them "
+                f"with kind={self.kind!r}, or choose another method."
+            )
+        return data
+
+
+def _as_series(table: pa.Table, frame: Frame) -> Any:
+    """Return the answers as a pandas series, with the types of the frame's own columns."""
+    pandas = import_module("pandas")
+    given = next(column for column in LABEL_COLUMNS if column in frame.columns)
+    tasks, values = (table.column(i).to_pandas() for i in (0, 1))
+    index = pandas.Index(tasks.astype(frame["task"].dtype), name="task")
+    series = pandas.Series(values.to_numpy(), index=index, name=f"agg_{table.column_names[1]}")
+    if table.column_names[1] == "label" and table.column(1).null_count == 0:
+        series = series.astype(frame[given].dtype)
+    return series.sort_index()

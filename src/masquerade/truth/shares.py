@@ -1,0 +1,194 @@
+"""How many people hold each answer, from masked reports: unbiased shares with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes
+    ----------
+    value : float
+        Unbiased estimate; may lie outside the possible range when the noise is large.
+    standard_error : float
+        Of `value`: people sampled and masks drawn, both.
+    sampling_error, mechanism_error : float
+        The two parts; their squares add to that of `standard_error`.
+    low, high : float
+        Ends of the confidence interval, within the possible range.
+    """
+
+    value: float
+    standard_error: float
+    sampling_error: float
+    mechanism_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """Estimated shares of people who hold each answer to one question.
+
+    Attributes
+    ----------
+    n : int
+        Number of reports.
+    reported : float array, shape (n_symbols,)
+        Raw share of each report: what one would publish without knowing the mask.
+    estimates : tuple of Estimate, length n_symbols
+        One for each option (and "no answer", last, where the mechanism has it).
+    confidence : float
+        Of each interval.
+    """
+
+    n: int
+    reported: NDArray[np.float64]
+    estimates: tuple[Estimate, ...]
+    confidence: float
+    _inverse: NDArray[np.float64]
+    _channel: NDArray[np.float64]
+
+    def mean(self, scores: Sequence[float]) -> Estimate:
+        """Return the mean of `scores` over the people, one score for each option.
+
+        People who chose "no answer" are left out of a mean over a mechanism with that symbol
+        (a ratio of two estimates; its error is by the delta method).
+        """
+        symbols = len(self.reported)
+        if len(scores) not in (symbols, symbols - 1):
+            raise ParameterError(f"{len(scores)} scores for {symbols} symbols; give one an option.")
+        score = np.zeros(symbols)
+        score[: len(scores)] = scores
+        held = np.array([e.value for e in self.estimates])
+        answered = np.ones(symbols)
+        if len(scores) < symbols:
+            answered[-1] = 0.0
+        base = float(held @ answered)
+        low, high = min(scores), max(scores)
+        if base <= 0:
+            return Estimate(math.nan, math.inf, math.inf, math.inf, low, high)
+        value = float(held @ score) / base
+        # A report y counts contribution[y] to the mean; its expectation given the answer x is
+        # deviation[x], so the variance splits into what people differ by and what masks add.
+        deviation = (score - value * answered) / base
+        contribution = self._inverse @ deviation
+        total = self._variance(contribution, self.reported)
+        sampling = min(self._variance(deviation, np.clip(held, 0, None)), total)
+        return _estimate(value, total, sampling, low, high, self.confidence)
+
+    def _variance(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+        weights = weights / weights.sum()
+        centred = values - float(weights @ values)
+        return float(weights @ centred**2) / self.n
+
+
+def estimate_shares(
+    counts: Sequence[int], mechanism: Mechanism, *, confidence: float = 0.95
+) -> Shares:
+    """Estimate the share of people behind each answer from counts of masked reports.
+
+    Parameters
+    ----------
+    counts : sequence of int, shape (n_symbols,)
+        How many people sent each report; "no answer" last where the mechanism has it.
+    mechanism : Mechanism
+        With a symmetric channel; one report a person, so a two-layer mechanism acts as its
+        marginal channel here.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Shares
+        The estimate ``(reported - q) / (1 - symbols q)``, q the probability of each other symbol,
+        is unbiased. Its interval is Wilson's for the reported share, moved through the channel: it
+        covers at small counts and contains both the sampling of people and the masks.
+
+    Raises
+    ------
+    EmptyTable
+        No reports.
+    ParameterError
+        The counts do not fit the mechanism, or its reports say nothing about the answers.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> shares = estimate_shares([60, 40], RandomizedResponse(2, flip_probability=0.25))
+    >>> round(shares.estimates[0].value, 3), round(shares.estimates[0].low, 3)
+    (0.7, 0.504)
+    """
+    counted = np.asarray(counts, dtype=np.float64)
+    if counted.shape != (mechanism.symbols,) or (counted < 0).any():
+        raise ParameterError(
+            f"counts are {list(counts)}, expected {mechanism.symbols} numbers of at least 0."
+        )
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence is {confidence}, expected between 0 and 1.")
+    n = int(counted.sum())
+    if n == 0:
+        raise EmptyTable("there are no reports; shares need at least one.")
+    channel = mechanism.channel().matrix()
+    other = float(channel[0, 1])
+    signal = float(channel[0, 0]) - other
+    if abs(signal) < 1e-12:
+        raise ParameterError(
+            f"{mechanism} reports independently of the answers (epsilon 0); nothing can be learnt."
+        )
+    reported = counted / n
+    inverse = (np.eye(mechanism.symbols) - other) / signal
+    quantile = float(ndtri(0.5 + confidence / 2))
+    estimates = []
+    for share in reported:
+        value = (share - other) / signal
+        total = share * (1 - share) / n / signal**2
+        held = min(max(value, 0.0), 1.0)
+        sampling = min(held * (1 - held) / n, total)
+        ends = sorted((end - other) / signal for end in _wilson(float(share), n, quantile))
+        estimates.append(
+            Estimate(
+                float(value),
+                math.sqrt(total),
+                math.sqrt(sampling),
+                math.sqrt(total - sampling),
+                min(max(ends[0], 0.0), 1.0),
+                min(max(ends[1], 0.0), 1.0),
+            )
+        )
+    return Shares(n, reported, tuple(estimates), confidence, inverse, channel)
+
+
+def _estimate(
+    value: float, total: float, sampling: float, low: float, high: float, confidence: float
+) -> Estimate:
+    error = math.sqrt(total)
+    reach = float(ndtri(0.5 + confidence / 2)) * error
+    return Estimate(
+        value,
+        error,
+        math.sqrt(sampling),
+        math.sqrt(total - sampling),
+        min(max(value - reach, low), high),
+        min(max(value + reach, low), high),
+    )
+
+
+def _wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
+    """Return the score interval of a share (Wilson 1927)."""
+    z2 = quantile**2 / n
+    centre = (share + z2 / 2) / (1 + z2)
+    reach = math.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
+    return max(centre - reach, 0.0), min(centre + reach, 1.0)

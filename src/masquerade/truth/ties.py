@@ -1,0 +1,99 @@
+"""Ties: which options share the best score, and which of them is picked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from masquerade.answers import Claims
+from masquerade.errors import ParameterError
+
+Ties = Literal["random", "first", "abstain"]
+
+_CLOSE = 1e-9
+"""Scores this close (relative to 1 + |best|) are equal: sums of weights depend on their order."""
+
+
+def check_ties(ties: object, seed: object) -> None:
+    """Raise `ParameterError` unless `ties` is a known rule and `seed` a whole number."""
+    if ties not in get_args(Ties):
+        raise ParameterError(
+            f"ties is {ties!r}, expected one of {', '.join(map(repr, get_args(Ties)))}."
+        )
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not (whole and 0 <= int(seed) < 1 << 64):  # type: ignore[call-overload]
+        raise ParameterError(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1.")
+
+
+def best(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which options have the best score of their task, ``best[task, option]``."""
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray(scores >= top - _CLOSE * (1 + np.abs(top)))
+
+
+def pick(
+    candidates: NDArray[np.bool_], claims: Claims, *, ties: Ties, seed: int
+) -> NDArray[np.int32]:
+    """Return one candidate of every task, shape (n_tasks,); -1 where there is none.
+
+    Parameters
+    ----------
+    candidates : bool array, shape (n_tasks, n_options)
+        The options that share the best score; a row without any is an undecided task.
+    claims : Claims
+        Names the tasks and options.
+    ties : {"random", "first", "abstain"}
+        What to do with several candidates. ``"random"`` gives every pair of a task and an option
+        one priority for the whole run, computed from their names and `seed`: it depends neither on
+        the order of the rows nor on the order of the options.
+    seed : int
+        Another seed gives other, independent priorities.
+    """
+    count = candidates.sum(axis=1)
+    picked: NDArray[np.int32] = candidates.argmax(axis=1).astype(np.int32)
+    picked[count == 0] = -1
+    tied = np.flatnonzero(count > 1)
+    if ties == "abstain":
+        picked[tied] = -1
+    elif ties == "random" and tied.size:
+        assert claims.options is not None
+        task = _mixed(
+            _digest(claims.tasks.take(pa.array(tied))) + _mixed(np.array([seed], dtype=np.uint64))
+        )
+        priority = _mixed(task[:, None] ^ _digest(claims.options)[None, :])
+        picked[tied] = np.where(candidates[tied], priority, np.uint64(0)).argmax(axis=1)
+    return picked
+
+
+def chances(candidates: NDArray[np.bool_], *, ties: Ties) -> NDArray[np.float64]:
+    """Return the probability with which `pick` takes each option; rows sum to 1 or 0."""
+    count = candidates.sum(axis=1, keepdims=True)
+    if ties == "first":
+        first = np.zeros(candidates.shape)
+        first[np.arange(len(first)), candidates.argmax(axis=1)] = count[:, 0] > 0
+        return first
+    share: NDArray[np.float64] = candidates / np.maximum(count, 1)
+    return share * (count == 1) if ties == "abstain" else share
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scatter 64-bit words (the finalizer of splitmix64: Steele, Lea and Flood, 2014)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _digest(names: pa.Array) -> NDArray[np.uint64]:
+    """Return a 64-bit digest of every name: the sum of scattered (place, byte) pairs."""
+    texts: Any = names.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]].astype(np.uint64)
+    place = np.arange(len(letters)) - np.repeat(ends[:-1] - ends[0], np.diff(ends))
+    scattered = _mixed(letters + (place.astype(np.uint64) << np.uint64(8)))
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(scattered, dtype=np.uint64)])
+    return _mixed(running[ends[1:] - ends[0]] - running[ends[:-1] - ends[0]])

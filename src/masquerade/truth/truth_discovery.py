@@ -1,0 +1,153 @@
+"""Truth discovery: workers who agree with the weighted vote get a larger weight, and again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from masquerade.answers import Claims
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Mechanism
+from masquerade.truth.categorical import (
+    CategoricalEstimator,
+    Solution,
+    ambiguous,
+    vote_shares,
+    winners,
+)
+from masquerade.truth.components import Components
+from masquerade.truth.ties import chances
+from masquerade.truth.votes import Floats, Votes
+
+Weights = Literal["logit", "linear", "share"]
+
+
+@dataclass(eq=False, kw_only=True)
+class TruthDiscovery(CategoricalEstimator):
+    """Alternate between weighted votes and the workers' agreement with them.
+
+    All workers start with weight 1. Each round takes the option with the largest sum of weights,
+    estimates a worker's accuracy as ``(agreements + c) / (answers + 2c)``, and turns it into a new
+    weight; it ends when no task's winner changes.
+
+    A mechanism given to `fit` is checked against the claims and otherwise not used: the right
+    weight of a report depends on how often *reports* are true, which is what the rounds estimate.
+    `OneCoin` uses the mechanism.
+
+    Parameters
+    ----------
+    weights : {"logit", "linear", "share"}
+        Weight of a worker of accuracy acc among s options: ``ln((s - 1) acc / (1 - acc))``, the
+        log-likelihood ratio of a vote; ``acc``; or ``-ln(err / total err)`` with err = 1 - acc and
+        the total over the worker's component.
+    smoothing : float
+        The c above, at least 0.
+    clip : float
+        Keeps acc within ``[clip, 1 - clip]``; 0 < clip < 1/2.
+    floor : float or None
+        Smallest weight. The default lets no vote count against its option, yet keeps the majority
+        where only poor workers voted. None allows negative weights: a worker who is wrong more
+        often than chance is then evidence for the other options.
+    max_iterations : int
+        Rounds after which the result is returned with ``converged_`` false.
+    ties : {"random", "first", "abstain"}
+        See `CategoricalEstimator`.
+    seed : int
+        See `CategoricalEstimator`.
+
+    Notes
+    -----
+    Li et al., "An efficient two-layer mechanism for privacy-preserving truth discovery", KDD 2018,
+    section 3. Where we differ:
+
+    - Their equation 3 divides agreements by the number of all tasks; we divide by the worker's own
+      answers, for otherwise every worker who skips tasks looks bad.
+    - Their weight lacks the factor s - 1. With many options good workers then get negative weights
+      and the vote turns against the truth: on a real five-option set accuracy falls to 0.01.
+    - Tied options share a task's vote while iterating, each 1/r, so that weights depend neither on
+      the order of options nor on `seed`; `ties` decides the final label only.
+    - `floor`. On twenty real sets the default's mean accuracy is 0.815, 0.806 for majority vote and
+      0.808 without a floor; masked claims are indifferent to it.
+
+    Agreement feeds itself: where workers share a bias, rounds make it stronger, and accuracy can
+    fall below the majority vote's.
+
+    **Cost**: each round linear in claims; memory linear in claims.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b", "b", "b"], "worker": ["x", "y", "x", "y", "z"],
+    ...          "label": ["no", "yes", "no", "yes", "no"]}
+    >>> TruthDiscovery().fit(table).truths_.to_pylist()
+    [{'task': 'a', 'label': 'no'}, {'task': 'b', 'label': 'no'}]
+    """
+
+    name: ClassVar[str] = "truth-discovery"
+
+    weights: Weights = "logit"
+    smoothing: float = 1.0
+    clip: float = 0.01
+    floor: float | None = 0.01
+    max_iterations: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights not in get_args(Weights):
+            raise ParameterError(
+                f"weights is {self.weights!r}, expected one of "
+                f"{', '.join(map(repr, get_args(Weights)))}."
+            )
+        if not 0 <= self.smoothing < math.inf:
+            raise ParameterError(f"smoothing is {self.smoothing}, expected at least 0.")
+        if not 0 < self.clip < 0.5:
+            raise ParameterError(
+                f"clip is {self.clip}, expected above 0 and below 0.5; weights are infinite at 0."
+            )
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise ParameterError(f"floor is {self.floor}, expected a finite number or None.")
+        if self.max_iterations < 1:
+            raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
+
+    def _solve(
+        self, votes: Votes, groups: Components, claims: Claims, mechanism: Mechanism | None
+    ) -> Solution:
+        leaders = winners(votes, votes.count())
+        converged = False
+        iterations = 0
+        while not converged and iterations < self.max_iterations:
+            iterations += 1
+            accuracy = self._accuracy(votes, chances(leaders, ties="random"))
+            weight = self._weight(accuracy, votes, groups)
+            scores = votes.score(weight)
+            earlier, leaders = leaders, winners(votes, scores)
+            converged = bool((leaders == earlier).all())
+        return Solution(
+            scores=scores,
+            posteriors=vote_shares(scores),
+            reliability=accuracy,
+            weight=weight,
+            converged=converged,
+            iterations=iterations,
+            orientation_ambiguous=ambiguous(votes, mechanism),
+        )
+
+    def _accuracy(self, votes: Votes, share: Floats) -> Floats:
+        agreed = votes.agreement(share) + self.smoothing
+        answers = votes.of_worker + 2 * self.smoothing
+        half = np.full(votes.n_workers, 0.5)
+        accuracy: Floats = np.divide(agreed, answers, out=half, where=answers > 0)
+        return np.clip(accuracy, self.clip, 1 - self.clip)
+
+    def _weight(self, accuracy: Floats, votes: Votes, groups: Components) -> Floats:
+        if self.weights == "linear":
+            weight = accuracy
+        elif self.weights == "share":
+            error = 1 - accuracy
+            total = np.bincount(groups.of_worker, weights=error, minlength=groups.count + 1)
+            weight = -np.log(error / total[groups.of_worker])
+        else:
+            weight = np.log(accuracy) - np.log1p(-accuracy) + math.log(max(votes.n_options - 1, 1))
+        return weight if self.floor is None else np.maximum(weight, self.floor)

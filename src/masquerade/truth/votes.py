@@ -1,0 +1,75 @@
+"""Votes: the claims of a crowd as one sparse matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from masquerade.answers import Claims
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """Who voted for which option of which task; "no answer" is no vote.
+
+    Attributes
+    ----------
+    matrix : scipy.sparse.csr_array, shape (n_tasks * n_options, n_workers)
+        Number of times a worker gave an option of a task: 1, or more with repeated claims.
+    n_tasks, n_options, n_workers : int
+    of_task : float array, shape (n_tasks,)
+        Number of votes on each task.
+    of_worker : float array, shape (n_workers,)
+        Number of votes of each worker.
+    """
+
+    matrix: Any
+    n_tasks: int
+    n_options: int
+    n_workers: int
+    of_task: Floats
+    of_worker: Floats
+
+    @classmethod
+    def of(cls, claims: Claims) -> Votes:
+        """Return the votes of categorical claims. Cost: linear in claims, one counting sort."""
+        claims = claims.answered()
+        n_options = claims.n_options
+        key = claims.task.astype(np.int64) * n_options + claims.value
+        matrix = sparse.coo_array(
+            (np.ones(len(claims)), (key, claims.worker)),
+            shape=(claims.n_tasks * n_options, claims.n_workers),
+        ).tocsr()
+        return cls(
+            matrix,
+            claims.n_tasks,
+            n_options,
+            claims.n_workers,
+            np.bincount(claims.task, minlength=claims.n_tasks).astype(np.float64),
+            np.bincount(claims.worker, minlength=claims.n_workers).astype(np.float64),
+        )
+
+    def score(self, weight: Floats) -> Floats:
+        """Return the sum of the voters' weights, ``score[task, option]``."""
+        total: Floats = self.matrix @ weight
+        return total.reshape(self.n_tasks, self.n_options)
+
+    def count(self) -> Floats:
+        """Return the number of votes, ``count[task, option]``."""
+        return self.score(np.ones(self.n_workers))
+
+    def agreement(self, share: Floats) -> Floats:
+        """Return each worker's sum of ``share[task, option]`` over the worker's votes."""
+        total: Floats = self.matrix.T @ share.ravel()
+        return total
+
+    def undecided(self) -> NDArray[np.bool_]:
+        """Return which tasks have no vote, shape (n_tasks,)."""
+        none: NDArray[np.bool_] = self.of_task == 0
+        return none
