@@ -39,6 +39,7 @@ class LoadedCoins(Coins):
 
 
 def some_claims() -> Claims:
+    """Return two claims of one worker."""
     return Claims.from_frame({"task": ["a", "b"], "worker": ["x", "x"], "label": ["n", "y"]})
 
 

@@ -32,6 +32,7 @@ def true_micro(ratio: Fraction, times: int = 1) -> mpmath.mpf:
 
 
 def assert_just_above(micro: int | float, exact: mpmath.mpf) -> None:
+    """Check that `micro` is `exact` rounded up."""
     with mpmath.workdps(200):
         assert 0 <= mpmath.mpf(micro) - exact < 1 + mpmath.mpf(10) ** -6
 

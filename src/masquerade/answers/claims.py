@@ -319,14 +319,15 @@ def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if isinstance(options, str):
         raise ParameterError(f"options is {options!r}, expected a sequence of labels.")
     try:
-        names = pa.array([str(o) for o in options] if pa.types.is_string(kind) else list(options))
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        names = pa.array([None if o is None else str(o) for o in options] if is_text else options)
         if not pa.types.is_null(kind):
             names = names.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise MixedTypes(
             f"the declared options {list(options)[:10]} are not all of the labels' type {kind}."
         ) from error
-    if len(names) < 1 or len(pc.unique(names)) != len(names) or names.null_count:
+    if len(names) < 1 or len(pc.unique(names)) != len(names) or first_missing(names) is not None:
         raise ParameterError(
             f"the declared options {list(options)[:10]} must be some, all different, none missing."
         )

@@ -1,4 +1,7 @@
-"""The command ``masquerade``: exit code 0, 1 (refused or failed, the reason on stderr), 2 (usage)."""
+"""The command ``masquerade``.
+
+Exit code 0; 1 for a refused or failed request, with the reason on standard error; 2 for usage.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from masquerade.cli.output import AsJson, show
 MechanismText = Annotated[
     str,
     typer.Argument(
-        help="For example randomized-response:options=4,epsilon=1 or two-layer:options=2,low=0,high=1",
+        help="For example randomized-response:options=4,epsilon=1, or "
+        "two-layer:options=2,low=0,high=1.",
         metavar="SPEC",
         show_default=False,
     ),

@@ -30,7 +30,8 @@ def demo(
     """
     from masquerade.server.app import create_app
     from masquerade.server.demo import furnish
-    from masquerade.server.run import address, listen, open_browser, serve as run
+    from masquerade.server.run import address, listen, open_browser
+    from masquerade.server.run import serve as run
     from masquerade.server.settings import Settings
 
     bound = listen("127.0.0.1", port)
@@ -58,7 +59,8 @@ def serve(
 ) -> None:
     """Run the survey server. The link it prints makes your browser the owner's, once."""
     from masquerade.server.app import create_app
-    from masquerade.server.run import address, listen, open_browser, serve as run
+    from masquerade.server.run import address, listen, open_browser
+    from masquerade.server.run import serve as run
     from masquerade.server.settings import Settings
 
     bound = listen(host, port)

@@ -10,7 +10,9 @@ import typer
 from masquerade.cli.output import AsJson, show
 
 simulate = typer.Typer(
-    no_args_is_help=True, help="Make up a crowd whose truth is known.", pretty_exceptions_enable=False
+    no_args_is_help=True,
+    help="Make up a crowd whose truth is known.",
+    pretty_exceptions_enable=False,
 )
 
 

@@ -74,8 +74,8 @@ def text_of(number: Fraction | float) -> str:
         digits = max(digits, power)
     if rest != 1 or digits > 18:
         return f"{number.numerator}/{number.denominator}"
-    scaled = str(number.numerator * 10**digits // number.denominator).rjust(digits + 1, "0")
-    return f"{scaled[:-digits]}.{scaled[-digits:]}"
+    scaled = str(abs(number.numerator) * 10**digits // number.denominator).rjust(digits + 1, "0")
+    return f"{'-' if number < 0 else ''}{scaled[:-digits]}.{scaled[-digits:]}"
 
 
 def whole(value: object, name: str, *, low: int, high: int | None = None) -> int:

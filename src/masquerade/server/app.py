@@ -92,8 +92,10 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
-        detail = "There is nothing here; check the link." if error.status_code == 404 else str(
-            error.detail
+        detail = (
+            "There is nothing here; check the link."
+            if error.status_code == 404
+            else str(error.detail)
         )
         if wants_json(request):
             slug = "not-found" if error.status_code == 404 else "refused"

@@ -106,9 +106,7 @@ class Definition:
             else:
                 mean = one.flip_probability.limit_denominator(10**9)
                 width = min(mean, 1 - mean)
-                mechanisms.append(
-                    TwoLayer(one.options, low=mean - width, high=mean + width)
-                )
+                mechanisms.append(TwoLayer(one.options, low=mean - width, high=mean + width))
         return cls(title, description, template, level, questions, tuple(mechanisms))
 
     @classmethod

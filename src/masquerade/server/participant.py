@@ -119,8 +119,6 @@ def shown(survey: Survey) -> dict[str, Any]:
                 "device": mechanism.device_form(),
                 "keep_percent": round(100 * float(mechanism.channel().table[0][0]), 1),
             }
-            for question, mechanism in zip(
-                definition.questions, definition.mechanisms, strict=True
-            )
+            for question, mechanism in zip(definition.questions, definition.mechanisms, strict=True)
         ],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import sys
@@ -40,7 +41,7 @@ def listen(host: str, port: int) -> socket.socket:
 def address(bound: socket.socket) -> str:
     """Return the address of a bound socket as people type it into a browser."""
     host, port = bound.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (shown, not bound)
+    if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -81,7 +82,5 @@ def serve(app: FastAPI, bound: socket.socket, *, ready: Callable[[], None]) -> N
 
 def open_browser(url: str) -> None:
     """Open `url` in a browser, where there is one."""
-    try:
+    with contextlib.suppress(webbrowser.Error):
         webbrowser.open(url, new=2)
-    except webbrowser.Error:
-        pass

@@ -24,7 +24,6 @@ POLICY: Final = (
 )
 
 _HEADERS = {
-    b"referrer-policy": b"no-referrer",
     b"x-content-type-options": b"nosniff",
     b"cross-origin-opener-policy": b"same-origin",
     b"permissions-policy": b"geolocation=(), camera=(), microphone=()",
@@ -44,12 +43,16 @@ class SecurityHeaders:
             return
         static = scope["path"].startswith("/static/")
         charts = scope["path"].startswith(("/surveys/", "/demo")) or scope["path"] == "/"
+        # Forms of the owner's pages must carry their origin, which `same_origin` checks; a browser
+        # that may send no referrer sends no origin with them either.
+        referrer = b"no-referrer" if scope["path"].startswith("/s/") else b"same-origin"
         policy = POLICY.format(styles=PLOT_STYLE_HASH if charts else "").replace(" ;", ";")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 headers += list(_HEADERS.items())
+                headers.append((b"referrer-policy", referrer))
                 headers.append((b"content-security-policy", policy.encode()))
                 headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
                 message["headers"] = headers

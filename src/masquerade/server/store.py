@@ -176,13 +176,8 @@ class Store:
     def surveys(self) -> list[Survey]:
         """Return all surveys, open ones first, each group by title."""
         with Session(self.engine) as session, session.begin():
-            counts = dict(
-                session.execute(
-                    select(ResponseRow.survey, func.count()).group_by(ResponseRow.survey)
-                )
-                .tuples()
-                .all()
-            )
+            query = select(ResponseRow.survey, func.count()).group_by(ResponseRow.survey)
+            counts = {token: count for token, count in session.execute(query)}
             rows = session.scalars(select(SurveyRow)).all()
             found = [_survey(row, counts.get(row.token, 0)) for row in rows]
         return sorted(found, key=lambda s: (s.state == CLOSED, s.definition.title, s.token))

@@ -63,7 +63,7 @@ TEMPLATES = {
             "One item on each line. Where you know its label, write: item = label.",
             "One label on each line.",
             "Is this review positive?",
-            "“I would buy it again.” = Positive\n“It broke on the second day.”\n“Does what it says.”",
+            "“I would buy it again.” = Positive\n“It broke on day two.”\n“Does what it says.”",
             "Positive\nNegative",
         ),
     )
@@ -95,9 +95,7 @@ def questions_from_text(
         return tuple(
             _labelled_item(f"q{i}", line, labels, allow_skip) for i, line in enumerate(lines, 1)
         )
-    raise ParameterError(
-        f"template is {template!r}, expected one of {', '.join(TEMPLATES)}."
-    )
+    raise ParameterError(f"template is {template!r}, expected one of {', '.join(TEMPLATES)}.")
 
 
 def _labelled_item(id_: str, line: str, labels: tuple[str, ...], allow_skip: bool) -> Choice:

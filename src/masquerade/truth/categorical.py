@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.mechanisms import FlipMixture, Mechanism
-from masquerade.truth.components import Components, components
+from masquerade.truth.components import components
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.ties import Ties, best, chances, check_ties, pick
 from masquerade.truth.votes import Floats, Votes
@@ -66,15 +66,13 @@ class CategoricalEstimator(Estimator):
         check_ties(self.ties, self.seed)
 
     @abstractmethod
-    def _solve(
-        self, votes: Votes, groups: Components, claims: Claims, mechanism: Mechanism | None
-    ) -> Solution:
+    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
         """Return what the method makes of the votes."""
 
     def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
-        votes, groups = Votes.of(claims), components(claims)
-        solution = self._solve(votes, groups, claims, mechanism)
-        self._found = Fitted(claims, votes, groups, solution, self.ties, self.seed)
+        votes = Votes.of(claims)
+        solution = self._solve(votes, claims, mechanism)
+        self._found = Fitted(claims, votes, solution, self.ties, self.seed)
 
     @property
     def _fitted(self) -> Fitted:
@@ -134,7 +132,7 @@ class CategoricalEstimator(Estimator):
     @property
     def components_(self) -> int:
         """Number of groups of workers and tasks that share no answer with one another."""
-        return self._fitted.groups.count
+        return self._fitted.components
 
     @property
     def orientation_ambiguous_(self) -> bool:
@@ -162,10 +160,14 @@ class Fitted:
 
     claims: Claims
     votes: Votes
-    groups: Components
     solution: Solution
     ties: Ties
     seed: int
+
+    @cached_property
+    def components(self) -> int:
+        """Return the number of connected components."""
+        return components(self.claims).count
 
     @cached_property
     def winners(self) -> NDArray[np.bool_]:

@@ -16,7 +16,6 @@ from masquerade.truth.categorical import (
     vote_shares,
     winners,
 )
-from masquerade.truth.components import Components
 from masquerade.truth.ties import chances
 from masquerade.truth.votes import Votes
 
@@ -51,9 +50,7 @@ class MajorityVote(CategoricalEstimator):
 
     name: ClassVar[str] = "majority-vote"
 
-    def _solve(
-        self, votes: Votes, groups: Components, claims: Claims, mechanism: Mechanism | None
-    ) -> Solution:
+    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
         counts = votes.count()
         agreed = votes.agreement(chances(winners(votes, counts), ties="random"))
         half = np.full(votes.n_workers, 0.5)

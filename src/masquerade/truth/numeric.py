@@ -47,6 +47,12 @@ class Sorted:
         count = np.bincount(claims.task, minlength=claims.n_tasks)
         return cls(claims.task[order], claims.value[order], np.cumsum(count) - count, count)
 
+    def scale(self) -> Floats:
+        """Return each task's largest absolute value, or 1: divided by it, no square overflows."""
+        first, last = self.value[self.start], self.value[self.start + self.count - 1]
+        largest = np.maximum(np.abs(first), np.abs(last))
+        return np.where(largest > 0, largest, 1.0)
+
     def total(self, values: Floats) -> Floats:
         """Return each task's sum of `values`, which are in sorted order."""
         return np.bincount(self.task, values, len(self.count)).astype(np.float64)
@@ -160,22 +166,25 @@ class Mean(NumericEstimator):
     name: ClassVar[str] = "mean"
 
     def _locate(self, values: Sorted) -> Located:
-        count = values.count
-        mean = values.total(values.value) / count
-        squares = values.total((values.value - mean[values.task]) ** 2)
+        count, scale = values.count, values.scale()
+        value = values.value / scale[values.task]
+        mean = values.total(value) / count
+        squares = values.total((value - mean[values.task]) ** 2)
         enough = count >= 2
         error = np.full(len(mean), np.nan)
         error[enough] = np.sqrt(squares[enough] / (count[enough] - 1) / count[enough])
         reach = stdtrit(np.maximum(count - 1, 1), (1 + self.confidence) / 2) * error
-        return Located(mean, error, mean - reach, mean + reach)
+        figures = (mean, error, mean - reach, mean + reach)
+        return Located(*(figure * scale for figure in figures))
 
 
 @dataclass(eq=False, kw_only=True)
 class Median(NumericEstimator):
     """Take the median of each task's claims, the middle of the two middle ones if even.
 
-    The standard error is Maritz and Jarrett's (1978), for two claims or more; it is the exact
-    bootstrap variance of the middle order statistic. The interval runs between two order
+    The standard error is Maritz and Jarrett's (1978), for two claims or more; it comes from
+    the exact bootstrap variance of the middle order statistic, and is a tenth or so too large with
+    few claims. The interval runs between two order
     statistics and covers the population's median with at least the confidence asked for, whatever
     the distribution; it exists from six claims on at 95 %.
 
@@ -208,7 +217,9 @@ class Median(NumericEstimator):
         rank = np.arange(len(n)) - values.start[values.task] + 1
         shape = (n + 1) / 2
         share = betainc(shape, shape, rank / n) - betainc(shape, shape, (rank - 1) / n)
-        centre = values.total(share * values.value)
-        error: Floats = np.sqrt(values.total(share * (values.value - centre[values.task]) ** 2))
+        scale = values.scale()
+        value = values.value / scale[values.task]
+        centre = values.total(share * value)
+        error: Floats = np.sqrt(values.total(share * (value - centre[values.task]) ** 2))
         error[values.count < 2] = np.nan
-        return error
+        return error * scale

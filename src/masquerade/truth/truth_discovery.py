@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
@@ -18,7 +19,7 @@ from masquerade.truth.categorical import (
     vote_shares,
     winners,
 )
-from masquerade.truth.components import Components
+from masquerade.truth.components import components
 from masquerade.truth.ties import chances
 from masquerade.truth.votes import Floats, Votes
 
@@ -73,7 +74,8 @@ class TruthDiscovery(CategoricalEstimator):
       0.808 without a floor; masked claims are indifferent to it.
 
     Agreement feeds itself: where workers share a bias, rounds make it stronger, and accuracy can
-    fall below the majority vote's.
+    fall below the majority vote's: on one of those twenty sets by 0.09, where most people share the
+    same mistake.
 
     **Cost**: each round linear in claims; memory linear in claims.
 
@@ -111,16 +113,15 @@ class TruthDiscovery(CategoricalEstimator):
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
 
-    def _solve(
-        self, votes: Votes, groups: Components, claims: Claims, mechanism: Mechanism | None
-    ) -> Solution:
+    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
+        component = components(claims).of_worker if self.weights == "share" else None
         leaders = winners(votes, votes.count())
         converged = False
         iterations = 0
         while not converged and iterations < self.max_iterations:
             iterations += 1
             accuracy = self._accuracy(votes, chances(leaders, ties="random"))
-            weight = self._weight(accuracy, votes, groups)
+            weight = self._weight(accuracy, votes.n_options, component)
             scores = votes.score(weight)
             earlier, leaders = leaders, winners(votes, scores)
             converged = bool((leaders == earlier).all())
@@ -141,13 +142,14 @@ class TruthDiscovery(CategoricalEstimator):
         accuracy: Floats = np.divide(agreed, answers, out=half, where=answers > 0)
         return np.clip(accuracy, self.clip, 1 - self.clip)
 
-    def _weight(self, accuracy: Floats, votes: Votes, groups: Components) -> Floats:
+    def _weight(
+        self, accuracy: Floats, n_options: int, component: NDArray[np.int32] | None
+    ) -> Floats:
         if self.weights == "linear":
             weight = accuracy
-        elif self.weights == "share":
+        elif component is not None:
             error = 1 - accuracy
-            total = np.bincount(groups.of_worker, weights=error, minlength=groups.count + 1)
-            weight = -np.log(error / total[groups.of_worker])
+            weight = -np.log(error / np.bincount(component, weights=error)[component])
         else:
-            weight = np.log(accuracy) - np.log1p(-accuracy) + math.log(max(votes.n_options - 1, 1))
+            weight = np.log(accuracy) - np.log1p(-accuracy) + math.log(max(n_options - 1, 1))
         return weight if self.floor is None else np.maximum(weight, self.floor)

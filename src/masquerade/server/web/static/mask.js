@@ -5,7 +5,7 @@
 // A `device` form comes from `Mechanism.device_form()`:
 //   {"symbols": 5, "first": "…", "last": "…", "total": "…"}
 // A person draws one whole number `other` from first to last, once for all answers masked together.
-// Each other symbol is then reported with probability other / total, and the answer itself otherwise.
+// Each other symbol is then reported with probability other / total, the answer itself otherwise.
 
 import { uniformBelow } from "./coins.js";
 
@@ -66,7 +66,7 @@ export function maskAnswers(device, answers, source) {
  * @param {{nextWord(): bigint}} source
  * @returns {number[]}
  */
-export function maskSurvey(questions, answers, source) {
+export function maskResponse(questions, answers, source) {
   if (answers.length !== questions.length) {
     throw new RangeError(`${answers.length} answers for ${questions.length} questions.`);
   }

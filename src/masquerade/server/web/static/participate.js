@@ -6,7 +6,7 @@
 // shows the same thing.
 
 import { SystemCoins } from "./coins.js";
-import { checkQuestions, maskSurvey } from "./mask.js";
+import { checkQuestions, maskResponse } from "./mask.js";
 import { send } from "./send.js";
 import { SurveyMemory, participantName, workingStorage } from "./store.js";
 import * as views from "./views.js";
@@ -73,7 +73,8 @@ function render(options) {
   if (at === null) return show("intro", views.intro(survey, { start: () => go(0) }), options);
   if (at < survey.questions.length) {
     const { id } = survey.questions[at];
-    return show("question", views.question(survey, at, answers[id], { choose, back, next }), options);
+    const answering = { choose, back, next };
+    return show("question", views.question(survey, at, answers[id], answering), options);
   }
   return show("seal", views.seal({ back, confirm: sealAnswers }), options);
 }
@@ -83,7 +84,9 @@ function takeUpDraft() {
   const draft = memory?.read();
   if (draft?.stage !== "draft") return;
   answers = draft.answers ?? {};
-  const unanswered = survey.questions.findIndex(({ id, device }) => !(answers[id] < device.symbols));
+  const unanswered = survey.questions.findIndex(
+    ({ id, device }) => !(answers[id] < device.symbols),
+  );
   const furthest = unanswered < 0 ? survey.questions.length : unanswered;
   at = draft.at === null ? null : Math.min(draft.at, furthest);
 }
@@ -129,7 +132,7 @@ async function sealAnswers() {
   try {
     await memory.seal(() => {
       const codes = survey.questions.map(({ id }) => answers[id]);
-      const reports = maskSurvey(survey.questions, codes, new SystemCoins());
+      const reports = maskResponse(survey.questions, codes, new SystemCoins());
       const pairs = survey.questions.map((question, index) => ({
         question: question.text,
         mine: labelOf(question, codes[index]),

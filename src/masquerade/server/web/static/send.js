@@ -15,7 +15,7 @@ export function body(participant, sealed) {
 /**
  * Send the sealed reports.
  *
- * @returns {Promise<{accepted: true, bill: object} | {accepted: false, refused: boolean, detail: string}>}
+ * @returns {Promise<{accepted: boolean, bill?: object, refused?: boolean, detail?: string}>}
  *   `refused` is true where trying again will not help.
  */
 export async function send(url, participant, sealed, { fetch = globalThis.fetch } = {}) {

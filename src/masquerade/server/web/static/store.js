@@ -2,7 +2,7 @@
 //
 // Three entries, each written in one step, each outranking the one before:
 //   draft   the answers so far                       → removed when sealed
-//   sealed  answers, their reports, the response id  → written once, never changed, removed when sent
+//   sealed  answers, their reports, the response id  → written once, never changed; gone when sent
 //   sent    the privacy bill                         → the only thing that remains
 // What is shown or sent is always read back from the sealed entry, never taken from memory. So a
 // second tab, a reload, the back button or a crash between two steps finds the one draw there is.
@@ -10,7 +10,7 @@
 import { randomName } from "./coins.js";
 
 const PREFIX = "masquerade";
-const CLAIM_MILLISECONDS = 5000;
+const CLAIM_SETTLES = 25; // a claim left behind by a crash lasts this many times `settle`
 
 /** Return a storage that works, or null: some browsers offer one that throws when used. */
 export function workingStorage(offer = () => globalThis.localStorage) {
@@ -153,14 +153,15 @@ export class SurveyMemory {
   /** Run `work` while no other tab does. */
   async #alone(work) {
     if (this.locks) return this.locks.request(this.keys.claim, work);
-    // Locks exist in secure contexts only; over plain http a claim in the storage stands in. Whoever
-    // still finds its own claim once all writes have settled goes first.
+    // Locks exist in secure contexts only; over plain http a claim in the storage stands in.
+    // Whoever still finds its own claim once all writes have settled goes first.
     const owner = randomName();
+    const lasts = CLAIM_SETTLES * this.settle;
     const pause = () => new Promise((resolve) => setTimeout(resolve, this.settle));
     for (;;) {
       const ahead = (this.#entry("claim")?.until ?? 0) - Date.now();
-      if (ahead <= 0 || ahead > CLAIM_MILLISECONDS) {
-        this.#write("claim", { owner, until: Date.now() + CLAIM_MILLISECONDS });
+      if (ahead <= 0 || ahead > lasts) {
+        this.#write("claim", { owner, until: Date.now() + lasts });
         await pause();
         if (this.#entry("claim")?.owner === owner) break;
       } else {

@@ -9,7 +9,8 @@ const paragraph = (text, className = "") => text && element("p", { className }, 
 const buttons = (...children) => element("div", { className: "actions" }, ...children);
 
 function button(id, text, onclick, kind = "primary") {
-  return element("button", { id, type: "button", className: `button ${kind}`.trim(), onclick }, text);
+  const className = `button ${kind}`.trim();
+  return element("button", { id, type: "button", className, onclick }, text);
 }
 
 function listCard(name, title, items) {
@@ -30,6 +31,7 @@ function keepRange(questions) {
 export function intro(survey, { start }) {
   const { level, guarantee, questions } = survey;
   const words = WORDS.intro;
+  const [low, high] = keepRange(questions);
   return [
     survey.simulated && element("p", { className: "badge simulated" }, words.simulated),
     heading(survey.title),
@@ -39,15 +41,17 @@ export function intro(survey, { start }) {
       "section",
       { className: "level-card" },
       element("h2", {}, words.level(level.name)),
-      paragraph(level.odds),
+      // The server's sentence is about one mask; where questions differ, only the range is true.
+      paragraph(low === high ? level.odds : words.keeps(low, high)),
       paragraph(level.words),
+      questions.length > 1 && paragraph(level.words_all ?? ""),
       element(
         "details",
         {},
         element("summary", {}, words.exact),
         paragraph(words.promise(guarantee.epsilon_user, questions.length)),
         questions.length > 1 && paragraph(words.promiseOne(guarantee.epsilon_event)),
-        paragraph(words.keeps(...keepRange(questions))),
+        low === high && paragraph(words.keeps(low, high)),
         paragraph(words.notHidden),
       ),
     ),
@@ -78,7 +82,10 @@ export function question(survey, index, chosen, { choose, back, next }) {
         checked: code === chosen,
         autocomplete: "off",
         onchange: () => choose(code),
-        onkeydown: (event) => event.key === "Enter" && next(),
+        // A handler that returns false cancels the key, so this one returns nothing.
+        onkeydown: (event) => {
+          if (event.key === "Enter") next();
+        },
       }),
       element("span", {}, label, ...notes),
     );
@@ -102,7 +109,7 @@ export function question(survey, index, chosen, { choose, back, next }) {
       element("legend", {}, heading(asked.text)),
       scale
         ? [
-            element("div", { className: "scale" }, options),
+            element("div", { className: options.length > 7 ? "scale long" : "scale" }, options),
             ends.some(Boolean) &&
               element(
                 "div",

@@ -1,0 +1,132 @@
+"""Frames come in as Arrow tables and results go out in the caller's own kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from masquerade.answers import like_frame, to_arrow
+from masquerade.answers.frames import (
+    first_missing,
+    is_pandas,
+    plain_column,
+    read_table,
+    write_table,
+)
+from masquerade.errors import MixedTypes, SchemaError, UnreadableFile
+
+TABLE = pa.table({"task": ["a", "b"], "truth": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (pd.DataFrame({"x": [1]}), pd.DataFrame),
+        (pl.DataFrame({"x": [1]}), pl.DataFrame),
+        ({"x": [1]}, dict),
+        (pa.table({"x": [1]}), pa.Table),
+    ],
+)
+def test_results_come_back_in_the_kind_that_went_in(frame: Any, kind: type) -> None:
+    """Pandas in, pandas out; likewise for polars, dicts of arrays and Arrow."""
+    result = like_frame(TABLE, frame)
+    assert isinstance(result, kind)
+    assert to_arrow(result).to_pydict() == TABLE.to_pydict()
+    assert is_pandas(frame) == (kind is pd.DataFrame)
+
+
+def test_a_dict_comes_back_as_numpy_arrays() -> None:
+    """The columns of a dict result are numpy arrays."""
+    result = like_frame(TABLE, {})
+    assert isinstance(result["truth"], np.ndarray)
+    assert result["truth"].tolist() == [1, 2]
+
+
+def test_an_arrow_table_is_taken_as_it_is() -> None:
+    """A table without string views is not copied."""
+    assert to_arrow(TABLE) is TABLE
+
+
+def test_string_views_become_strings_and_other_columns_stay() -> None:
+    """Views, plain or in dictionaries, empty or with gaps, become strings that can be sorted."""
+    view = pa.array(["b", None, "a"]).cast(pa.string_view())
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), view)
+    table = to_arrow(pa.table({"v": view, "d": coded, "n": [1, 2, 3]}))
+    assert table.to_pydict() == {"v": ["b", None, "a"], "d": [None, "b", None], "n": [1, 2, 3]}
+    assert table.schema.field("v").type == pa.large_string()
+    assert table.schema.field("d").type.value_type == pa.large_string()
+    assert to_arrow(table.slice(0, 0)).num_rows == 0
+    assert to_arrow(pl.DataFrame({"x": ["a"]}).clear()).num_rows == 0
+
+
+def test_only_the_columns_that_are_read_must_be_readable() -> None:
+    """With `columns`, the content of other columns is not looked at; without, all must be sound."""
+    frame = {"task": ["a", "b"], "note": [1, "x"]}
+    assert to_arrow(frame, columns=("task",)).column_names == ["task", "note"]
+    with pytest.raises(MixedTypes, match="column 'note', row 2"):
+        to_arrow(frame)
+
+
+def test_what_is_no_table_is_refused() -> None:
+    """A list, a number and a lazy frame are not tables."""
+    for frame in ([1], 3, pl.DataFrame({"x": [1]}).lazy()):
+        with pytest.raises(SchemaError, match="is not a table; pass a pandas, polars"):
+            to_arrow(frame)
+
+
+def test_a_plain_column_spells_dictionaries_out() -> None:
+    """Chunks and dictionaries become one array; a doubled name is an error."""
+    table = pa.table({"x": pa.chunked_array([["a"], ["b", "a"]]).dictionary_encode()})
+    assert plain_column(table, "x").equals(pa.array(["a", "b", "a"]))
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    with pytest.raises(SchemaError, match="column 'x' stands twice"):
+        plain_column(twice, "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "row"),
+    [
+        (["a", "b"], None),
+        (["a", None, ""], 2),
+        (["a", ""], 2),
+        ([1.0, float("nan")], 2),
+        ([1, 2, None], 3),
+        ([None, None], 1),
+        ([], None),
+        ([" "], None),
+    ],
+)
+def test_the_first_missing_row_is_found(values: list[Any], row: int | None) -> None:
+    """Null, NaN and empty text are missing; rows are counted from 1."""
+    assert first_missing(pa.array(values)) == row
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "pq", "PARQUET"])
+def test_tables_survive_files(tmp_path: Path, ending: str) -> None:
+    """What is written is read back; CSV as text, Parquet with its types."""
+    path = tmp_path / f"t.{ending}"
+    write_table(TABLE, path)
+    assert path.read_bytes()[:2] == {"csv": b'"t', "csv.gz": b"\x1f\x8b"}.get(ending, b"PA")
+    truths = [1, 2] if "csv" not in ending else ["1", "2"]
+    assert read_table(path).to_pydict() == {"task": ["a", "b"], "truth": truths}
+    assert read_table(str(path)).num_rows == 2
+
+
+def test_a_file_of_another_kind_is_refused_both_ways(tmp_path: Path) -> None:
+    """Reading and writing name the ending and the ones that work."""
+    path = tmp_path / "table.xlsx"
+    with pytest.raises(UnreadableFile, match=r"'\.xlsx'; expected \.csv"):
+        write_table(TABLE, path)
+    path.write_text("x")
+    with pytest.raises(UnreadableFile, match=r"'\.xlsx'; expected \.csv"):
+        read_table(path)
+    bare = tmp_path / "table"
+    bare.write_text("x")
+    with pytest.raises(UnreadableFile, match=r"ending '\(none\)'"):
+        read_table(bare)

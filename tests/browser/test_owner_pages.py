@@ -1,0 +1,122 @@
+"""The owner makes a survey, people answer, the result page shows it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from masquerade.mechanisms import mask_response
+
+pytestmark = pytest.mark.browser
+
+
+def answer_first_options(page: Page, url: str) -> None:
+    """Answer a survey with the first option everywhere and send it."""
+    page.goto(url)
+    page.locator("#start").click()
+    while page.locator('main[data-view="question"]').is_visible():
+        page.locator('input[name="answer"]').first.check()
+        page.locator("#next").click()
+    page.locator("#seal").click()
+    page.locator("#send").click()
+    expect(page.locator('main[data-view="done"]')).to_be_visible()
+
+
+def test_three_clicks_to_a_live_survey_and_a_result_that_moves(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """From the owner link: template, open; an answer moves the count, closing shows the result."""
+    server = live_server()
+    owner = new_visitor(viewport={"width": 1280, "height": 900})
+    owner.page.goto(server.owner_link)
+    owner.page.get_by_role("link", name="Pick one").click()
+    owner.page.get_by_role("button", name="Open survey").click()
+    link = owner.page.locator("#share").get_attribute("href")
+    assert link is not None
+    expect(owner.page.locator("#responses")).to_have_text("0")
+    participant = new_visitor()
+    answer_first_options(participant.page, link)
+    expect(owner.page.locator("#responses")).to_have_text("1")
+    owner.page.get_by_role("button", name="Close and see results").click()
+    expect(owner.page.locator("#question-q1")).to_contain_text("1 masked response")
+    expect(owner.page.locator("#bill")).to_contain_text("1 ledger entry")
+    assert owner.complaints == []
+    assert participant.complaints == []
+    late = new_visitor()
+    late.page.goto(link)
+    expect(late.page.locator('main[data-view="closed"]')).to_be_visible()
+
+
+def test_the_chart_and_its_table_say_the_same(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """Each option has its dot at the share that the table gives, at both widths."""
+    server = live_server(demo=True)
+    for width in (390, 1280):
+        visitor = new_visitor(viewport={"width": width, "height": 900})
+        page = visitor.page
+        page.goto(server.url)
+        result = json.loads(page.evaluate("document.getElementById('result').textContent"))
+        expect(page.locator(".chart svg").first).to_be_visible()
+        for question in result["questions"]:
+            chart = page.locator(f'.chart[data-question="{question["id"]}"]')
+            dots = chart.locator('g[aria-label="dot"]').first.locator("circle, path")
+            assert dots.count() == len(question["options"])
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert visitor.complaints == []
+
+
+def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """No page is wider than 390 pixels, and none breaks the content security policy."""
+    server = live_server()
+    owner = new_visitor()
+    page = owner.page
+    page.goto(server.owner_link)
+    for template in ("rate", "pick", "label"):
+        page.goto(f"{server.url}/surveys/new?template={template}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.get_by_role("button", name="Open survey").click()
+        expect(page.locator("#share")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        token = page.url.rpartition("/")[2]
+        survey = server.store.survey(token)
+        for _ in range(12):
+            mechanisms = survey.definition.mechanisms
+            server.store.submit(
+                token,
+                participant=secrets.token_hex(16),
+                response_id=secrets.token_hex(16),
+                survey_hash=survey.hash,
+                reports=mask_response([0] * len(mechanisms), mechanisms),
+            )
+        page.get_by_role("button", name="Close and see results").click()
+        expect(page.locator(".chart svg").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.goto(f"{server.url}/surveys")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert owner.complaints == []
+
+
+def test_the_demo_can_be_answered_and_closed(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """From the demonstration's page one can answer, close the survey and see its result."""
+    server = live_server(demo=True)
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(server.url)
+    expect(page.locator("#reports")).to_be_visible()
+    link = page.locator("#answer").get_attribute("href")
+    answer_first_options(page, f"{server.url}{link}")
+    page.goto(f"{server.url}/surveys")
+    page.get_by_role("link", name="your turn").click()
+    page.get_by_role("button", name="Close and see results").click()
+    expect(page.locator("#question-ill")).to_contain_text("1 masked response")
+    assert visitor.complaints == []

@@ -1,0 +1,201 @@
+"""The commands that read and write files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+Run = Callable[..., Any]
+
+TWO_LAYER = "two-layer:options=2,low=0,high=0.5379"
+
+
+def test_truth_prints_the_promised_keys_as_one_json_object(run: Run, claims: Path) -> None:
+    """``truth --json`` gives the documented keys and nothing else on standard output."""
+    truths = claims.with_name("truth.csv")
+    truths.write_text("task,truth\na,yes\nb,yes\n")
+    outcome = run("truth", claims, "--truth", truths, "--json")
+    result = outcome.json
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert {"method", "converged", "seconds", "kind", "iterations"} <= set(result)
+    assert (result["tasks"], result["workers"], result["claims"]) == (3, 3, 9)
+    assert (result["accuracy"], result["baseline"], result["scored"]) == (0.5, 0.5, 2)
+
+
+@pytest.mark.parametrize("method", ["majority-vote", "TruthDiscovery", "one_coin"])
+def test_truth_writes_the_answers_of_every_method(run: Run, claims: Path, method: str) -> None:
+    """``--out`` holds one label a task, found by the method named in any common spelling."""
+    out = claims.with_name("answers.csv")
+    assert run("truth", claims, "--method", method, "--out", out).code == 0
+    rows = pa_csv.read_csv(out).to_pydict()
+    assert (rows["task"], rows["label"]) == (["a", "b", "c"], ["yes", "no", "yes"])
+
+
+def test_truth_takes_numbers(run: Run, tmp_path: Path) -> None:
+    """A column of numbers is scored by mean absolute error, with the median as baseline."""
+    path, truths = tmp_path / "claims.csv", tmp_path / "truth.csv"
+    path.write_text("task,worker,value\na,x,1.5\na,y,2.5\na,z,9\nb,x,4\n")
+    truths.write_text("task,truth\na,2\nb,5\n")
+    result = run("truth", path, "--method", "mean", "--truth", truths, "--json").json
+    assert result["kind"] == "numeric"
+    assert result["mae"] == pytest.approx((13 / 3 - 2 + 1) / 2)
+    assert result["baseline"] == pytest.approx((0.5 + 1) / 2)
+
+
+def test_randomize_then_truth_goes_round(run: Run, tmp_path: Path) -> None:
+    """Masked claims can be read back and inferred from, with the mechanism's text form."""
+    made, reports, truths = (tmp_path / name for name in ("c.parquet", "r.csv.gz", "t.csv"))
+    run("simulate", "crowd", "--out", made, "--truth-out", truths, "--tasks", 100, "--json")
+    masked = run("randomize", made, "--mechanism", TWO_LAYER, "--out", reports, "--json").json
+    assert masked["reports"] == 1000
+    assert masked["mechanism"] == TWO_LAYER
+    assert masked["guarantee"]["status"] == "proven"
+    result = run("truth", reports, "--mechanism", TWO_LAYER, "--truth", truths, "--json").json
+    assert result["method"] == "one-coin"
+    assert result["scored"] == 100
+
+
+def test_randomize_leaves_the_claims_alone_and_draws_anew(run: Run, claims: Path) -> None:
+    """The input file is unchanged, and two runs differ: no seed reaches a report."""
+    before = claims.read_bytes()
+    words = ("--mechanism", "randomized-response:options=2,epsilon=0.1")
+    big = claims.with_name("big.csv")
+    big.write_text("task,worker,label\n" + "".join(f"t{i},w,{i % 2}\n" for i in range(200)))
+    outs = [claims.with_name(f"r{i}.csv") for i in range(2)]
+    for out in outs:
+        assert run("randomize", big, *words, "--out", out).code == 0
+    assert outs[0].read_bytes() != outs[1].read_bytes()
+    assert claims.read_bytes() == before
+
+
+def test_privacy_gives_the_reference_values(run: Run) -> None:
+    """Twenty answers under two-layer U(0, 1) cost 0, 2.996 and 12.127."""
+    result = run("privacy", "two-layer:options=2,low=0,high=1", "--answers", 20, "--json").json
+    assert result["epsilon_single"] == 0
+    assert result["epsilon_event"] == pytest.approx(2.996, abs=1e-3)
+    assert result["epsilon_user"] == pytest.approx(12.127, abs=1e-3)
+    assert (result["delta"], result["unit"], result["status"]) == (0, "worker", "proven")
+    assert result["assumptions"]
+
+
+def test_privacy_says_infinite_in_strict_json(run: Run) -> None:
+    """A mechanism without protection has the amount "inf", which strict JSON can hold."""
+    outcome = run("privacy", "randomized-response:options=2,flip_probability=0", "--json")
+    assert outcome.json["epsilon_single"] == "inf"
+
+
+def test_privacy_explains_in_words(run: Run) -> None:
+    """Without ``--json`` the loss is told in odds too."""
+    out = run("privacy", "randomized-response:options=2,epsilon=1", "--answers", 3).out
+    assert "50:50" in " ".join(out.replace("│", " ").split())
+
+
+def test_simulate_is_reproducible(run: Run, tmp_path: Path) -> None:
+    """The same seed makes the same crowd, another seed another."""
+    files = [tmp_path / f"{i}.csv" for i in range(3)]
+    for path, seed in zip(files, (1, 1, 2), strict=True):
+        run("simulate", "crowd", "--out", path, "--seed", seed)
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+BAD_CLAIMS = {
+    "no rows": ("task,worker,label\n", "no rows"),
+    "missing column": ("task,label\na,x\n", "'worker'"),
+    "missing task": ("task,worker,label\na,x,1\n,y,1\n", "row 2"),
+    "missing label": ("task,worker,label\na,x,1\na,y,\n", "row 2"),
+    "nan label": ("task,worker,label\na,x,1\nb,y,NaN\n", "row 2"),
+    "duplicate": ("task,worker,label\na,x,1\nb,x,1\na,x,0\n", "row 3: worker 'x'"),
+    "ragged": ("task,worker,label\na,x,1\nb,x\n", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("command", ["truth", "randomize"])
+@pytest.mark.parametrize("case", BAD_CLAIMS)
+def test_bad_claims_are_refused_and_nothing_is_written(
+    run: Run, tmp_path: Path, case: str, command: str
+) -> None:
+    """Each kind of bad row ends with code 1, names the row on standard error, writes no file."""
+    text, said = BAD_CLAIMS[case]
+    path, out = tmp_path / "claims.csv", tmp_path / "out.csv"
+    path.write_text(text)
+    words = ("--mechanism", "randomized-response:options=2,epsilon=1") * (command == "randomize")
+    outcome = run(command, path, *words, "--out", out, "--json")
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert said in outcome.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("truth", "nowhere.csv"), "nowhere.csv is not a file"),
+        (("truth", "{claims}", "--method", "guess"), "majority-vote"),
+        (("truth", "{claims}", "--options", "yes,maybe"), "row 4"),
+        (("truth", "{claims}", "--duplicates", "some"), "duplicates"),
+        (("truth", "{claims}", "--mechanism", "randomized-response:options=3,epsilon=1"), "3"),
+        (("truth", "{claims}", "--method", "median"), "row 1"),
+        (("privacy", "one-layer:options=2"), "one-layer"),
+        (("privacy", "two-layer:options=2,low=0.5,high=0.1"), "low <= high"),
+        (("privacy", "two-layer:options=2,low=0,high=2"), "<= 1"),
+        (("privacy", "randomized-response:options=1,epsilon=1"), "options"),
+        (("privacy", "randomized-response:options=2,epsilon=-1"), "epsilon"),
+        (("privacy", "randomized-response:options=2,epsilon=nan"), "epsilon"),
+        (("privacy", "randomized-response:options=2"), "flip_probability"),
+        (("randomize", "{claims}", "--mechanism", "x:y", "--out", "o.csv"), "mechanism"),
+        (("randomize", "{claims}", "--mechanism", TWO_LAYER, "--out", "o.txt"), "ending"),
+    ],
+)
+def test_bad_parameters_are_refused(
+    run: Run, claims: Path, words: tuple[str, ...], said: str
+) -> None:
+    """A value out of range ends with code 1 and a message that names it."""
+    outcome = run(*(word.format(claims=claims) for word in words))
+    assert outcome.code == 1
+    assert said in outcome.err
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize(
+    "words", [("truth",), ("privacy", "x", "--answers", "many"), ("dance",), ("truth", "x", "--y")]
+)
+def test_wrong_usage_ends_with_code_2(run: Run, words: tuple[str, ...]) -> None:
+    """A missing argument, an unknown command or option is a matter of usage."""
+    assert run(*words).code == 2
+
+
+def test_every_command_has_help(run: Run) -> None:
+    """``--help`` works for the command and all below it."""
+    for words in ((), ("demo",), ("serve",), ("truth",), ("privacy",), ("randomize",),
+                  ("simulate",), ("simulate", "crowd")):  # fmt: skip
+        outcome = run(*words, "--help")
+        assert outcome.code == 0
+        assert "Usage" in outcome.out
+
+
+def test_the_package_runs_as_a_module() -> None:
+    """``python -m masquerade`` is the same command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "masquerade", "privacy", TWO_LAYER, "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["mechanism"] == TWO_LAYER
+
+
+def test_parquet_in_and_out(run: Run, tmp_path: Path) -> None:
+    """Claims and answers can be Parquet."""
+    made, out = tmp_path / "c.parquet", tmp_path / "a.parquet"
+    run("simulate", "crowd", "--out", made, "--tasks", 10, "--options", 3)
+    assert run("truth", made, "--out", out).code == 0
+    assert pa_parquet.read_table(out).column_names == ["task", "label"]

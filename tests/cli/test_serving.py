@@ -1,0 +1,130 @@
+"""``masquerade demo`` and ``masquerade serve`` as processes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+
+class Process:
+    """A running ``masquerade`` whose first address is known."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "masquerade", *words, "--no-browser", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.said = ""
+        assert self.process.stdout is not None
+        while not (found := re.search(r"http://\S+", self.said)):
+            line = self.process.stdout.readline()
+            assert line, f"ended early: {self.said}"
+            self.said += line
+        self.url = found.group()
+
+    def stop(self, how: signal.Signals) -> tuple[int, str]:
+        """End it and return its exit code and the rest of what it said."""
+        self.process.send_signal(how)
+        rest, _ = self.process.communicate(timeout=20)
+        return self.process.returncode, self.said + rest
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    """Collect processes and make sure that none outlives the test."""
+    started: list[Process] = []
+    yield started
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_the_demo_shows_itself_and_ends_cleanly(
+    processes: list[Process], how: signal.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The page is there once the address is printed; Ctrl-C leaves no trace and no traceback."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    demo = Process("demo")
+    processes.append(demo)
+    page = httpx.get(demo.url)
+    assert page.status_code == 200
+    assert "200" in page.text
+    assert "known" in page.text.lower()
+    assert re.search(r'href="/s/[0-9a-f]{16}"', page.text)
+    code, said = demo.stop(how)
+    assert code == 0
+    assert "Traceback" not in said
+    assert list(tmp_path.glob("masquerade-demo-*")) == []
+
+
+def test_the_demo_keeps_its_data_where_told(processes: list[Process], tmp_path: Path) -> None:
+    """``--data-dir`` keeps the demonstration, and a second start shows the same one."""
+    seen = []
+    for _ in range(2):
+        demo = Process("demo", "--data-dir", str(tmp_path / "kept"))
+        processes.append(demo)
+        seen.append(re.findall(r"/s/[0-9a-f]{16}", httpx.get(demo.url).text))
+        demo.stop(signal.SIGINT)
+    assert seen[0] == seen[1]
+    assert (tmp_path / "kept" / "masquerade.sqlite3").is_file()
+
+
+def test_the_owner_link_works_once(processes: list[Process], tmp_path: Path) -> None:
+    """The link of the first run makes one browser the owner's and no second one."""
+    served = Process("serve", "--data-dir", str(tmp_path))
+    processes.append(served)
+    with httpx.Client(follow_redirects=True) as first, httpx.Client(follow_redirects=True) as other:
+        assert "New survey" in first.get(served.url, headers={"Accept": "text/html"}).text
+        assert other.get(served.url, headers={"Accept": "text/html"}).status_code == 401
+        assert first.get(served.url.partition("?")[0]).status_code == 200
+    code, _ = served.stop(signal.SIGINT)
+    assert code == 0
+
+
+def test_a_taken_port_is_said(tmp_path: Path) -> None:
+    """A port in use ends with code 1 and what to do, and nothing is written."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = subprocess.run(
+            [sys.executable, "-m", "masquerade", "serve", "--no-browser", "--data-dir",
+             str(tmp_path / "data"), "--port", str(taken.getsockname()[1])],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "--port" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path: Path) -> None:
+    """A response acknowledged just before the process is killed is there after a restart."""
+    first = Process("demo", "--data-dir", str(tmp_path))
+    processes.append(first)
+    with httpx.Client(base_url=first.url, headers={"Accept": "text/html"}) as client:
+        token = re.findall(r"/s/([0-9a-f]{16})", client.get("/").text)[0]
+        survey_hash = re.findall(r'"hash": ?"([0-9a-f]{64})"', client.get(f"/s/{token}").text)[0]
+        body = {"participant": "a" * 32, "response_id": "b" * 32, "survey_hash": survey_hash,
+                "reports": [0, 1, 2]}  # fmt: skip
+        assert client.post(f"/api/v1/surveys/{token}/responses", json=body).status_code == 201
+    first.process.kill()
+    first.process.wait()
+    time.sleep(0.1)
+    again = Process("demo", "--data-dir", str(tmp_path))
+    processes.append(again)
+    sent = httpx.post(f"{again.url}api/v1/surveys/{token}/responses", json=body)
+    assert sent.status_code == 200
+    assert sent.json()["bill"]["surveys"] == 1
+    again.stop(signal.SIGINT)

@@ -1,0 +1,239 @@
+"""What tests share: databases, a server on a port of its own, and a browser.
+
+``MASQUERADE_REQUIRE`` names what must be there (a comma list of ``postgres``, ``browser`` and
+``node``): a test that needs it then fails without it, and is skipped otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import pytest
+import uvicorn
+
+from masquerade.server import Settings, Store, create_app
+from masquerade.server.demo import furnish
+from masquerade.server.run import address, listen
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from playwright.sync_api import Browser
+
+REQUIRE_VARIABLE = "MASQUERADE_REQUIRE"
+PATIENCE_SECONDS = 30
+
+CHROMIUM_NAMES = ("chromium", "google-chrome", "chromium-browser")
+CHROMIUM_ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def missing(what: str, reason: str) -> NoReturn:
+    """Fail where `what` is required in this run, skip otherwise."""
+    if what in os.environ.get(REQUIRE_VARIABLE, "").replace(" ", "").split(","):
+        pytest.fail(f"{reason} ({what} is named by {REQUIRE_VARIABLE})", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Return the path of Node.js."""
+    found = shutil.which("node")
+    if found is None:
+        missing("node", "no Node.js here; apt-get install nodejs")
+    return found
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A private PostgreSQL server."""
+
+    port: int
+    user: str
+
+    def url(self, database: str) -> str:
+        """Return the SQLAlchemy URL of one of its databases."""
+        return f"postgresql+psycopg://{self.user}@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, statement: str) -> None:
+        """Run a statement outside any transaction."""
+        import psycopg
+
+        with psycopg.connect(
+            host="127.0.0.1", port=self.port, user=self.user, dbname="postgres", autocommit=True
+        ) as connection:
+            connection.execute(statement.encode())
+
+
+def _postgres_programs() -> Path | None:
+    """Return the folder of initdb and pg_ctl."""
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        return Path(on_path).resolve().parent
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"),
+        key=lambda path: float(path.parts[-3]),
+    )
+    return found[-1].parent if found else None
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A private PostgreSQL server on a free port of this computer, gone when the run ends."""
+    programs = _postgres_programs()
+    if programs is None:
+        missing("postgres", "no PostgreSQL here; apt-get install postgresql")
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        missing("postgres", "no PostgreSQL driver here; pip install 'masquerade[postgres]'")
+    folder = Path(tempfile.mkdtemp(prefix="masquerade-postgres-"))
+    data = folder / "data"
+    prefix: list[str] = []
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+        shutil.chown(folder, "postgres", "postgres")
+        prefix = ["runuser", "-u", "postgres", "--"]
+
+    def run(program: str, *arguments: str) -> None:
+        with (folder / "output").open("w+b") as output:
+            done = subprocess.run(
+                [*prefix, str(programs / program), *arguments],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=PATIENCE_SECONDS * 2,
+                check=False,
+            )
+            output.seek(0)
+            if done.returncode:
+                raise RuntimeError(f"{program}: {output.read().decode(errors='replace')}")
+
+    try:
+        run(
+            "initdb", f"--pgdata={data}", "--username=masquerade", "--auth=trust",
+            "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+        )  # fmt: skip
+        with listen("127.0.0.1", 0) as free:
+            port = free.getsockname()[1]
+        options = f"-F -p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=60"
+        run("pg_ctl", "start", "-w", f"--pgdata={data}", f"--log={folder}/log", "-o", options)
+        yield PostgresServer(port, "masquerade")
+    finally:
+        if (data / "postmaster.pid").exists():
+            run("pg_ctl", "stop", "-w", f"--pgdata={data}", "-m", "immediate")
+        shutil.rmtree(folder)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)],
+)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'masquerade.sqlite3'}"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    name = f"test_{next(_numbers)}"
+    server.execute(f"CREATE DATABASE {name}")
+    yield server.url(name)
+    server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@dataclass(frozen=True)
+class LiveServer:
+    """A running server."""
+
+    url: str
+    app: FastAPI
+    store: Store
+    owner_link: str
+
+
+class LiveServers(Protocol):
+    """Starts servers that stop when the test ends."""
+
+    def __call__(
+        self, *, demo: bool = False, database: str | None = None, public_url: str | None = None
+    ) -> LiveServer:
+        """Start a server; on an empty SQLite database by default."""
+        ...
+
+
+@pytest.fixture
+def live_server(tmp_path: Path) -> Iterator[LiveServers]:
+    """Start servers on free ports of this computer, each in a thread of its own."""
+    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def start(
+        *, demo: bool = False, database: str | None = None, public_url: str | None = None
+    ) -> LiveServer:
+        bound = listen("127.0.0.1", 0)
+        if database is None:
+            database = f"sqlite:///{tmp_path / f'live-{len(running)}.sqlite3'}"
+        app = create_app(Settings(database, public_url, demo))
+        store: Store = app.state.store
+        if demo:
+            furnish(store)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+        )
+        server = uvicorn.Server(config)
+
+        def run(sockets: Sequence[object]) -> None:
+            with bound:
+                server.run(sockets=list(sockets))  # type: ignore[arg-type]
+
+        thread = threading.Thread(target=run, args=([bound],), daemon=True)
+        thread.start()
+        running.append((server, thread))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            assert time.monotonic() < deadline, "the server takes too long to start"
+            time.sleep(0.005)
+        url = address(bound)
+        return LiveServer(url, app, store, f"{url}/owner?token={store.new_owner_token()}")
+
+    yield start
+    for server, _ in running:
+        server.should_exit = True
+    for _, thread in running:
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium, driven by Playwright; open a new context in each test."""
+    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if program is None:
+        missing("browser", "no Chromium here; apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("browser", "no Playwright here; pip install playwright")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_ARGUMENTS))
+        yield browser
+        browser.close()

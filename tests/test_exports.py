@@ -1,0 +1,104 @@
+"""The public surface is what `__all__` says, in order, and every part of it is explained."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import masquerade
+
+SOURCE = Path(masquerade.__file__).parent
+PACKAGES = sorted(
+    f"masquerade.{module.name}"
+    for module in pkgutil.iter_modules([str(SOURCE)])
+    if module.ispkg and "__all__" in (SOURCE / module.name / "__init__.py").read_text()
+)
+
+
+def sort_key(name: str) -> tuple[int, list[tuple[bool, int | str]]]:
+    """Return the key of ruff's rule RUF022: constants, classes, others, each naturally sorted."""
+    group = 0 if len(name) > 1 and name.isupper() else 1 if name[0].isupper() else 2
+    pieces = [piece for piece in re.split(r"(\d+)", name) if piece]
+    return group, [(not p.isdigit(), int(p) if p.isdigit() else p) for p in pieces]
+
+
+@pytest.mark.parametrize("name", ["masquerade", *PACKAGES])
+def test_all_is_sorted_and_every_name_in_it_is_there(name: str) -> None:
+    """`__all__` is in order, without repeats, and each of its names can be had."""
+    module = importlib.import_module(name)
+    assert list(module.__all__) == sorted(set(module.__all__), key=sort_key)
+    later = {"accounting", "simulate", "truth"} if name == "masquerade" else set()
+    for public in set(module.__all__) - later:
+        assert getattr(module, public) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_is_the_public_surface(name: str) -> None:
+    """Whatever a room holds without an underscore is in `__all__`, and nothing else is."""
+    module = importlib.import_module(name)
+    held = {
+        public
+        for public, value in vars(module).items()
+        if not public.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and not isinstance(value, __future__._Feature)
+    }
+    assert held == set(module.__all__)
+
+
+def test_the_package_loads_its_rooms_when_they_are_used() -> None:
+    """The package lists what it offers, gives it on demand, and knows nothing else."""
+    assert dir(masquerade) == sorted(masquerade.__all__)
+    assert masquerade.Claims is importlib.import_module("masquerade.answers").Claims
+    assert masquerade.mechanisms is importlib.import_module("masquerade.mechanisms")
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = masquerade.nonsense
+
+
+def undocumented(tree: ast.Module) -> list[str]:
+    """Return the public classes, functions and methods of a module that have no docstring."""
+    found = []
+    todo: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
+    while todo:
+        prefix, node = todo.pop()
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+        if ast.get_docstring(node) is None and not decorators & {"overload", "typing.overload"}:
+            found.append(prefix + node.name)
+        if isinstance(node, ast.ClassDef):
+            todo += [(f"{node.name}.", child) for child in node.body]
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(p for p in SOURCE.rglob("*.py") if "migrations" not in p.parts),
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
+def test_everything_public_has_a_docstring(path: Path) -> None:
+    """Every module, and every public class, function and method in it, says what it is."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    assert undocumented(tree) == []
+
+
+@pytest.mark.parametrize("name", ["masquerade.answers", "masquerade.mechanisms"])
+def test_every_exported_object_is_documented_at_run_time(name: str) -> None:
+    """``help()`` has something of our own to say about each exported class and function."""
+    module = importlib.import_module(name)
+    for public in module.__all__:
+        value = getattr(module, public)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), public
+            assert not str(value.__doc__).startswith(f"{public}("), f"{public} has a generated text"

@@ -1,0 +1,130 @@
+"""Imports go one way: a room knows itself and the rooms before it, nothing after."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import masquerade
+
+SOURCE = Path(masquerade.__file__).parent
+
+ROOMS = (
+    ("errors",),
+    ("answers",),
+    ("mechanisms",),
+    ("accounting",),
+    ("selection",),
+    ("truth",),
+    ("preference",),
+    ("release",),
+    ("datasets", "simulate", "reproduce"),
+    ("server",),
+    ("client",),
+    ("cli",),
+    ("__main__",),
+)
+RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
+FIRST_OUTSIDE_THE_LIBRARY = RANK["server"]
+
+OUTSIDE_WORLD = {
+    *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic"),
+    *("httpx", "requests", "urllib", "http", "socket", "ssl", "sqlite3"),
+    *("datetime", "time"),
+}
+MATHEMATICS = {"numpy", "scipy"}
+
+
+def room_of(module: str) -> str:
+    """Return the room of a dotted module name below ``masquerade``, or the package itself."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in RANK else "masquerade"
+
+
+def imported(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+    """Yield each import of a module with its line, wherever it stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [base])])
+            if base == "masquerade":
+                for alias in node.names:
+                    yield node.lineno, f"masquerade.{alias.name}"
+            else:
+                yield node.lineno, base
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name | ast.Attribute)
+            and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr)
+            in ("import_module", "__import__")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield node.lineno, str(node.args[0].value)
+
+
+def modules() -> list[Path]:
+    """Return every module of the package but its own ``__init__``, which loads rooms lazily."""
+    return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def faults(source: str, parts: tuple[str, ...]) -> list[str]:
+    """Return what a module at `parts` below the package imports and must not."""
+    room = parts[0].removesuffix(".py")
+    rank = RANK[room]
+    package = ".".join(("masquerade", *parts[:-1]))
+    found = []
+    for line, name in imported(ast.parse(source), package):
+        top = name.split(".")[0]
+        if top == "masquerade":
+            other = room_of(name)
+            if other == "masquerade" and rank < FIRST_OUTSIDE_THE_LIBRARY:
+                found.append(f"line {line}: a library room must not import the package itself")
+            elif other != "masquerade" and RANK[other] > rank:
+                found.append(f"line {line}: {room} imports {other}, which comes after it")
+        elif top in OUTSIDE_WORLD and rank < FIRST_OUTSIDE_THE_LIBRARY:
+            found.append(f"line {line}: the library has no web, database, clock or network: {name}")
+        elif top in MATHEMATICS and room == "server":
+            found.append(f"line {line}: the server holds no mathematics: {name}")
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_its_room_and_rooms_before_it(path: Path) -> None:
+    """No import, lazy or for types only, goes to a later room or from the library to the world."""
+    parts = path.relative_to(SOURCE).parts
+    assert parts[0].removesuffix(".py") in RANK, f"{parts[0]} is not in the order of rooms"
+    assert faults(path.read_text(encoding="utf-8"), parts) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "parts", "count"),
+    [
+        ("from masquerade.truth import OneCoin", ("answers", "claims.py"), 1),
+        ("def f():\n    import masquerade.server.app", ("truth", "votes.py"), 1),
+        ("if TYPE_CHECKING:\n    from masquerade import accounting", ("answers", "x.py"), 1),
+        ("from ..truth import ties", ("mechanisms", "x.py"), 1),
+        ("from .coins import Coins", ("mechanisms", "x.py"), 0),
+        ("from masquerade import Claims", ("truth", "x.py"), 1),
+        ("from masquerade import Claims, truth", ("cli", "x.py"), 0),
+        ("import sqlalchemy.orm, time", ("accounting", "ledger.py"), 2),
+        ("from urllib.request import urlopen", ("datasets.py",), 1),
+        ("import_module('masquerade.cli')", ("simulate.py",), 1),
+        ("import numpy as np", ("server", "results.py"), 1),
+        ("import numpy as np, time", ("cli", "x.py"), 0),
+        ("from masquerade import simulate, datasets", ("reproduce", "x.py"), 0),
+    ],
+)
+def test_the_rule_itself_finds_what_it_must(
+    source: str, parts: tuple[str, ...], count: int
+) -> None:
+    """Each way to import too much is found, and what is allowed is not."""
+    assert len(faults(source, parts)) == count

@@ -1,0 +1,60 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import masquerade.truth
+from masquerade.errors import ParameterError
+from masquerade.truth import (
+    METHODS,
+    Estimator,
+    MajorityVote,
+    Mean,
+    Median,
+    OneCoin,
+    TruthDiscovery,
+    method_named,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("majority-vote", MajorityVote),
+        ("MajorityVote", MajorityVote),
+        ("MAJORITY_VOTE", MajorityVote),
+        ("mv", MajorityVote),
+        ("truth-discovery", TruthDiscovery),
+        ("TD", TruthDiscovery),
+        ("one coin", OneCoin),
+        ("OneCoin", OneCoin),
+        ("channel-aware", OneCoin),
+        ("median", Median),
+        ("Mean", Mean),
+    ],
+)
+def test_names_are_read_leniently(text: str, method: type[Estimator]) -> None:
+    """Case, hyphens and underscores do not matter, and short names are known."""
+    assert method_named(text) is method
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    """The error names every method."""
+    with pytest.raises(ParameterError, match="'glad' is unknown") as caught:
+        method_named("glad")
+    assert all(method.name in str(caught.value) for method in METHODS)
+
+
+def test_names_and_kinds_are_declared() -> None:
+    """Every method has its own name and a kind, and is found by that name."""
+    assert len({method.name for method in METHODS}) == len(METHODS)
+    for method in METHODS:
+        assert method_named(method.name) is method
+        assert method.kind in ("categorical", "numeric")
+
+
+def test_the_public_names_exist() -> None:
+    """Everything in __all__ can be imported."""
+    for name in masquerade.truth.__all__:
+        assert getattr(masquerade.truth, name) is not None
