@@ -23,9 +23,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "venv" / "bin" / "python"
         started = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, "--no-compile", ROOT], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(python.parents[1])], check=True)
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "--no-compile", str(ROOT)], check=True)
         print(f"install, virtual environment included: {time.perf_counter() - started:.1f} s")
         time_of_import(python, "numpy")
         time_of_import(python, "masquerade")

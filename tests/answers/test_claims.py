@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims, to_arrow
@@ -634,6 +634,7 @@ ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).
 )
 
 
+@settings(deadline=None)
 @given(
     rows=st.lists(
         st.tuples(ids, ids, ids), min_size=1, max_size=12, unique_by=lambda row: (row[0], row[1])
@@ -653,6 +654,7 @@ def test_prop_any_texts_survive_csv_and_parquet(
         assert rows_of(Claims.read(folder / f"c.{ending}")) == rows
 
 
+@settings(deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
 )

@@ -33,7 +33,7 @@ class Visitor:
 
     def watch(self, page: Page) -> Page:
         """Remember what `page` sends and complains of."""
-        page.on("request", self.requests.append)
+        page.on("request", lambda request: self.requests.append(request))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._hear)
         return page

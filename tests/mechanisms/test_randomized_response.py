@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -179,6 +179,7 @@ def test_exact_the_whole_table_keeps_the_epsilon_asked_for(
     assert channel.epsilon() == mechanism.guarantee().epsilon_single
 
 
+@settings(deadline=None)
 @given(
     options=st.integers(2, 50),
     epsilon=st.fractions(min_value=0, max_value=60, max_denominator=10**9),
@@ -207,6 +208,7 @@ def test_an_epsilon_beyond_the_grid_is_drawn_at_the_strongest_finite_loss(epsilo
     assert 42 < mechanism.guarantee().epsilon_single.epsilon < 43
 
 
+@settings(deadline=None)
 @given(
     options=st.integers(2, 20),
     flip=st.fractions(min_value=0, max_value=1, max_denominator=10**25),
@@ -260,6 +262,7 @@ def test_exact_counting_all_words_gives_the_channel(
         assert table == mechanism.channel().table[answer]
 
 
+@settings(deadline=None)
 @given(symbols=st.integers(2, 9), other=st.integers(0, 20), extra=st.integers(0, 20))
 def test_exact_the_kernel_moves_to_each_other_symbol_equally_often(
     symbols: int, other: int, extra: int
@@ -285,6 +288,7 @@ def test_boundary_words_of_the_large_grid_fall_on_the_right_side() -> None:
     assert reports.tolist() == [1, 1, 2, 2, 3, 3, 0, 0]
 
 
+@settings(deadline=None)
 @given(
     first=st.lists(st.integers(0, 2), min_size=1, max_size=40),
     seed=st.integers(0, 2**32),
@@ -402,6 +406,7 @@ def test_a_number_of_answers_is_a_whole_number(answers: object) -> None:
         RandomizedResponse(2, epsilon=1).guarantee(answers=answers)  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(
     options=st.integers(2, 1000),
     null=st.booleans(),

@@ -47,6 +47,22 @@ class FakeStorage {
   }
 }
 
+/** Storages of several tabs: each sees its own writes at once and the others' `lag` later. */
+function laggingStorages(count, lag) {
+  const views = Array.from({ length: count }, () => new Map());
+  return views.map((mine) => {
+    const change = (apply) => {
+      apply(mine);
+      setTimeout(() => views.filter((view) => view !== mine).forEach(apply), lag);
+    };
+    return {
+      getItem: (key) => mine.get(key) ?? null,
+      setItem: (key, value) => change((view) => view.set(key, value)),
+      removeItem: (key) => change((view) => view.delete(key)),
+    };
+  });
+}
+
 /** navigator.locks, as far as it is used. */
 class FakeLocks {
   last = Promise.resolve();
@@ -99,6 +115,19 @@ for (const [name, makeLocks] of [["with locks", () => new FakeLocks()], ["withou
     for (const other of seen) assert.deepEqual(other, seen[0]);
     assert.equal(draw.count, 1);
     assert.equal(sealedWrites(disk).length, 1);
+  });
+
+  test(`tabs that see each other's writes late share one draw (${name})`, async () => {
+    const draw = countedDraw();
+    const options = { locks: makeLocks(), settle: 40 };
+    const tabs = laggingStorages(3, 8).map(
+      (storage) => new SurveyMemory(storage, "t", "h", options),
+    );
+    const later = (tab, wait) =>
+      new Promise((resolve) => setTimeout(resolve, wait)).then(() => tab.seal(draw));
+    const seen = await Promise.all(tabs.map((tab, index) => later(tab, 3 * index)));
+    for (const other of seen) assert.deepEqual(other, seen[0]);
+    assert.equal(draw.count, 1);
   });
 
   test(`a crash between any two steps never leads to a second set of reports (${name})`, async () => {

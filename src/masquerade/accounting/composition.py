@@ -28,9 +28,7 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
     """
     if not mechanisms:
         raise ParameterError("there are no mechanisms to compose; give one for each answer.")
-    parts = [
-        mechanism.guarantee(answers=count) for mechanism, count in Counter(mechanisms).items()
-    ]
+    parts = [mechanism.guarantee(answers=count) for mechanism, count in Counter(mechanisms).items()]
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     return Guarantee(
         epsilon_single=max(part.epsilon_single for part in parts),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from masquerade.errors import ParameterError
 from masquerade.mechanisms import Guarantee, Loss, Mechanism
 
 NOTHING_LEARNED = Loss(1_000)
@@ -30,11 +31,16 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     """Return the largest probability an observer who held `prior` can hold after a report.
 
     The odds grow by at most ``e**epsilon`` (Bayes), whatever else the observer knows.
+
+    Parameters
+    ----------
+    loss : Loss
+    prior : float
+        Above 0, at most 1.
     """
-    if math.isinf(loss.micro):
-        return 1.0
-    odds = prior / (1 - prior) * math.exp(min(loss.epsilon, 700.0))
-    return odds / (1 + odds)
+    if not 0 < prior <= 1:
+        raise ParameterError(f"prior is {prior}, expected above 0 and at most 1.")
+    return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
 def explain(guarantee: Guarantee) -> Explanation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
@@ -19,7 +19,7 @@ from masquerade.server.owner import OwnerNeeded, owner_routes
 from masquerade.server.pages import STATIC, render
 from masquerade.server.participant import participant_routes
 from masquerade.server.problem import masquerade_problem, problem, status_of, wants_json
-from masquerade.server.security import BodyLimit, OwnerSessions, SecurityHeaders
+from masquerade.server.security import BodyLimit, LastResort, OwnerSessions, SecurityHeaders
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 
@@ -45,6 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.store = store
     app.add_middleware(BodyLimit)
+    app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(participant_routes(store))
@@ -80,15 +81,15 @@ def _answer_errors(app: FastAPI) -> None:
         return render(request, "owner_needed.html", status=401)
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_request: Request, error: RequestValidationError) -> Response:
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        detail = "The request does not have the expected form."
+        if not wants_json(request):
+            return render(request, "error.html", {"status": 422, "detail": detail}, status=422)
         # Only where and why: the value itself is not sent back or logged.
         errors = [
-            {"pointer": "/".join(map(str, item["loc"])), "detail": item["msg"]}
-            for item in error.errors()
+            {"pointer": _pointer(item["loc"]), "detail": item["msg"]} for item in error.errors()
         ]
-        return problem(
-            422, "validation-error", "The request does not have the expected form.", errors=errors
-        )
+        return problem(422, "validation-error", detail, errors=errors)
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
@@ -99,10 +100,14 @@ def _answer_errors(app: FastAPI) -> None:
         )
         if wants_json(request):
             slug = "not-found" if error.status_code == 404 else "refused"
-            return problem(error.status_code, slug, detail)
-        return render(
-            request,
-            "error.html",
-            {"status": error.status_code, "detail": detail},
-            status=error.status_code,
-        )
+            answer: Response = problem(error.status_code, slug, detail)
+        else:
+            context = {"status": error.status_code, "detail": detail}
+            answer = render(request, "error.html", context, status=error.status_code)
+        answer.headers.update(error.headers or {})
+        return answer
+
+
+def _pointer(location: Iterable[str | int]) -> str:
+    # A name in JSON can hold half a surrogate pair, which cannot be sent back.
+    return "/".join(map(str, location)).encode(errors="replace").decode()

@@ -11,6 +11,7 @@ import alembic.config
 from sqlalchemy import Engine, create_engine, event
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
 def connect(url: str) -> Engine:
@@ -18,9 +19,14 @@ def connect(url: str) -> Engine:
 
     SQLite runs in write-ahead mode. A connection with the execution option ``write`` takes the
     write lock at the start of each transaction (``BEGIN IMMEDIATE``), so that what the transaction
-    read still holds when it writes; others read beside it.
+    read still holds when it writes; others read beside it. Errors do not show what was written.
     """
-    engine = create_engine(url, json_serializer=_json, pool_pre_ping=not url.startswith("sqlite"))
+    engine = create_engine(
+        url,
+        json_serializer=_json,
+        hide_parameters=True,
+        pool_pre_ping=not url.startswith("sqlite"),
+    )
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
@@ -32,6 +38,8 @@ def migrate(engine: Engine) -> None:
     config = alembic.config.Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.execution_options(write=True).begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
         config.attributes["connection"] = connection
         alembic.command.upgrade(config, "head")
 
@@ -43,7 +51,7 @@ def _json(value: Any) -> str:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+    for pragma in ("busy_timeout=10000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

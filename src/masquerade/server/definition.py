@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import dataclass
@@ -88,10 +89,10 @@ class Definition:
         `masking` is ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
         """
-        strength = level_named(level)
+        masked = functools.cache(level_named(level).randomized_response)
         mechanisms: list[Mechanism] = []
         for question in questions:
-            one = strength.randomized_response(len(question.labels), null=question.allow_skip)
+            one = masked(len(question.labels), null=question.allow_skip)
             if masking == KEEP_PER_ANSWER:
                 mechanisms.append(one)
             elif masking != KEEP_PER_PERSON:
@@ -137,6 +138,12 @@ class Definition:
         return compose(self.mechanisms)
 
     def content_hash(self) -> str:
-        """Return the SHA-256 of the canonical JSON form, which responses must name."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        """Return the SHA-256 of the canonical JSON form, which responses must name.
+
+        Right answers are left out: as all else is public, the hash would give them away.
+        """
+        shown = self.to_json()
+        for question in shown["questions"]:
+            question.pop("truth", None)
+        text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ from masquerade.server.pages import render
 from masquerade.server.participant import shown
 from masquerade.server.results import compute
 from masquerade.server.security import OwnerSessions
-from masquerade.server.store import Store, Survey
+from masquerade.server.store import OPEN, Store, Survey
 from masquerade.server.template import PICK
 
 PEOPLE = 200
@@ -75,7 +75,7 @@ def demo_routes(store: Store, sessions: OwnerSessions) -> APIRouter:
     def demo(request: Request) -> Response:
         surveys = store.surveys()
         finished = next(s for s in surveys if s.simulated_truth is not None)
-        opened = next((s for s in surveys if s.simulated_truth is None), None)
+        opened = next((s for s in surveys if s.state == OPEN and _is_ours(s)), None)
         response = render(request, "demo.html", _context(store, finished, opened))
         sessions.start(response, https=request.url.scheme == "https")
         return response
@@ -103,20 +103,26 @@ def _definition(title: str, description: str, level: str) -> Definition:
     )
 
 
+def _is_ours(survey: Survey) -> bool:
+    """Return whether a survey is the demonstration's own, not one that a visitor made in it."""
+    return survey.definition.questions == _QUESTIONS
+
+
 def _context(store: Store, finished: Survey, opened: Survey | None) -> dict[str, Any]:
-    responses = store.responses(finished.token)
+    survey = finished.token
+    responses = store.responses(survey)
     questions = finished.definition.questions
     rows = [
         [question.labels[report] for question, report in zip(questions, r.reports, strict=True)]
         for r in responses[:SHOWN_PEOPLE]
     ]
-    person = store.persons()[0]
+    ledgers = (store.entries_of(person) for person in store.persons())
     return {
         "survey": finished,
         "shown": shown(finished),
         "opened": opened,
         "result": compute(finished, responses),
         "reports": rows,
-        "ledger": store.entries_of(person),
+        "ledger": next(entries for entries in ledgers if entries[0].charge.survey == survey),
         "people": len(responses),
     }

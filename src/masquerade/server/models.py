@@ -7,6 +7,9 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+# A row number would tell the order of arrival, and so which response belongs to which entry.
+_BY_KEY = {"sqlite_with_rowid": False}
+
 
 class Base(DeclarativeBase):
     """Base of all tables."""
@@ -52,6 +55,7 @@ class ResponseRow(Base):
     __table_args__ = (
         UniqueConstraint("survey", "pseudonym", name="one_response_a_participant"),
         Index("response_of_survey", "survey"),
+        _BY_KEY,
     )
 
 
@@ -70,4 +74,7 @@ class EntryRow(Base):
     previous_hash: Mapped[str] = mapped_column(String(64))
     hash: Mapped[str] = mapped_column(String(64))
 
-    __table_args__ = (UniqueConstraint("person", "survey", name="one_charge_a_survey"),)
+    __table_args__ = (
+        UniqueConstraint("person", "survey", name="one_charge_a_survey"),
+        _BY_KEY,
+    )

@@ -17,6 +17,7 @@ from masquerade.truth import Estimate, OneCoin, estimate_shares
 
 NO_ANSWER = "Prefer not to say"
 CONFIDENCE = 0.95
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def compute(survey: Survey, responses: list[Response]) -> dict[str, Any]:
@@ -172,4 +173,4 @@ def _numbers(estimate: Estimate, name: str) -> dict[str, Any]:
 
 def _safe(text: str) -> str:
     """Keep a spreadsheet from reading a text as a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -17,7 +17,9 @@ from masquerade.errors import ParameterError
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket bound to `host` and `port` (0: any free one).
+    """Return a socket that listens on `host` and `port` (0: any free one).
+
+    Whoever connects before the server runs waits for it.
 
     Raises
     ------
@@ -29,6 +31,7 @@ def listen(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen()  # a port that is only bound can be bound again by others
     except OSError as error:
         bound.close()
         raise ParameterError(

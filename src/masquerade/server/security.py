@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from typing import Final
 
 from fastapi import Request
@@ -14,6 +16,7 @@ from masquerade.server.problem import problem
 SESSION_COOKIE = "masquerade_owner"
 SESSION_SECONDS = 30 * 24 * 3600
 LARGEST_BODY = 256 * 1024
+_LOGGER = logging.getLogger(__name__)
 
 # Observable Plot puts one constant <style> into each chart; its hash admits it and nothing else.
 PLOT_STYLE_HASH = "'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
@@ -59,6 +62,35 @@ class SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+class LastResort:
+    """Answers an unexpected error, and logs where it happened but not its text.
+
+    The text of a database's error can hold what somebody sent.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; answer with status 500 where that raises."""
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        except Exception as error:
+            if started:
+                raise
+            where = "".join(traceback.format_tb(error.__traceback__))
+            _LOGGER.error("%s, at\n%s", type(error).__qualname__, where)
+            answer = problem(500, "server-error", "Something went wrong here; try again later.")
+            await answer(scope, receive, send)
 
 
 class BodyLimit:

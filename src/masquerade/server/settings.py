@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import URL
+
 DATABASE_VARIABLE = "MASQUERADE_DATABASE"
 DATA_DIR_VARIABLE = "MASQUERADE_DATA_DIR"
 PUBLIC_URL_VARIABLE = "MASQUERADE_PUBLIC_URL"
@@ -40,7 +42,9 @@ class Settings:
         database = os.environ.get(DATABASE_VARIABLE)
         if data_dir is not None or database is None:
             folder = data_dir or Path(os.environ.get(DATA_DIR_VARIABLE, "masquerade-data"))
-            folder.mkdir(parents=True, exist_ok=True)
-            database = f"sqlite:///{(folder / 'masquerade.sqlite3').resolve()}"
+            # The database holds the key of the owner's session: for this account's eyes only.
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = str((folder / "masquerade.sqlite3").resolve())
+            database = URL.create("sqlite", database=file).render_as_string()
         public_url = os.environ.get(PUBLIC_URL_VARIABLE)
         return cls(database, public_url.rstrip("/") if public_url else None, demo)

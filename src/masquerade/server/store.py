@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from masquerade.server.models import EntryRow, ResponseRow, SettingRow, SurveyRo
 
 OPEN, CLOSED = "open", "closed"
 _ATTEMPTS = 8
+_TOKEN = re.compile(r"[0-9a-f]{1,32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,16 @@ class Store:
 
     def setting(self, key: str) -> str:
         """Return a secret of this server, drawn when first asked for."""
-        with Session(self._writer) as session, session.begin():
-            row = session.get(SettingRow, key)
-            if row is None:
-                row = SettingRow(key=key, value=secrets.token_hex(32))
-                session.add(row)
-            return row.value
+        try:
+            with Session(self._writer) as session, session.begin():
+                row = session.get(SettingRow, key)
+                if row is None:
+                    row = SettingRow(key=key, value=secrets.token_hex(32))
+                    session.add(row)
+                return row.value
+        except IntegrityError:  # another process drew it at the same time
+            with Session(self.engine) as session, session.begin():
+                return session.get_one(SettingRow, key).value
 
     def new_owner_token(self) -> str:
         """Return a fresh one-time owner token; only its hash is kept, older ones end."""
@@ -177,7 +183,7 @@ class Store:
         """Return all surveys, open ones first, each group by title."""
         with Session(self.engine) as session, session.begin():
             query = select(ResponseRow.survey, func.count()).group_by(ResponseRow.survey)
-            counts = {token: count for token, count in session.execute(query)}
+            counts = dict(session.execute(query).all())
             rows = session.scalars(select(SurveyRow)).all()
             found = [_survey(row, counts.get(row.token, 0)) for row in rows]
         return sorted(found, key=lambda s: (s.state == CLOSED, s.definition.title, s.token))
@@ -232,7 +238,7 @@ class Store:
                         session, token, person, participant, response_id, survey_hash, reports
                     )
             except IntegrityError:
-                # Another response of the same person took the next place in the chain.
+                # The same response came twice at once; the next attempt finds it.
                 if attempt == _ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
@@ -295,19 +301,16 @@ class Store:
         )
         if session.scalar(taken) is not None:
             raise AlreadyParticipated("this device has answered this survey already.")
+        _lock_person(session, person)
         session.add(
-            ResponseRow(
-                id=response_id, survey=token, pseudonym=pseudonym, reports=list(reports)
-            )
+            ResponseRow(id=response_id, survey=token, pseudonym=pseudonym, reports=list(reports))
         )
         entry = self._charge(session, person, token, definition)
         session.add(_entry_row(entry))
         session.flush()
         return self._bill(session, person, token), True
 
-    def _charge(
-        self, session: Session, person: str, token: str, definition: Definition
-    ) -> Entry:
+    def _charge(self, session: Session, person: str, token: str, definition: Definition) -> Entry:
         guarantee: Guarantee = definition.guarantee()
         charge = Charge(
             person=person,
@@ -340,8 +343,16 @@ def _check_reports(definition: Definition, reports: Sequence[int]) -> None:
             )
 
 
+def _lock_person(session: Session, person: str) -> None:
+    """Let one transaction at a time append to a person's chain, always after the survey's lock."""
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer in any case
+        session.execute(select(func.pg_advisory_xact_lock(int(person[:15], 16))))
+
+
 def _survey_row(session: Session, token: str, *, lock: bool = False) -> SurveyRow:
-    row = session.get(SurveyRow, token, with_for_update=lock)
+    # Anything else cannot be there, and a database may refuse to look for it.
+    possible = _TOKEN.fullmatch(token)
+    row = session.get(SurveyRow, token, with_for_update=lock) if possible else None
     if row is None:
         raise NotFound("there is no such survey; check the link.")
     return row

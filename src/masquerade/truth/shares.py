@@ -59,7 +59,7 @@ class Shares:
     estimates: tuple[Estimate, ...]
     confidence: float
     _inverse: NDArray[np.float64]
-    _channel: NDArray[np.float64]
+    _options: int
 
     def mean(self, scores: Sequence[float]) -> Estimate:
         """Return the mean of `scores` over the people, one score for each option.
@@ -67,15 +67,15 @@ class Shares:
         People who chose "no answer" are left out of a mean over a mechanism with that symbol
         (a ratio of two estimates; its error is by the delta method).
         """
+        if len(scores) != self._options:
+            raise ParameterError(
+                f"{len(scores)} scores for {self._options} options; give one an option."
+            )
         symbols = len(self.reported)
-        if len(scores) not in (symbols, symbols - 1):
-            raise ParameterError(f"{len(scores)} scores for {symbols} symbols; give one an option.")
         score = np.zeros(symbols)
-        score[: len(scores)] = scores
+        score[: self._options] = scores
         held = np.array([e.value for e in self.estimates])
-        answered = np.ones(symbols)
-        if len(scores) < symbols:
-            answered[-1] = 0.0
+        answered = (np.arange(symbols) < self._options).astype(np.float64)
         base = float(held @ answered)
         low, high = min(scores), max(scores)
         if base <= 0:
@@ -131,10 +131,14 @@ def estimate_shares(
     >>> round(shares.estimates[0].value, 3), round(shares.estimates[0].low, 3)
     (0.7, 0.504)
     """
-    counted = np.asarray(counts, dtype=np.float64)
-    if counted.shape != (mechanism.symbols,) or (counted < 0).any():
+    counted = np.asarray(counts)
+    if (
+        counted.shape != (mechanism.symbols,)
+        or not np.issubdtype(counted.dtype, np.integer)
+        or (counted < 0).any()
+    ):
         raise ParameterError(
-            f"counts are {list(counts)}, expected {mechanism.symbols} numbers of at least 0."
+            f"counts are {list(counts)}, expected {mechanism.symbols} whole numbers of at least 0."
         )
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence is {confidence}, expected between 0 and 1.")
@@ -168,7 +172,7 @@ def estimate_shares(
                 min(max(ends[1], 0.0), 1.0),
             )
         )
-    return Shares(n, reported, tuple(estimates), confidence, inverse, channel)
+    return Shares(n, reported, tuple(estimates), confidence, inverse, mechanism.options)
 
 
 def _estimate(
@@ -191,4 +195,5 @@ def _wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
     z2 = quantile**2 / n
     centre = (share + z2 / 2) / (1 + z2)
     reach = math.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
-    return max(centre - reach, 0.0), min(centre + reach, 1.0)
+    # The share lies within; rounding must not move an end past it.
+    return max(min(centre - reach, share), 0.0), min(max(centre + reach, share), 1.0)

@@ -32,6 +32,7 @@ def upgrade() -> None:
         sa.Column("pseudonym", sa.String(64), nullable=False),
         sa.Column("reports", sa.JSON(), nullable=False),
         sa.UniqueConstraint("survey", "pseudonym", name="one_response_a_participant"),
+        sqlite_with_rowid=False,
     )
     op.create_index("response_of_survey", "response", ["survey"])
     op.create_table(
@@ -46,4 +47,5 @@ def upgrade() -> None:
         sa.Column("previous_hash", sa.String(64), nullable=False),
         sa.Column("hash", sa.String(64), nullable=False),
         sa.UniqueConstraint("person", "survey", name="one_charge_a_survey"),
+        sqlite_with_rowid=False,
     )

@@ -150,14 +150,22 @@ export class SurveyMemory {
     if (this.storage.getItem(this.keys[part]) !== null) this.storage.removeItem(this.keys[part]);
   }
 
-  /** Run `work` while no other tab does. */
+  /**
+   * Run `work` while no other tab does, and once what other tabs wrote before is seen here: each tab
+   * has its own view of the storage, which follows the others a moment later.
+   */
   async #alone(work) {
-    if (this.locks) return this.locks.request(this.keys.claim, work);
+    const pause = () => new Promise((resolve) => setTimeout(resolve, this.settle));
+    if (this.locks) {
+      return this.locks.request(this.keys.claim, async () => {
+        await pause();
+        return work();
+      });
+    }
     // Locks exist in secure contexts only; over plain http a claim in the storage stands in.
     // Whoever still finds its own claim once all writes have settled goes first.
     const owner = randomName();
     const lasts = CLAIM_SETTLES * this.settle;
-    const pause = () => new Promise((resolve) => setTimeout(resolve, this.settle));
     for (;;) {
       const ahead = (this.#entry("claim")?.until ?? 0) - Date.now();
       if (ahead <= 0 || ahead > lasts) {

@@ -31,7 +31,6 @@ function keepRange(questions) {
 export function intro(survey, { start }) {
   const { level, guarantee, questions } = survey;
   const words = WORDS.intro;
-  const [low, high] = keepRange(questions);
   return [
     survey.simulated && element("p", { className: "badge simulated" }, words.simulated),
     heading(survey.title),
@@ -41,8 +40,7 @@ export function intro(survey, { start }) {
       "section",
       { className: "level-card" },
       element("h2", {}, words.level(level.name)),
-      // The server's sentence is about one mask; where questions differ, only the range is true.
-      paragraph(low === high ? level.odds : words.keeps(low, high)),
+      paragraph(level.odds),
       paragraph(level.words),
       questions.length > 1 && paragraph(level.words_all ?? ""),
       element(
@@ -51,7 +49,7 @@ export function intro(survey, { start }) {
         element("summary", {}, words.exact),
         paragraph(words.promise(guarantee.epsilon_user, questions.length)),
         questions.length > 1 && paragraph(words.promiseOne(guarantee.epsilon_event)),
-        low === high && paragraph(words.keeps(low, high)),
+        paragraph(words.keeps(...keepRange(questions))),
         paragraph(words.notHidden),
       ),
     ),

@@ -1,0 +1,128 @@
+"""The documentation says everything that the code offers, and its code runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import masquerade
+from masquerade import errors
+from masquerade.cli import app
+from masquerade.mechanisms.text import MECHANISMS
+from masquerade.server import Settings, create_app, settings
+
+ROOT = Path(__file__).parents[1]
+DOCS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+EVERYTHING = "\n".join(DOCS.values())
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Return every command below `command` with its words."""
+    below = getattr(command, "commands", None)
+    if not below:
+        return [(words, command)]
+    found = []
+    for name, one in below.items():
+        found += commands(one, (*words, name))
+    return found
+
+
+@pytest.mark.parametrize(("words", "command"), commands(typer.main.get_command(app)))
+def test_every_command_and_option_is_documented(words: tuple[str, ...], command: Any) -> None:
+    """The page of commands names each command and, in its row, each of its options."""
+    name = " ".join(words)
+    rows = [line for line in DOCS["command-line.md"].splitlines() if line.startswith(f"| `{name}")]
+    assert rows, f"{name} is not in docs/command-line.md"
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and "--help" not in parameter.opts:
+            option = max(parameter.opts, key=len)
+            assert f"`{option}`" in rows[0], f"{name} {option} is not in docs/command-line.md"
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
+    """The page of mechanisms names each mechanism and each of its parameters."""
+    page = DOCS["mechanisms.md"]
+    assert f"`{name}`" in page
+    for parameter in MECHANISMS[name][1]:
+        assert f"`{parameter}`" in page
+
+
+def test_every_exception_is_documented() -> None:
+    """Each exception is in the tree at the top of its module, which the docs include."""
+    assert "masquerade.errors" in DOCS["errors.md"]
+    tree = inspect.getdoc(errors) or ""
+    for name, one in vars(errors).items():
+        if inspect.isclass(one) and issubclass(one, errors.MasqueradeError):
+            assert re.search(rf"\b{name}\b", tree)
+
+
+def test_every_setting_is_documented() -> None:
+    """Each environment variable that the server reads is in the docs."""
+    for name, value in vars(settings).items():
+        if name.endswith("_VARIABLE"):
+            assert f"`{value}`" in EVERYTHING
+
+
+def test_every_route_is_documented(tmp_path: Path) -> None:
+    """Each address that the server answers is in the docs."""
+    application = create_app(Settings(f"sqlite:///{tmp_path / 'a.sqlite3'}"))
+    paths = {
+        path
+        for route in application.routes
+        if (path := getattr(route, "path", "")) not in ("/", "/static")
+    }
+    paths |= set(application.openapi()["paths"])
+    assert len(paths) > 3
+    for path in paths:
+        assert path in DOCS["surveys.md"], f"{path} is not in docs/surveys.md"
+    application.state.store.close()
+
+
+def test_the_readme_runs() -> None:
+    """The Python of the README gives what it says."""
+    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert tried >= 7
+    assert failed == 0
+
+
+def modules() -> list[str]:
+    """Return every module of the package but the migrations."""
+    return [
+        found.name
+        for found in pkgutil.walk_packages(masquerade.__path__, "masquerade.")
+        if "migrations" not in found.name and not found.name.endswith("__main__")
+    ]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_in_docstrings_run(name: str) -> None:
+    """Every example of a docstring gives what it says."""
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_changelog_puts_privacy_first() -> None:
+    """In each release, the Privacy heading stands before all others."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert releases
+    for release in releases:
+        assert re.findall(r"^### (.+)$", release, flags=re.MULTILINE)[0] == "Privacy"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """Every relative link in the README and the docs names a file that is there."""
+    pages = {ROOT / "README.md": (ROOT / "README.md").read_text(encoding="utf-8")}
+    pages |= {ROOT / "docs" / name: text for name, text in DOCS.items()}
+    for page, text in pages.items():
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
