@@ -1,7 +1,8 @@
 """Masquerade: a crowd answers behind masks, and the truth still comes out.
 
 The rooms follow the journey of an answer: `answers` (what a person says), `mechanisms` (what the
-device does to it), `accounting` (what that costs), `truth` (what is so). Rooms load when first used.
+device does to it), `accounting` (what that costs), `truth` (what is so), `server` (where people
+meet it). Rooms load when first used.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -213,6 +213,10 @@ def test_an_epsilon_beyond_the_grid_is_drawn_at_the_strongest_finite_loss(epsilo
     options=st.integers(2, 20),
     flip=st.fractions(min_value=0, max_value=1, max_denominator=10**25),
 )
+@example(options=2, flip=Fraction(3 * 10**24 + 1, 10**25))
+@example(options=2, flip=Fraction(7 * 10**24 + 1, 10**25))
+@example(options=7, flip=Fraction(6, 7) - Fraction(1, 10**25))
+@example(options=7, flip=Fraction(6, 7) + Fraction(1, 10**25))
 def test_prop_a_flip_probability_is_drawn_exactly_or_rounded_towards_privacy(
     options: int, flip: Fraction
 ) -> None:

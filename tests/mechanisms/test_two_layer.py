@@ -274,6 +274,20 @@ def test_exact_narrow_and_extreme_ranges_lose_no_digits(
     assert_just_above(promise.epsilon_user, Loss.of_ratio(user))
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [("0.99999998123", "0.99999999771"), ("0.9999999712", "1"), ("1.23e-8", "4.56e-8")],
+)
+def test_exact_patterns_next_to_an_end_are_accurate_to_a_billionth(low: str, high: str) -> None:
+    """Where 1 - p or p is tiny, no digits of it are lost before logarithms are taken."""
+    n, mechanism = 30, TwoLayer(2, low=low, high=high)
+    for m in range(n + 1):
+        exact = pattern(n, m, 2, Fraction(low), Fraction(high))
+        with mpmath.workdps(50):
+            log = mpmath.log(mpmath.mpf(exact.numerator) / exact.denominator)
+            assert abs(mechanism._log_pattern(n, m) - log) < 1e-9
+
+
 def log_patterns(n: int, symbols: int, low: Fraction, high: Fraction) -> list[mpmath.mpf]:
     """Return ln Q_n(m) for all m, by integration by parts in a thousand digits."""
     a, b = (mpmath.mpf(end.numerator) / end.denominator for end in (low, high))

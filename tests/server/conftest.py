@@ -6,8 +6,9 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import httpx
 import pytest
 from sqlalchemy import MetaData, select
 
@@ -15,6 +16,9 @@ from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
 from masquerade.server.definition import KEEP_PER_ANSWER, Definition
 from masquerade.server.store import Bill, Survey
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServer, LiveServers
 
 T = TypeVar("T")
 
@@ -99,11 +103,23 @@ def all_at_once(*works: Callable[[], T]) -> list[T | Exception]:
     return outcomes
 
 
+def body(survey: Survey, **changes: Any) -> dict[str, Any]:
+    """Return what a device sends, but for `changes`."""
+    return {
+        "participant": secrets.token_hex(16),
+        "response_id": secrets.token_hex(16),
+        "survey_hash": survey.hash,
+        "reports": [0] * len(survey.definition.questions),
+        **changes,
+    }
+
+
 class Kit:
     """The functions above, for test modules, which cannot import this one."""
 
     define = staticmethod(define)
     device = Device
+    body = staticmethod(body)
     everything = staticmethod(everything)
     all_at_once: Callable[..., list[Any]] = staticmethod(all_at_once)
 
@@ -128,3 +144,32 @@ def sqlite_store(tmp_path: Any) -> Iterator[Store]:
     opened = Store(f"sqlite:///{tmp_path / 'store.sqlite3'}", today=lambda: "2026-03-14")
     yield opened
     opened.close()
+
+
+class Site:
+    """A running server, a visitor without a session and the owner."""
+
+    def __init__(self, server: LiveServer, visitor: httpx.Client, owner: httpx.Client) -> None:
+        self.server, self.store = server, server.store
+        self.visitor, self.owner = visitor, owner
+
+    def post(self, survey: Survey, **changes: Any) -> httpx.Response:
+        """Send a response that is right but for `changes`."""
+        return self.visitor.post(
+            f"/api/v1/surveys/{survey.token}/responses", json=body(survey, **changes)
+        )
+
+
+@pytest.fixture
+def site(live_server: LiveServers) -> Iterator[Site]:
+    """A running server on an empty database, with its owner signed in."""
+    server = live_server()
+    html = {"Accept": "text/html"}
+    with (
+        httpx.Client(base_url=server.url, trust_env=False) as visitor,
+        httpx.Client(
+            base_url=server.url, trust_env=False, headers=html, follow_redirects=True
+        ) as owner,
+    ):
+        assert owner.get(server.owner_link).url.path == "/surveys"
+        yield Site(server, visitor, owner)

@@ -47,18 +47,26 @@ class FakeStorage {
   }
 }
 
-/** Storages of several tabs: each sees its own writes at once and the others' `lag` later. */
+/**
+ * Storages of several tabs: each sees its own writes at once and the others' `lag` later. As in
+ * browsers, all come to agree: a write never replaces a later one.
+ */
 function laggingStorages(count, lag) {
   const views = Array.from({ length: count }, () => new Map());
+  let writes = 0;
   return views.map((mine) => {
-    const change = (apply) => {
+    const change = (key, value) => {
+      const write = { value, order: ++writes };
+      const apply = (view) => {
+        if ((view.get(key)?.order ?? 0) < write.order) view.set(key, write);
+      };
       apply(mine);
-      setTimeout(() => views.filter((view) => view !== mine).forEach(apply), lag);
+      setTimeout(() => views.forEach(apply), lag);
     };
     return {
-      getItem: (key) => mine.get(key) ?? null,
-      setItem: (key, value) => change((view) => view.set(key, value)),
-      removeItem: (key) => change((view) => view.delete(key)),
+      getItem: (key) => mine.get(key)?.value ?? null,
+      setItem: (key, value) => change(key, value),
+      removeItem: (key) => change(key, null),
     };
   });
 }

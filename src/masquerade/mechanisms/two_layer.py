@@ -249,7 +249,7 @@ class TwoLayer(Mechanism):
             return _log_power_integral(*keep, width, n) - scale
         if m == n:
             return _log_power_integral(*flip, width, n) - scale
-        if 2 * m > n:
+        if min(max(m / n, flip[0]), flip[1]) > 0.5:  # integrate over the smaller of p and 1 - p
             return _log_beta_integral(*keep, width, n - m, m) - scale
         return _log_beta_integral(*flip, width, m, n - m) - scale
 

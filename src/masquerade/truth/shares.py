@@ -114,8 +114,10 @@ def estimate_shares(
     -------
     Shares
         The estimate ``(reported - q) / (1 - symbols q)``, q the probability of each other symbol,
-        is unbiased. Its interval is Wilson's for the reported share, moved through the channel: it
-        covers at small counts and contains both the sampling of people and the masks.
+        is unbiased. Its interval is Wilson's for the reported share, moved through the channel; it
+        contains both the sampling of people and the masks. At 95 % it covers 95 % of the time on
+        average over shares; with up to ten options at any privacy level, 93 % at the worst share
+        from 50 reports on, and 92.5 % with 20.
 
     Raises
     ------
