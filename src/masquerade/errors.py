@@ -102,7 +102,7 @@ class WrongState(SurveyError):
 
 
 class AlreadyParticipated(SurveyError):
-    """This participant has already answered this survey."""
+    """The participant has already answered the survey."""
 
 
 class InvalidReport(SurveyError):

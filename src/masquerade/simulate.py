@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer
+from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
 from masquerade.mechanisms.number import Number
 from masquerade.truth import CategoricalEstimator, accuracy, error_rate, method_named
 
-Family = Callable[[Number, int], Mechanism]
+Family = Callable[[Number, int], CategoricalMechanism]
 """Returns the mechanism of a single-report epsilon and a number of options."""
 
 FAMILIES: dict[str, Family] = {
@@ -175,7 +175,7 @@ def study(
         found = np.empty((trials, len(estimators)))
         for trial in range(trials):
             rng = np.random.default_rng([seed, place, trial])
-            reports = channel.simulate(claims, rng)
+            reports = channel.simulate(claims, rng, presence="assigned" if channel.null else None)
             draw = int(rng.integers(1 << 31))  # another tie-break in every trial
             for column, one in enumerate(estimators):
                 fit = replace(one, seed=draw).fit(reports, mechanism=channel)
@@ -266,7 +266,7 @@ def _categorical(method: str | CategoricalEstimator) -> CategoricalEstimator:
     return estimator
 
 
-def _median_losses(claims: Claims, mechanism: Mechanism) -> dict[str, float]:
+def _median_losses(claims: Claims, mechanism: CategoricalMechanism) -> dict[str, float]:
     """Return the median worker's exact losses, pricing each number of answers once."""
     answers = np.bincount(claims.worker, minlength=claims.n_workers)
     distinct, back = np.unique(answers, return_inverse=True)

@@ -347,14 +347,38 @@ def test_no_answer_is_masked_like_any_other_symbol() -> None:
     """With null, a missing answer can become an option and an option can become missing."""
     mechanism = RandomizedResponse(2, flip_probability=Fraction(2, 3), null=True)
     assert mechanism.symbols == 3
-    reports = mechanism.simulate(yes_no_claims(3000, null=True), np.random.default_rng(2))
+    rng = np.random.default_rng(2)
+    reports = mechanism.simulate(yes_no_claims(3000, null=True), rng, presence="assigned")
     assert reports.null
     moves = set(itertools.product(range(3), repeat=2))
     assert set(zip(yes_no_claims(3000, null=True).value, reports.value, strict=True)) == moves
     without = RandomizedResponse(2, epsilon=1, null=True).simulate(
-        yes_no_claims(300), np.random.default_rng(2)
+        yes_no_claims(300), np.random.default_rng(2), presence="assigned"
     )
     assert without.null
+
+
+def test_a_mechanism_that_masks_no_answer_asks_for_the_presence_regime() -> None:
+    """Whether the tasks shown are known or hidden is said by the caller, never assumed."""
+    mechanism = RandomizedResponse(2, epsilon=1, null=True)
+    claims = yes_no_claims(3)
+    with pytest.raises(ParameterError, match=r"presence='assigned'.*presence='hidden'"):
+        mechanism.randomize(claims)
+    with pytest.raises(ParameterError, match="'some'"):
+        mechanism.randomize(claims, presence="some")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="cannot hide"):
+        RandomizedResponse(2, epsilon=1).randomize(claims, presence="hidden")
+
+
+def test_hidden_presence_reports_on_every_task() -> None:
+    """With presence hidden, each worker sends one report for each task, answered or not."""
+    claims = Claims.from_frame(
+        {"task": ["a", "b", "c"], "worker": ["x", "x", "y"], "label": ["no", "yes", "no"]}
+    )
+    reports = RandomizedResponse(2, epsilon=1, null=True).randomize(claims, presence="hidden")
+    cells = set(zip(reports.worker.tolist(), reports.task.tolist(), strict=True))
+    assert cells == set(itertools.product(range(2), range(3)))
+    assert len(reports) == 6
 
 
 def test_claims_that_do_not_fit_are_refused_with_what_to_do() -> None:

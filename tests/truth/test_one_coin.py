@@ -139,7 +139,7 @@ def test_no_answer_is_accounted_for_through_the_channel() -> None:
         null_share=0.3,
     )
     mechanism = RandomizedResponse(3, flip_probability=0.3, null=True)
-    reports = mechanism.simulate(claims, rng)
+    reports = mechanism.simulate(claims, rng, presence="assigned")
     fit = OneCoin().fit(reports, mechanism=mechanism)
     assert np.abs(_reliability(fit, 10) - ability).max() < 6 * 0.5 / 0.6 / np.sqrt(3000 * 0.7)
     assert np.abs(_reliability(fit, 10) - ability).mean() < 0.03

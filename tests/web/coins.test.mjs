@@ -8,7 +8,7 @@ import {
 } from "../../src/masquerade/server/web/static/coins.js";
 import { GivenWords } from "./given_words.mjs";
 
-test("every bit of the system's words is a fair coin (20,000 words, false alarm below 1e-6)", () => {
+test("every bit of a word is a fair coin (20,000 words, false alarm below 1e-6)", () => {
   const coins = new SystemCoins();
   const draws = 20000;
   const ones = new Array(64).fill(0);

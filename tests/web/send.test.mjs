@@ -54,7 +54,7 @@ test("a refusal carries the server's words and is not tried again by itself", as
   });
 });
 
-test("a busy server, a lost connection and an answer of another kind may be tried again", async () => {
+test("a busy server, a lost connection and a garbled answer may be tried again", async () => {
   const lost = async () => {
     throw new TypeError("network");
   };

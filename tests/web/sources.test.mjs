@@ -50,7 +50,8 @@ for (const name of modules()) {
 }
 
 test("only send.js makes requests", () => {
-  for (const name of modules()) assert.equal(/\bfetch\b/.test(code(name)), name === "send.js", name);
+  const requesting = modules().filter((name) => /\bfetch\b/.test(code(name)));
+  assert.deepEqual(requesting, ["send.js"]);
 });
 
 test("no floating-point number is near the random path", () => {

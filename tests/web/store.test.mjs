@@ -17,7 +17,7 @@ class Disk {
   written = [];
 }
 
-/** A page's view of the disk. After `fuse` operations the page is killed: it can do nothing more. */
+/** A page's view of the disk. After `fuse` operations the page is killed and can do nothing. */
 class FakeStorage {
   constructor(disk, fuse = Infinity) {
     this.disk = disk;
@@ -138,7 +138,7 @@ for (const [name, makeLocks] of [["with locks", () => new FakeLocks()], ["withou
     assert.equal(draw.count, 1);
   });
 
-  test(`a crash between any two steps never leads to a second set of reports (${name})`, async () => {
+  test(`a crash between any two steps never leads to a second draw (${name})`, async () => {
     const script = async (memory, draw, shown) => {
       memory.read();
       memory.saveDraft({ q: 1 }, 1);
@@ -189,7 +189,8 @@ test("once sent, only the bill remains", async () => {
   memory.wishToSend();
   const bill = { survey_epsilon: 1.5, total_epsilon: 3, surveys: 2, day: "2026-11-21" };
   memory.markSent(bill);
-  assert.deepEqual([...disk.entries], [["masquerade.sent.t", JSON.stringify({ sent: true, bill })]]);
+  const kept = ["masquerade.sent.t", JSON.stringify({ sent: true, bill })];
+  assert.deepEqual([...disk.entries], [kept]);
   assert.equal((await memoryOf(disk).seal(countedDraw())).stage, "sent");
 });
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Guarantee, Loss, Mechanism
+from masquerade.mechanisms import CategoricalMechanism, Guarantee, Loss
 
 NOTHING_LEARNED = Loss(1_000)
 """Below a thousandth of epsilon, words call the loss nothing."""
@@ -55,7 +55,7 @@ def explain(guarantee: Guarantee) -> Explanation:
     return Explanation(one, together)
 
 
-def keep_in_words(mechanisms: Sequence[Mechanism]) -> str:
+def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
     """Return how many of 100 people send the answer they gave, for each number of options."""
     keep = {m.symbols: round(100 * float(m.channel().table[0][0])) for m in mechanisms}
     (symbols, first), *more = keep.items()

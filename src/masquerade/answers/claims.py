@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,7 +51,7 @@ class Claims:
         Codes into `tasks` and `workers`, in order of first appearance.
     value : array, shape (n_claims,)
         Categorical: int32 codes into `options`; the code ``len(options)`` is "no answer", possible
-        only where `null` is true. Numeric: float64, finite.
+        only where `null` is true. Numeric: float64, finite, or NaN for "no answer" where `null`.
     tasks, workers : pyarrow.Array
         Names, each once.
     options : pyarrow.Array or None
@@ -131,10 +132,10 @@ class Claims:
                     "options are declared for numeric claims; drop them, or read the claims with "
                     "kind='categorical'."
                 )
-            value, names = _to_numbers(labels, column), None
+            value, names = _to_numbers(labels, column, null=null), None
         else:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
-        claims = cls(task, worker, value, tasks, workers, names, null and kind == "categorical")
+        claims = cls(task, worker, value, tasks, workers, names, null)
         return claims if duplicates == "all" else _resolve_duplicates(claims, duplicates)
 
     @classmethod
@@ -190,11 +191,20 @@ class Claims:
         """Return the same tasks and workers with other values (the claims are not changed)."""
         return replace(self, value=value, null=self.null if null is None else null)
 
+    def unanswered(self) -> NDArray[np.bool_]:
+        """Return which claims are "no answer", shape (n_claims,)."""
+        if not self.null:
+            return np.zeros(len(self), dtype=np.bool_)
+        missing: NDArray[np.bool_] = (
+            np.isnan(self.value) if self.options is None else self.value == self.n_options
+        )
+        return missing
+
     def answered(self) -> Claims:
         """Return the claims that are not "no answer"."""
         if not self.null:
             return self
-        kept = self.value != self.n_options
+        kept = ~self.unanswered()
         return replace(
             self,
             task=self.task[kept],
@@ -203,12 +213,45 @@ class Claims:
             null=False,
         )
 
+    def all_cells(self) -> Claims:
+        """Return one claim for every worker and task, "no answer" where there was none.
+
+        Cost: workers times tasks, for that is what hiding the answered tasks means.
+
+        Raises
+        ------
+        DuplicateClaim
+            A worker answered a task more than once.
+        """
+        cells = self.worker.astype(np.int64) * self.n_tasks + self.task
+        filled, counts = np.unique(cells, return_counts=True)
+        if len(filled) < len(cells):
+            worker, task = divmod(int(filled[counts > 1][0]), self.n_tasks)
+            raise DuplicateClaim(
+                f"worker {self.workers[worker].as_py()!r} answered task "
+                f"{self.tasks[task].as_py()!r} more than once; read the claims with "
+                "duplicates='first' or 'last'."
+            )
+        size = self.n_workers * self.n_tasks
+        missing = math.nan if self.options is None else self.n_options
+        value = np.full(size, missing, dtype=self.value.dtype)
+        value[cells] = self.value
+        worker_of, task_of = np.divmod(np.arange(size), self.n_tasks)
+        return replace(
+            self,
+            task=task_of.astype(np.int32),
+            worker=worker_of.astype(np.int32),
+            value=value,
+            null=True,
+        )
+
     def to_table(self) -> pa.Table:
         """Return an Arrow table with columns ``task``, ``worker`` and ``label`` or ``value``."""
+        mask = self.unanswered() if self.null else None
         if self.options is None:
-            name, values = "value", pa.array(self.value)
+            name, values = "value", pa.array(self.value, mask=mask)
         else:
-            codes = pa.array(self.value, mask=self.value == self.n_options if self.null else None)
+            codes = pa.array(self.value, mask=mask)
             name, values = "label", self.options.take(codes)
         return pa.table(
             {
@@ -334,18 +377,18 @@ def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return names
 
 
-def _to_numbers(labels: pa.Array, column: str) -> NDArray[np.float64]:
+def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> NDArray[np.float64]:
     row = first_missing(labels)
-    if row is not None:
+    if row is not None and not null:
         raise MissingValue(
             f"column {column!r}, row {row}: the value is missing ({labels[row - 1].as_py()!r}); "
-            "remove the row."
+            "remove the row, or read it as 'no answer' with null=True."
         )
     try:
-        numbers = labels.cast(pa.float64()).to_numpy()
+        numbers = labels.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _not_a_number(labels, column) from error
-    infinite = np.flatnonzero(~np.isfinite(numbers))
+    infinite = np.flatnonzero(np.isinf(numbers) if null else ~np.isfinite(numbers))
     if infinite.size:
         raise SchemaError(
             f"column {column!r}, row {infinite[0] + 1}: {numbers[infinite[0]]} is not finite; "

@@ -26,14 +26,15 @@ def privacy(
 ) -> None:
     """Show the exact privacy loss of a mechanism: for a single report, one answer, one person."""
     from masquerade.accounting import explain, keep_in_words
-    from masquerade.mechanisms import parse_mechanism
+    from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 
     mechanism = parse_mechanism(spec)
     guarantee = mechanism.guarantee(answers=answers)
     result = {"mechanism": str(mechanism), **guarantee.to_json()}
     if not json and answers:
         words = explain(guarantee)
-        result["in words"] = "\n".join(
-            dict.fromkeys((keep_in_words([mechanism]), words.one_answer, words.all_answers))
-        )
+        sentences = [words.one_answer, words.all_answers]
+        if isinstance(mechanism, CategoricalMechanism):
+            sentences.insert(0, keep_in_words([mechanism]))
+        result["in words"] = "\n".join(dict.fromkeys(sentences))
     show(result, as_json=json, title="Privacy")

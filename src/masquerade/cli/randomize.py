@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from masquerade.cli.output import AsJson, show
 from masquerade.cli.reading import ClaimsFile, DuplicatesChoice, OptionNames, read_claims
+
+if TYPE_CHECKING:
+    from masquerade.mechanisms import Presence
 
 
 def randomize(
@@ -18,6 +21,13 @@ def randomize(
     ],
     out: Annotated[Path, typer.Option(help="Where to write the reports (CSV, CSV.gz or Parquet).")],
     options: OptionNames = None,
+    presence: Annotated[
+        str | None,
+        typer.Option(
+            help="For mechanisms that mask 'no answer': assigned (the rows of CLAIMS are the tasks "
+            "each worker was shown) or hidden (every worker reports on every task)."
+        ),
+    ] = None,
     duplicates: DuplicatesChoice = "error",
     json: AsJson = False,
 ) -> None:
@@ -26,18 +36,23 @@ def randomize(
     Whoever holds CLAIMS still holds the true answers: this is for studies and for data that may
     be read here. People's devices mask their own answers before anything is sent.
     """
-    from masquerade.mechanisms import parse_mechanism
+    from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 
     chosen = parse_mechanism(mechanism)
+    numeric = not isinstance(chosen, CategoricalMechanism)
     table = read_claims(
-        claims, kind="categorical", options=options, null=chosen.null, duplicates=duplicates
+        claims,
+        kind="numeric" if numeric else "categorical",
+        options=options,
+        null=chosen.null,
+        duplicates=duplicates,
     )
-    reports = chosen.randomize(table)
+    reports = chosen.randomize(table, presence=cast("Presence | None", presence))
     reports.write(out)
     result = {
         "reports": len(reports),
         "mechanism": str(chosen),
-        "guarantee": chosen.guarantee(answers=table.most_claims_of_a_worker()).to_json(),
+        "guarantee": chosen.guarantee(answers=reports.most_claims_of_a_worker()).to_json(),
         "out": str(out),
     }
     show(result, as_json=json, title="Reports")

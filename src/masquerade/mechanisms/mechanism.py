@@ -3,136 +3,110 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError, UnknownLabel
-from masquerade.mechanisms.channel import Channel
+from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.mechanisms.loss import Guarantee
 
-Codes = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlipMixture:
-    """A person's flip probability as a discrete mixture, for inference.
-
-    Attributes
-    ----------
-    flip_probability : float array, shape (n_nodes,)
-    weight : float array, shape (n_nodes,)
-        Sums to 1.
-    """
-
-    flip_probability: NDArray[np.float64]
-    weight: NDArray[np.float64]
+Presence = Literal["hidden", "assigned"]
 
 
 class Mechanism(ABC):
-    """A local randomizer of categorical answers.
+    """A local randomizer: it masks answers on the person's device.
 
-    A mechanism masks codes 0, ..., options - 1, and also the code ``options`` ("no answer") where
-    `null` is true. Its text form, ``str(mechanism)``, is read back by `parse_mechanism`.
+    Its text form, ``str(mechanism)``, is read back by `parse_mechanism`.
     """
 
     name: ClassVar[str]
     """What the text form begins with."""
 
-    options: int
-    """Number of options, at least 2; "no answer" not counted."""
-
     null: bool
-    """Whether "no answer" is one more symbol, masked like the options."""
-
-    @property
-    def symbols(self) -> int:
-        """Number of different reports."""
-        return self.options + self.null
+    """Whether "no answer" is masked too, so that skipping is protected like an answer."""
 
     @abstractmethod
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""
 
     @abstractmethod
-    def channel(self) -> Channel:
-        """Return P(report | answer) of one report, in exact fractions."""
-
-    @abstractmethod
-    def flip_mixture(self, nodes: int = 24) -> FlipMixture:
-        """Return the distribution of a person's flip probability, as inference integrates it."""
-
-    @abstractmethod
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact promise to a person who reports `answers` answers."""
 
     @abstractmethod
-    def device_form(self) -> dict[str, str | int]:
-        """Return the whole-number form that a device draws from, as JSON-ready values.
-
-        ``first`` to ``last`` (both included) is the range of which a person draws one number once,
-        for all answers masked together; each other symbol is then reported with probability that
-        number / ``total``. The three are texts, for they exceed 2**53.
-        """
+    def variance(self) -> float:
+        """Return what the mask adds to the variance of the unbiased estimate of one answer."""
 
     @abstractmethod
-    def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
-        """Return a report for each answer.
+    def check(self, claims: Claims) -> None:
+        """Raise where the claims are not of this mechanism's domain."""
+
+    @abstractmethod
+    def _masked(self, claims: Claims, source: WordSource) -> Claims:
+        """Return masked claims, one report for each row."""
+
+    def randomize(
+        self, claims: Claims, *, presence: Presence | None = None, coins: Coins | None = None
+    ) -> Claims:
+        """Return masked claims, drawn with operating-system entropy; `claims` is not changed.
 
         Parameters
         ----------
-        answers : int32 array, shape (n,)
-            Codes below `symbols`.
-        persons : int32 array, shape (n,)
-            Who gives each answer; codes from 0.
-        source : WordSource
-            Where randomness comes from. What is drawn never depends on the answers.
-        """
-
-    def randomize(self, claims: Claims, *, coins: Coins | None = None) -> Claims:
-        """Return masked claims, drawn with operating-system entropy; `claims` is not changed.
+        claims : Claims
+        presence : {"hidden", "assigned"}
+            For mechanisms that mask "no answer", and only for these; see `with_presence`.
+        coins : Coins, optional
 
         Raises
         ------
         InsecureRandomness
             `coins` is anything but `Coins`.
         ParameterError, UnknownLabel
-            The claims do not fit the mechanism.
+            The claims do not fit the mechanism, or `presence` was not chosen.
         """
-        return self._masked(claims, require_coins(coins))
+        return self._masked(self.with_presence(claims, presence), require_coins(coins))
 
-    def simulate(self, claims: Claims, rng: np.random.Generator) -> Claims:
+    def simulate(
+        self, claims: Claims, rng: np.random.Generator, *, presence: Presence | None = None
+    ) -> Claims:
         """Return masked claims for a study, reproducible by the generator's seed.
 
         Privacy
         -------
         None: whoever knows the seed can undo the masks. Use `randomize` for people.
         """
-        return self._masked(claims, SimulatedCoins(rng))
+        return self._masked(self.with_presence(claims, presence), SimulatedCoins(rng))
 
-    def check(self, claims: Claims) -> None:
-        """Raise where the claims are not of this mechanism's domain."""
-        if claims.options is None:
+    def with_presence(self, claims: Claims, presence: Presence | None) -> Claims:
+        """Return the cells on which workers report.
+
+        ``"assigned"``: the rows that are there. Whoever collects knows which tasks each worker was
+        shown; "no answer" within them is masked, the others are not reported and not secret.
+        ``"hidden"``: every worker reports on every task, so that nothing beyond the loss is learnt
+        of which were answered. The two promise different things, so a mechanism that masks "no
+        answer" does not choose for the caller.
+        """
+        if presence not in (None, "hidden", "assigned"):
+            raise ParameterError(f"presence is {presence!r}, expected 'hidden' or 'assigned'.")
+        if self.null and presence is None:
             raise ParameterError(
-                f"{self} masks categories, the claims are numbers; read them with "
-                "kind='categorical'."
+                f"{self} masks 'no answer': say presence='assigned' (the tasks each worker was "
+                "shown are known) or presence='hidden' (every worker reports on every task)."
             )
-        if claims.n_options != self.options:
-            raise ParameterError(
-                f"{self} is for {self.options} options, the claims have {claims.n_options} "
-                f"({claims.options.to_pylist()[:10]}); declare all options when reading the "
-                "claims (--options on the command line), or change options= of the mechanism."
-            )
-        if claims.null and not self.null and bool((claims.value == claims.n_options).any()):
-            row = int(np.flatnonzero(claims.value == claims.n_options)[0]) + 1
-            raise UnknownLabel(
-                f"row {row}: no answer was given and {self} cannot mask that; "
-                "use null=true, or remove such rows."
-            )
+        if presence == "hidden":
+            if not self.null:
+                raise ParameterError(
+                    f"{self} cannot hide which tasks were answered: it has no symbol for 'no "
+                    "answer'. Use a mechanism that masks it, or presence='assigned'."
+                )
+            return claims.all_cells()
+        return claims
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the mechanism as a JSON object; its ``"mechanism"`` is the text form."""
+        return {"mechanism": str(self), "name": self.name, **self.fields()}
 
     def __str__(self) -> str:
         fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
@@ -146,9 +120,3 @@ class Mechanism(ABC):
 
     def __hash__(self) -> int:
         return hash(str(self))
-
-    def _masked(self, claims: Claims, source: WordSource) -> Claims:
-        self.check(claims)
-        return claims.with_values(
-            self.mask(claims.value, claims.worker, source), null=claims.null or self.null
-        )

@@ -35,9 +35,7 @@ def bernoulli(source: WordSource, numerator: int, denominator: int, size: int) -
             min(numerator, _WORD - 1)
         )
         return flags | (numerator == denominator)
-    return np.array(
-        [_compare(source, numerator, denominator) for _ in range(size)], dtype=np.bool_
-    )
+    return np.array([_compare(source, numerator, denominator) for _ in range(size)], dtype=np.bool_)
 
 
 def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Flags:

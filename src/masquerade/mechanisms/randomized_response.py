@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.coins import Words, WordSource, uniform_below
 from masquerade.mechanisms.loss import Guarantee, Loss
-from masquerade.mechanisms.mechanism import Codes, FlipMixture, Mechanism
 from masquerade.mechanisms.number import Number, exact, finite, text_of, whole
 
 MOST_SYMBOLS = 1 << 20
@@ -53,7 +53,7 @@ def move(answers: Codes, other: Words | int, total: int, words: Words, symbols: 
     return ((answers + shift) % symbols).astype(np.int32)
 
 
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(CategoricalMechanism):
     """Report the answer with probability 1 - p, each other symbol with p / (symbols - 1).
 
     Parameters
@@ -157,7 +157,7 @@ class RandomizedResponse(Mechanism):
         )
 
     def device_form(self) -> dict[str, str | int]:
-        """Return the whole-number form; see `Mechanism.device_form`."""
+        """Return the whole-number form; see `CategoricalMechanism.device_form`."""
         return {
             "name": self.name,
             "symbols": self.symbols,
@@ -167,7 +167,7 @@ class RandomizedResponse(Mechanism):
         }
 
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
-        """Return a report for each answer; see `Mechanism.mask`."""
+        """Return a report for each answer; see `CategoricalMechanism.mask`."""
         words = uniform_below(source, self._total, len(answers))
         return move(answers, self._other, self._total, words, self.symbols)
 

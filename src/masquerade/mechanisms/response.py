@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.mechanisms.categorical import CategoricalMechanism
 from masquerade.mechanisms.coins import Coins, require_coins
-from masquerade.mechanisms.mechanism import Mechanism
 
 
 def mask_response(
-    answers: Sequence[int], mechanisms: Sequence[Mechanism], *, coins: Coins | None = None
+    answers: Sequence[int],
+    mechanisms: Sequence[CategoricalMechanism],
+    *,
+    coins: Coins | None = None,
 ) -> list[int]:
     """Return one person's reports, in the order of the answers.
 
@@ -24,7 +27,7 @@ def mask_response(
     ----------
     answers : sequence of int
         One code for each question.
-    mechanisms : sequence of Mechanism
+    mechanisms : sequence of CategoricalMechanism
         One for each question.
     coins : Coins, optional
         Operating-system entropy; nothing else is accepted.

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.coins import WordSource, uniform_below
 from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
-from masquerade.mechanisms.mechanism import Codes, FlipMixture, Mechanism
 from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -41,7 +41,7 @@ TWO_LAYER_ASSUMPTIONS = (
 )
 
 
-class TwoLayer(Mechanism):
+class TwoLayer(CategoricalMechanism):
     """Draw p from U(low, high) once a person, then flip each of the person's answers by p.
 
     Parameters
@@ -202,7 +202,7 @@ class TwoLayer(Mechanism):
         )
 
     def device_form(self) -> dict[str, str | int]:
-        """Return the whole-number form; see `Mechanism.device_form`."""
+        """Return the whole-number form; see `CategoricalMechanism.device_form`."""
         first, last, total = self.grid
         return {
             "name": self.name,

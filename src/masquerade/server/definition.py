@@ -13,8 +13,8 @@ from masquerade.answers import Question, question_from_json
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
+    CategoricalMechanism,
     Guarantee,
-    Mechanism,
     TwoLayer,
     level_named,
     parse_mechanism,
@@ -36,7 +36,7 @@ class Definition:
     level : str
         Name of the privacy level, the same for everybody.
     questions : tuple of Question
-    mechanisms : tuple of Mechanism
+    mechanisms : tuple of CategoricalMechanism
         One for each question.
     """
 
@@ -45,7 +45,7 @@ class Definition:
     template: str
     level: str
     questions: tuple[Question, ...]
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[CategoricalMechanism, ...]
 
     def __post_init__(self) -> None:
         if not self.title.strip() or len(self.title) > 200:
@@ -90,7 +90,7 @@ class Definition:
         one-report loss is the level's).
         """
         masked = functools.cache(level_named(level).randomized_response)
-        mechanisms: list[Mechanism] = []
+        mechanisms: list[CategoricalMechanism] = []
         for question in questions:
             one = masked(len(question.labels), null=question.allow_skip)
             if masking == KEEP_PER_ANSWER:
@@ -119,7 +119,7 @@ class Definition:
             template=data["template"],
             level=data["level"],
             questions=tuple(question_from_json(q) for q in data["questions"]),
-            mechanisms=tuple(parse_mechanism(m) for m in data["mechanisms"]),
+            mechanisms=tuple(_for_survey(m) for m in data["mechanisms"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -147,3 +147,10 @@ class Definition:
             question.pop("truth", None)
         text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _for_survey(text: str) -> CategoricalMechanism:
+    mechanism = parse_mechanism(text)
+    if not isinstance(mechanism, CategoricalMechanism):
+        raise ParameterError(f"{mechanism} cannot mask the questions that surveys ask.")
+    return mechanism

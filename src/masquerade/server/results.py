@@ -10,7 +10,7 @@ from typing import Any
 
 from masquerade import __version__
 from masquerade.answers import Claims, Question
-from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server.store import Response, Survey
 from masquerade.server.template import LABEL
 from masquerade.truth import Estimate, OneCoin, estimate_shares
@@ -86,7 +86,7 @@ def _question(
     survey: Survey,
     index: int,
     question: Question,
-    mechanism: Mechanism,
+    mechanism: CategoricalMechanism,
     responses: list[Response],
 ) -> dict[str, Any]:
     counts = Counter(response.reports[index] for response in responses)

@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from masquerade.answers import Claims
-from masquerade.mechanisms import FlipMixture, Mechanism
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import CategoricalMechanism, FlipMixture, Mechanism
 from masquerade.truth.components import components
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.ties import Ties, best, chances, check_ties, pick
@@ -66,10 +67,14 @@ class CategoricalEstimator(Estimator):
         check_ties(self.ties, self.seed)
 
     @abstractmethod
-    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
+    def _solve(
+        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
+    ) -> Solution:
         """Return what the method makes of the votes."""
 
     def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
+        if not isinstance(mechanism, CategoricalMechanism | None):
+            raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
         votes = Votes.of(claims)
         solution = self._solve(votes, claims, mechanism)
         self._found = Fitted(claims, votes, solution, self.ties, self.seed)
@@ -238,7 +243,7 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
     return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
 
 
-def ambiguous(votes: Votes, mechanism: Mechanism | None) -> bool:
+def ambiguous(votes: Votes, mechanism: CategoricalMechanism | None) -> bool:
     """Return whether the mechanism leaves two options exchangeable."""
     mixture = None if mechanism is None else mechanism.flip_mixture()
     return votes.n_options == 2 and is_symmetric(mixture)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from masquerade.answers import Claims
-from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.categorical import (
     CategoricalEstimator,
     Solution,
@@ -50,7 +50,9 @@ class MajorityVote(CategoricalEstimator):
 
     name: ClassVar[str] = "majority-vote"
 
-    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
+    def _solve(
+        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
+    ) -> Solution:
         counts = votes.count()
         agreed = votes.agreement(chances(winners(votes, counts), ties="random"))
         half = np.full(votes.n_workers, 0.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import FlipMixture, Mechanism
+from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.categorical import CategoricalEstimator, Solution, ambiguous
 from masquerade.truth.components import Components, components
 from masquerade.truth.votes import Floats, Votes
@@ -93,7 +93,9 @@ class OneCoin(CategoricalEstimator):
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
 
-    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
+    def _solve(
+        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
+    ) -> Solution:
         grid = Grid.of(self.accuracy_prior, claims, mechanism)
         groups = components(claims)
         s = votes.n_options
@@ -167,7 +169,10 @@ class Grid:
 
     @classmethod
     def of(
-        cls, accuracy_prior: tuple[float, float], claims: Claims, mechanism: Mechanism | None
+        cls,
+        accuracy_prior: tuple[float, float],
+        claims: Claims,
+        mechanism: CategoricalMechanism | None,
     ) -> Grid:
         """Return the grid of alpha times the mechanism's flip probabilities.
 

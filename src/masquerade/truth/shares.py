@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms import CategoricalMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Shares:
 
 
 def estimate_shares(
-    counts: Sequence[int], mechanism: Mechanism, *, confidence: float = 0.95
+    counts: Sequence[int], mechanism: CategoricalMechanism, *, confidence: float = 0.95
 ) -> Shares:
     """Estimate the share of people behind each answer from counts of masked reports.
 
@@ -104,7 +104,7 @@ def estimate_shares(
     ----------
     counts : sequence of int, shape (n_symbols,)
         How many people sent each report; "no answer" last where the mechanism has it.
-    mechanism : Mechanism
+    mechanism : CategoricalMechanism
         With a symmetric channel; one report a person, so a two-layer mechanism acts as its
         marginal channel here.
     confidence : float

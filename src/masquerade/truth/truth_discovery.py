@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.categorical import (
     CategoricalEstimator,
     Solution,
@@ -113,7 +113,9 @@ class TruthDiscovery(CategoricalEstimator):
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
 
-    def _solve(self, votes: Votes, claims: Claims, mechanism: Mechanism | None) -> Solution:
+    def _solve(
+        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
+    ) -> Solution:
         component = components(claims).of_worker if self.weights == "share" else None
         leaders = winners(votes, votes.count())
         converged = False

@@ -151,8 +151,8 @@ export class SurveyMemory {
   }
 
   /**
-   * Run `work` while no other tab does, and once what other tabs wrote before is seen here: each tab
-   * has its own view of the storage, which follows the others a moment later.
+   * Run `work` while no other tab does, and once what other tabs wrote before is seen here: each
+   * tab has its own view of the storage, which follows the others a moment later.
    */
   async #alone(work) {
     const pause = () => new Promise((resolve) => setTimeout(resolve, this.settle));

@@ -1,0 +1,135 @@
+"""The demonstration is complete, its truth is known, and it needs nothing from outside."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from masquerade.accounting import verify_chain
+from masquerade.server import Store
+from masquerade.server.demo import PEOPLE, furnish
+from masquerade.server.results import compute
+from masquerade.server.store import Survey
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+    from tests.server.conftest import Kit
+
+
+@pytest.fixture
+def furnished(sqlite_store: Store) -> Store:
+    """Return a store with the demonstration in it."""
+    furnish(sqlite_store)
+    return sqlite_store
+
+
+def finished_and_open(store: Store) -> tuple[Survey, Survey]:
+    """Return the two surveys of the demonstration."""
+    opened, finished = store.surveys()
+    assert (opened.state, finished.state) == ("open", "closed")
+    return finished, opened
+
+
+def test_the_demonstration_is_complete_and_stays(furnished: Store, kit: Kit) -> None:
+    """There are 200 answers to a closed survey and an open one; furnishing again adds nothing."""
+    finished, opened = finished_and_open(furnished)
+    assert (finished.responses, opened.responses) == (PEOPLE, 0) == (200, 0)
+    assert finished.simulated_truth is not None
+    assert opened.simulated_truth is None
+    assert len(furnished.persons()) == PEOPLE
+    assert all(verify_chain(furnished.entries_of(p)) == 1 for p in furnished.persons()[:10])
+    before = kit.everything(furnished)
+    furnish(furnished)
+    assert kit.everything(furnished) == before
+
+
+def test_the_known_shares_are_plausible(furnished: Store) -> None:
+    """All estimates lie within six standard errors of the known shares.
+
+    With 11 shares the chance of a false alarm is below 1e-7 for each run.
+    """
+    finished, _ = finished_and_open(furnished)
+    result = compute(finished, furnished.responses(finished.token))
+    assert result["simulated"]
+    for question in result["questions"]:
+        known = [option["known_share"] for option in question["options"]]
+        assert sum(known) == pytest.approx(1)
+        for option in question["options"]:
+            error = max(option["standard_error"], option["mechanism_error"])
+            assert abs(option["share"] - option["known_share"]) < 6 * error
+    low, high = (result["questions"][1]["mean"][end] for end in ("low", "high"))
+    assert 1 <= low < high <= 5
+
+
+def test_the_page_shows_all_parts(live_server: LiveServers) -> None:
+    """The page shows what was asked, sent, learnt and spent, and leads to both next steps."""
+    server = live_server(demo=True)
+    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+        page = visitor.get("/", headers={"Accept": "text/html"})
+        assert page.status_code == 200
+        for part in ("asked", "reports", "learnt", "ledger", "bill", "result"):
+            assert f'id="{part}"' in page.text
+        assert page.text.count('class="chart"') == 3
+        assert "simulated" in page.text
+        _, opened = finished_and_open(server.store)
+        assert f'href="/s/{opened.token}"' in page.text
+        assert visitor.get(f"/s/{opened.token}").status_code == 200
+        assert visitor.get("/surveys").status_code == 200
+
+
+def test_the_page_needs_no_network(live_server: LiveServers) -> None:
+    """Every address that a page of the demonstration loads is on this server, and is there."""
+    server = live_server(demo=True)
+    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+        home = visitor.get("/").text
+        _, opened = finished_and_open(server.store)
+        pages = [home, visitor.get(f"/s/{opened.token}").text, visitor.get("/surveys").text]
+        loaded = {
+            found
+            for page in pages
+            for found in re.findall(r'(?:src|href)="([^"]*)"', page)
+            if not found.startswith("data:")
+        }
+        assert all(re.match(r"[/#](?!/)", found) for found in loaded), loaded
+        for found in loaded:
+            assert visitor.get(found).status_code == 200, found
+            if found.endswith((".js", ".css")) and "vendor" not in found:
+                text = visitor.get(found).text
+                assert not re.search(r"""(?:from|import|fetch|url)\(?\s*["']?https?:""", text)
+
+
+def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers, kit: Kit) -> None:
+    """ "Answer it yourself" leads to the demonstration's survey while that is open, to no other."""
+    server = live_server(demo=True)
+    own = server.store.open_survey(kit.define(title="A question in confidence"))
+    _, opened = [s for s in server.store.surveys() if s.token != own.token][::-1]
+    for device in (kit.device(), kit.device()):
+        device.send(server.store, own)
+        device.send(server.store, opened)
+    page = httpx.get(server.url, trust_env=False).text
+    assert f'id="answer" href="/s/{opened.token}"' in page
+    server.store.close_survey(opened.token)
+    page = httpx.get(server.url, trust_env=False).text
+    assert 'id="answer"' not in page
+    assert own.token not in page
+
+
+def test_the_ledger_shown_is_one_of_the_made_up_people(
+    live_server: LiveServers, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger on the page is never that of a visitor."""
+    server = live_server(demo=True)
+    finished, opened = finished_and_open(server.store)
+    visitor = kit.device()
+    visitor.send(server.store, opened)
+    [entry] = server.store.ledger(visitor.participant)
+    people = server.store.persons()
+    people.sort(key=lambda person: person != entry.charge.person)
+    monkeypatch.setattr(server.store, "persons", lambda: people)
+    page = httpx.get(server.url, trust_env=False).text
+    assert entry.hash[:12] not in page
+    assert server.store.entries_of(people[1])[0].hash[:12] in page
+    assert finished.definition.title in page

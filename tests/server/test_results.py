@@ -1,0 +1,263 @@
+"""Results are the library's estimates, for every kind of survey, and safe to open elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.answers import Choice, Claims, Question, Rating
+from masquerade.server import Store
+from masquerade.server.definition import Definition
+from masquerade.server.results import CONFIDENCE, NO_ANSWER, as_csv, compute
+from masquerade.server.store import Response, Survey
+from masquerade.truth import Estimate, OneCoin, estimate_shares
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+
+def closed_survey(definition: Definition, **known: list[float]) -> Survey:
+    """Return a closed survey that nobody keeps."""
+    return Survey(
+        token="0123456789abcdef",
+        definition=definition,
+        hash=definition.content_hash(),
+        state="closed",
+        opened="2026-03-14",
+        closed="2026-03-15",
+        responses=0,
+        simulated_truth=known or None,
+    )
+
+
+def responses_of(*rows: tuple[int, ...]) -> list[Response]:
+    """Return a response for each row of reports."""
+    return [Response(f"p{number}", row) for number, row in enumerate(rows)]
+
+
+def made_up(definition: Definition, people: int) -> list[Response]:
+    """Return reports drawn evenly, the same in every run."""
+    draw = random.Random(people)
+    sizes = [mechanism.symbols for mechanism in definition.mechanisms]
+    return responses_of(*(tuple(draw.randrange(s) for s in sizes) for _ in range(people)))
+
+
+def assert_is(found: dict[str, Any], name: str, estimate: Estimate) -> None:
+    """Check that a part of a result says exactly what an estimate says."""
+    assert found[name] == estimate.value
+    for key in ("low", "high", "standard_error", "sampling_error", "mechanism_error"):
+        assert found[key] == getattr(estimate, key)
+
+
+@pytest.mark.parametrize("masking", ["per-answer", "per-person"])
+def test_results_are_the_librarys_estimates(kit: Kit, masking: str) -> None:
+    """Every share, mean and interval is what the library gives for the counts of reports."""
+    definition = kit.define(masking=masking)
+    responses = made_up(definition, 60)
+    result = compute(closed_survey(definition), responses)
+    assert (result["responses"], result["confidence"]) == (60, CONFIDENCE)
+    assert result["guarantee_per_participant"] == definition.guarantee().to_json()
+    assert result["ledger"]["epsilon_user_each"] == definition.guarantee().epsilon_user.to_json()
+    assert result["ledger"]["clear_disclosures"] == 0
+    for place, question in enumerate(definition.questions):
+        sent = [response.reports[place] for response in responses]
+        mechanism = definition.mechanisms[place]
+        shares = estimate_shares([sent.count(c) for c in range(mechanism.symbols)], mechanism)
+        found = result["questions"][place]
+        assert [option["label"] for option in found["options"]] == list(question.labels)
+        for option, estimate, raw in zip(
+            found["options"], shares.estimates, shares.reported, strict=True
+        ):
+            assert_is(option, "share", estimate)
+            assert option["reported_share"] == raw
+            assert option["known_share"] is None
+        if question.scores is None:
+            assert found["mean"] is None
+        else:
+            assert_is(found["mean"], "mean", shares.mean(question.scores))
+            assert 1 <= found["mean"]["low"] <= found["mean"]["high"] <= 5
+    assert result["labels"] == []
+
+
+def test_results_are_plain_json(kit: Kit) -> None:
+    """A result is strict JSON: no NaN, no infinity, nothing that is lost on the way."""
+    rating = Rating("r", "How?", allow_skip=True)
+    definition = kit.define(rating, Choice("c", "?", ("A", "B"), allow_skip=True))
+    for responses in (made_up(definition, 30), responses_of(*[(5, 2)] * 40), responses_of((5, 2))):
+        result = compute(closed_survey(definition), responses)
+        assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_skipping_is_an_answer_of_its_own(kit: Kit) -> None:
+    """ "Prefer not to say" has a share, and the mean is that of the people who answered."""
+    definition = kit.define(Rating("r", "How?", allow_skip=True))
+    responses = made_up(definition, 500)
+    [found] = compute(closed_survey(definition), responses)["questions"]
+    assert [option["label"] for option in found["options"]] == [*"12345", NO_ANSWER]
+    held = [option["share"] for option in found["options"]]
+    mean = sum(score * share for score, share in enumerate(held[:5], 1)) / (1 - held[5])
+    assert found["mean"]["mean"] == pytest.approx(mean)
+
+
+def test_a_mean_of_nobody_is_null(kit: Kit) -> None:
+    """Where nobody seems to have answered, the mean is null and not a number that misleads."""
+    definition = kit.define(Rating("r", "How?", allow_skip=True))
+    [found] = compute(closed_survey(definition), responses_of(*[(5,)] * 30))["questions"]
+    assert found["mean"]["mean"] is None
+    assert found["mean"]["standard_error"] is None
+
+
+def test_negative_shares_are_told_as_they_are(kit: Kit) -> None:
+    """An estimate below zero stays below zero in the data; its interval begins at zero."""
+    definition = kit.define(Choice("c", "?", ("A", "B")), level="high")
+    [found] = compute(closed_survey(definition), responses_of(*[(0,)] * 20))["questions"]
+    second = found["options"][1]
+    assert second["share"] < 0
+    assert second["low"] == 0
+    assert found["options"][0]["share"] > 1
+    assert found["options"][0]["high"] == 1
+
+
+def test_simulated_truth_stands_beside_the_estimate(kit: Kit) -> None:
+    """For made-up people the known shares and the known mean are shown, and it says simulated."""
+    definition = kit.define()
+    known = {"ill": [0.25, 0.75], "stress": [0.1, 0.2, 0.3, 0.4, 0.0]}
+    result = compute(closed_survey(definition, **known), made_up(definition, 20))
+    assert result["simulated"] is True
+    for question in result["questions"]:
+        assert [option["known_share"] for option in question["options"]] == known[question["id"]]
+    assert result["questions"][1]["mean"]["known_mean"] == pytest.approx(3.0)
+
+
+def test_the_known_mean_leaves_out_who_skipped(kit: Kit) -> None:
+    """The known mean of a rating is over the people who answered, like the estimate."""
+    definition = kit.define(Rating("r", "How?", allow_skip=True))
+    for known, mean in (([0.2, 0, 0, 0, 0.2, 0.6], 3.0), ([0, 0, 0, 0, 0, 1.0], None)):
+        result = compute(closed_survey(definition, r=known), made_up(definition, 50))
+        assert result["questions"][0]["mean"]["known_mean"] == mean
+
+
+def test_no_responses_give_an_empty_result(kit: Kit) -> None:
+    """Nothing is estimated from nothing."""
+    result = compute(closed_survey(kit.define()), [])
+    assert (result["responses"], result["questions"], result["labels"]) == (0, [], [])
+    assert as_csv(result).count("\r\n") == 1
+
+
+def label_survey(
+    kit: Kit, labels: tuple[str, ...] = ("Cat", "Dog"), *, skip: bool = False, **options: Any
+) -> Definition:
+    """Return a labelling survey of twelve items; of the first the right label is known."""
+    items = [
+        Choice(f"q{n}", f"Item {n}", labels, allow_skip=skip, truth=labels[0] if n == 0 else None)
+        for n in range(12)
+    ]
+    return kit.define(*items, template="label", level="low", **options)
+
+
+@pytest.mark.parametrize("masking", ["per-answer", "per-person"])
+def test_labels_are_the_librarys_inference(kit: Kit, masking: str) -> None:
+    """Each item's inferred label and probability are those of the library on the same reports."""
+    definition = label_survey(kit, masking=masking)
+    draw = random.Random(3)
+    rows = [
+        tuple(int(draw.random() < (0.7 if n % 2 else 0.3)) for n in range(12)) for _ in range(50)
+    ]
+    responses = responses_of(*rows)
+    result = compute(closed_survey(definition), responses)
+    claims = Claims.from_frame(
+        {
+            "task": [f"q{n}" for _ in rows for n in range(12)],
+            "worker": [r.pseudonym for r in responses for _ in range(12)],
+            "label": [("Cat", "Dog")[report] for row in rows for report in row],
+        },
+        options=["Cat", "Dog"],
+    )
+    fit = OneCoin().fit(claims, mechanism=definition.mechanisms[0])
+    truths = {row["task"]: row["label"] for row in fit.truths_.to_pylist()}
+    assert {row["id"]: row["label"] for row in result["labels"]} == truths
+    assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
+    assert all(0.5 < row["probability"] <= 1 for row in result["labels"])
+    assert [row["known_label"] for row in result["labels"]] == ["Cat"] + [None] * 11
+    assert [row["item"] for row in result["labels"]] == [f"Item {n}" for n in range(12)]
+
+
+def test_labels_with_skipping(kit: Kit) -> None:
+    """Items that people may skip are inferred from those who answered."""
+    definition = label_survey(kit, skip=True)
+    draw = random.Random(4)
+    rows = [tuple(draw.choice((n % 2, n % 2, 2)) for n in range(12)) for _ in range(60)]
+    result = compute(closed_survey(definition), responses_of(*rows))
+    assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
+
+
+@pytest.mark.parametrize("labels", [("task", "worker"), ("label", "probability"), ("", "x")])
+def test_labels_of_any_name(kit: Kit, labels: tuple[str, str]) -> None:
+    """Labels that are named like a table's columns give results like any others."""
+    if "" in labels:
+        labels = ("=1+1", "null")
+    definition = label_survey(kit, labels)
+    result = compute(closed_survey(definition), responses_of(*[tuple([0, 1] * 6)] * 30))
+    assert [row["label"] for row in result["labels"]] == list(labels) * 6
+    assert all(row["probability"] > 0.5 for row in result["labels"])
+
+
+def test_one_response_gives_a_result(kit: Kit) -> None:
+    """A survey that one person answered has estimates, with intervals that show how little it is."""
+    for definition in (kit.define(), label_survey(kit), label_survey(kit, skip=True)):
+        result = compute(closed_survey(definition), responses_of((0,) * len(definition.questions)))
+        for question in result["questions"]:
+            assert all(option["high"] - option["low"] > 0.5 for option in question["options"])
+
+
+def test_results_from_the_store(store: Store, kit: Kit) -> None:
+    """What was submitted is what is counted, on each kind of database."""
+    survey = store.open_survey(kit.define())
+    rows = [(0, 4), (1, 4), (1, 0)]
+    for row in rows:
+        kit.device().send(store, survey, row)
+    survey = store.close_survey(survey.token)
+    found = compute(survey, store.responses(survey.token))
+    raw = [[option["reported_share"] for option in q["options"]] for q in found["questions"]]
+    assert raw == [[1 / 3, 2 / 3], [1 / 3, 0, 0, 0, 2 / 3]]
+
+
+FORMULAS = (
+    '=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "＝1", "＋1", "－1", "＠x",
+)  # fmt: skip
+
+
+def test_no_formula_in_the_table(kit: Kit) -> None:
+    """No cell of the CSV table that somebody wrote begins like a spreadsheet's formula."""
+    questions: list[Question] = [
+        Choice(f"q{n}", text, (text, f"{text}{n}")) for n, text in enumerate(FORMULAS)
+    ]
+    definition = kit.define(*questions, Rating("scale", "Change", low=-2, high=2))
+    table = as_csv(compute(closed_survey(definition), made_up(definition, 30)))
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert len(rows) == 2 * len(FORMULAS) + 5
+    for row in rows:
+        for column in ("question", "text", "option", "mechanism"):
+            assert row[column][0] not in "=+-@\t\r\n＝＋－＠"
+    assert rows[0]["text"] == f"'{FORMULAS[0]}"
+    assert [row["option"] for row in rows[-5:]] == ["'-2", "'-1", "0", "1", "2"]
+
+
+def test_the_table_holds_the_numbers(kit: Kit) -> None:
+    """The CSV table has a row for each option, with numbers that read back exactly."""
+    definition = kit.define(Choice("c", 'Comma, "quote"\u2028and more', ("A;B", "C,D")))
+    result = compute(closed_survey(definition), made_up(definition, 25))
+    rows = list(csv.DictReader(io.StringIO(as_csv(result), newline="")))
+    for row, option in zip(rows, result["questions"][0]["options"], strict=True):
+        assert (row["question"], row["option"], row["n"]) == ("c", option["label"], "25")
+        assert row["text"] == 'Comma, "quote"\u2028and more'
+        assert row["mechanism"] == str(definition.mechanisms[0])
+        for column in ("reported_share", "share", "low", "high", "standard_error"):
+            assert float(row[column]) == option[column]
+            assert math.isfinite(float(row[column]))

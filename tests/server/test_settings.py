@@ -1,0 +1,68 @@
+"""Where the server keeps its data and how it is reached."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url
+
+from masquerade.server import Settings, Store
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Start without settings, in an empty folder."""
+    for name in ("MASQUERADE_DATABASE", "MASQUERADE_DATA_DIR", "MASQUERADE_PUBLIC_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def file_of(settings: Settings) -> Path:
+    """Return the SQLite file of settings."""
+    return Path(str(make_url(settings.database).database))
+
+
+def test_without_settings(tmp_path: Path) -> None:
+    """With nothing set, data go into a folder here, and links name the address of the request."""
+    settings = Settings.from_environment()
+    assert file_of(settings) == tmp_path / "masquerade-data" / "masquerade.sqlite3"
+    assert (settings.public_url, settings.demo) == (None, False)
+    assert Settings.from_environment(demo=True).demo
+
+
+def test_which_setting_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An argument wins over the database's address, and that over the folder's."""
+    monkeypatch.setenv("MASQUERADE_DATA_DIR", str(tmp_path / "folder"))
+    assert file_of(Settings.from_environment()).parent == tmp_path / "folder"
+    monkeypatch.setenv("MASQUERADE_DATABASE", "postgresql+psycopg://somewhere/else")
+    assert Settings.from_environment().database == "postgresql+psycopg://somewhere/else"
+    settings = Settings.from_environment(data_dir=tmp_path / "argument")
+    assert file_of(settings).parent == tmp_path / "argument"
+
+
+def test_the_public_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public address comes without a slash at its end; an empty one is none."""
+    monkeypatch.setenv("MASQUERADE_PUBLIC_URL", "https://surveys.example/")
+    assert Settings.from_environment().public_url == "https://surveys.example"
+    monkeypatch.setenv("MASQUERADE_PUBLIC_URL", "")
+    assert Settings.from_environment().public_url is None
+
+
+@pytest.mark.parametrize("name", ["with space", "a?b#c%20d", "ünï", "a&b=c"])
+def test_folders_of_any_name(tmp_path: Path, name: str) -> None:
+    """The database is made in exactly the folder that was named."""
+    settings = Settings.from_environment(data_dir=tmp_path / "new" / name)
+    store = Store(settings.database)
+    store.close()
+    assert (tmp_path / "new" / name / "masquerade.sqlite3").is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
+    """A folder that is made for the data can be read by this account only."""
+    folder = tmp_path / "data"
+    Settings.from_environment(data_dir=folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
