@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -15,15 +16,15 @@ from masquerade.accounting import compose
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
+    CategoricalMechanism,
     Loss,
-    Mechanism,
     RandomizedResponse,
     TwoLayer,
     parse_mechanism,
 )
 
-POOL: tuple[Mechanism, ...] = tuple(
-    parse_mechanism(text)
+POOL: tuple[CategoricalMechanism, ...] = tuple(
+    cast(CategoricalMechanism, parse_mechanism(text))
     for text in (
         "randomized-response:options=2,flip_probability=0.25",
         "randomized-response:options=2,flip_probability=0.3",
@@ -55,7 +56,7 @@ def moment(low: Fraction, high: Fraction, flips: int, keeps: int) -> Fraction:
 
 
 def joint_probability(
-    mechanisms: Sequence[Mechanism], answers: Sequence[int], reports: Sequence[int]
+    mechanisms: Sequence[CategoricalMechanism], answers: Sequence[int], reports: Sequence[int]
 ) -> Fraction:
     """Return P(reports | answers) of one person, who draws once for each different mechanism."""
     product = Fraction(1)
@@ -97,7 +98,7 @@ def joint_probability(
 )
 def test_exact_user_loss_is_the_worst_ratio_of_the_joint_table(texts: tuple[str, ...]) -> None:
     """The user-level loss is the largest log ratio over all answers and reports together."""
-    mechanisms = [parse_mechanism(text) for text in texts]
+    mechanisms = [cast(CategoricalMechanism, parse_mechanism(text)) for text in texts]
     space = list(itertools.product(*(range(m.symbols) for m in mechanisms)))
     worst, worst_event = Fraction(1), Fraction(1)
     for reports in space:
@@ -123,7 +124,9 @@ def test_exact_probabilities_of_the_joint_table_add_to_one() -> None:
 
 
 @given(answers=st.integers(1, 60), mechanism=st.sampled_from(POOL))
-def test_prop_one_mechanism_costs_its_own_guarantee(answers: int, mechanism: Mechanism) -> None:
+def test_prop_one_mechanism_costs_its_own_guarantee(
+    answers: int, mechanism: CategoricalMechanism
+) -> None:
     """Answers that are all masked by one mechanism cost that mechanism's joint guarantee."""
     alone = mechanism.guarantee(answers=answers)
     together = compose([mechanism] * answers)
@@ -131,7 +134,7 @@ def test_prop_one_mechanism_costs_its_own_guarantee(answers: int, mechanism: Mec
 
 
 @given(mechanisms=mechanisms_of_a_response)
-def test_prop_groups_add_exactly(mechanisms: list[Mechanism]) -> None:
+def test_prop_groups_add_exactly(mechanisms: list[CategoricalMechanism]) -> None:
     """User losses of different mechanisms add exactly; the largest event loss counts."""
     counts = {m: mechanisms.count(m) for m in mechanisms}
     parts = [mechanism.guarantee(answers=count) for mechanism, count in counts.items()]
@@ -145,7 +148,7 @@ def test_prop_groups_add_exactly(mechanisms: list[Mechanism]) -> None:
 
 
 @given(mechanisms=mechanisms_of_a_response, seed=st.randoms(use_true_random=False))
-def test_prop_order_does_not_matter(mechanisms: list[Mechanism], seed: object) -> None:
+def test_prop_order_does_not_matter(mechanisms: list[CategoricalMechanism], seed: object) -> None:
     """The amounts are the same in whatever order the questions are asked."""
     shuffled = list(mechanisms)
     seed.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -159,7 +162,9 @@ def test_prop_order_does_not_matter(mechanisms: list[Mechanism], seed: object) -
 
 
 @given(mechanisms=mechanisms_of_a_response, more=st.sampled_from(POOL))
-def test_prop_another_answer_never_costs_less(mechanisms: list[Mechanism], more: Mechanism) -> None:
+def test_prop_another_answer_never_costs_less(
+    mechanisms: list[CategoricalMechanism], more: CategoricalMechanism
+) -> None:
     """One more answer never lowers any amount."""
     before, after = compose(mechanisms), compose([*mechanisms, more])
     assert after.epsilon_user >= before.epsilon_user

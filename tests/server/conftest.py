@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
+@functools.cache
 def define(
     *questions: Question,
     title: str = "Work",

@@ -102,7 +102,7 @@ def test_the_page_needs_no_network(live_server: LiveServers) -> None:
 
 
 def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers, kit: Kit) -> None:
-    """ "Answer it yourself" leads to the demonstration's survey while that is open, to no other."""
+    """The link "Answer it yourself" leads to the demonstration's open survey or is not there."""
     server = live_server(demo=True)
     own = server.store.open_survey(kit.define(title="A question in confidence"))
     _, opened = [s for s in server.store.surveys() if s.token != own.token][::-1]

@@ -95,7 +95,7 @@ def test_results_are_plain_json(kit: Kit) -> None:
 
 
 def test_skipping_is_an_answer_of_its_own(kit: Kit) -> None:
-    """ "Prefer not to say" has a share, and the mean is that of the people who answered."""
+    """The answer "Prefer not to say" has a share; the mean is of the people who answered."""
     definition = kit.define(Rating("r", "How?", allow_skip=True))
     responses = made_up(definition, 500)
     [found] = compute(closed_survey(definition), responses)["questions"]
@@ -140,7 +140,8 @@ def test_the_known_mean_leaves_out_who_skipped(kit: Kit) -> None:
     definition = kit.define(Rating("r", "How?", allow_skip=True))
     for known, mean in (([0.2, 0, 0, 0, 0.2, 0.6], 3.0), ([0, 0, 0, 0, 0, 1.0], None)):
         result = compute(closed_survey(definition, r=known), made_up(definition, 50))
-        assert result["questions"][0]["mean"]["known_mean"] == mean
+        found = result["questions"][0]["mean"]["known_mean"]
+        assert found == (mean if mean is None else pytest.approx(mean))
 
 
 def test_no_responses_give_an_empty_result(kit: Kit) -> None:
@@ -166,9 +167,8 @@ def test_labels_are_the_librarys_inference(kit: Kit, masking: str) -> None:
     """Each item's inferred label and probability are those of the library on the same reports."""
     definition = label_survey(kit, masking=masking)
     draw = random.Random(3)
-    rows = [
-        tuple(int(draw.random() < (0.7 if n % 2 else 0.3)) for n in range(12)) for _ in range(50)
-    ]
+    chances = [0.3, 0.7] * 6
+    rows = [tuple(int(draw.random() < chance) for chance in chances) for _ in range(50)]
     responses = responses_of(*rows)
     result = compute(closed_survey(definition), responses)
     claims = Claims.from_frame(
@@ -197,11 +197,9 @@ def test_labels_with_skipping(kit: Kit) -> None:
     assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
 
 
-@pytest.mark.parametrize("labels", [("task", "worker"), ("label", "probability"), ("", "x")])
+@pytest.mark.parametrize("labels", [("task", "worker"), ("label", "probability"), ("=1", "null")])
 def test_labels_of_any_name(kit: Kit, labels: tuple[str, str]) -> None:
     """Labels that are named like a table's columns give results like any others."""
-    if "" in labels:
-        labels = ("=1+1", "null")
     definition = label_survey(kit, labels)
     result = compute(closed_survey(definition), responses_of(*[tuple([0, 1] * 6)] * 30))
     assert [row["label"] for row in result["labels"]] == list(labels) * 6
@@ -209,7 +207,7 @@ def test_labels_of_any_name(kit: Kit, labels: tuple[str, str]) -> None:
 
 
 def test_one_response_gives_a_result(kit: Kit) -> None:
-    """A survey that one person answered has estimates, with intervals that show how little it is."""
+    """A survey that one person answered has estimates, with intervals wide enough to say so."""
     for definition in (kit.define(), label_survey(kit), label_survey(kit, skip=True)):
         result = compute(closed_survey(definition), responses_of((0,) * len(definition.questions)))
         for question in result["questions"]:

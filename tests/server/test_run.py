@@ -25,7 +25,7 @@ def test_a_free_port() -> None:
 
 
 def test_a_taken_port_is_refused() -> None:
-    """A port that is listened on, even if nothing is served yet, is an error that says what to do."""
+    """A port that is taken, even if nothing is served yet, is an error that says what to do."""
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ParameterError, match=f"127.0.0.1:{port}.*--port"):

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ from scipy.stats import binom
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import (
     LEVELS,
+    CategoricalMechanism,
     Level,
-    Mechanism,
     RandomizedResponse,
     SimulatedCoins,
     TwoLayer,
@@ -27,8 +27,8 @@ from masquerade.mechanisms import (
 )
 from masquerade.truth import estimate_shares
 
-MECHANISMS: tuple[Mechanism, ...] = tuple(
-    parse_mechanism(text)
+MECHANISMS: tuple[CategoricalMechanism, ...] = tuple(
+    cast(CategoricalMechanism, parse_mechanism(text))
     for text in (
         "randomized-response:options=2,flip_probability=0",
         "randomized-response:options=2,flip_probability=0.25",
@@ -57,7 +57,7 @@ def probability(counts: Sequence[int], reported: Sequence[Fraction]) -> Fraction
     )
 
 
-def reported_shares(held: Sequence[Fraction], mechanism: Mechanism) -> list[Fraction]:
+def reported_shares(held: Sequence[Fraction], mechanism: CategoricalMechanism) -> list[Fraction]:
     """Return P(report) where P(answer) is `held`."""
     table = mechanism.channel().table
     return [
@@ -94,7 +94,7 @@ def test_a_known_example() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_exact_estimates_are_unbiased(mechanism: Mechanism) -> None:
+def test_exact_estimates_are_unbiased(mechanism: CategoricalMechanism) -> None:
     """Over all count vectors of five people, the estimates average to the true shares."""
     held = uneven(mechanism.symbols)
     reported = reported_shares(held, mechanism)
@@ -106,7 +106,7 @@ def test_exact_estimates_are_unbiased(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_exact_standard_error_is_the_true_one(mechanism: Mechanism) -> None:
+def test_exact_standard_error_is_the_true_one(mechanism: CategoricalMechanism) -> None:
     """The squared standard error times n / (n - 1) averages to the true variance, exactly."""
     n = 6
     reported = reported_shares(uneven(mechanism.symbols), mechanism)
@@ -139,7 +139,7 @@ def test_exact_standard_error_at_the_expected_counts() -> None:
 
 
 @st.composite
-def counted(draw: st.DrawFn) -> tuple[list[int], Mechanism]:
+def counted(draw: st.DrawFn) -> tuple[list[int], CategoricalMechanism]:
     """Draw a mechanism and counts of its reports, not all zero."""
     mechanism = draw(st.sampled_from(MECHANISMS))
     one = st.integers(0, 5) | st.integers(0, 10**7)
@@ -149,7 +149,9 @@ def counted(draw: st.DrawFn) -> tuple[list[int], Mechanism]:
 
 
 @given(case=counted(), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.999]))
-def test_prop_estimates_hang_together(case: tuple[list[int], Mechanism], confidence: float) -> None:
+def test_prop_estimates_hang_together(
+    case: tuple[list[int], CategoricalMechanism], confidence: float
+) -> None:
     """Shares add to 1, error parts add in squares, and intervals hold the estimate."""
     counts, mechanism = case
     shares = estimate_shares(counts, mechanism, confidence=confidence)
@@ -164,7 +166,9 @@ def test_prop_estimates_hang_together(case: tuple[list[int], Mechanism], confide
 
 
 @given(case=counted())
-def test_prop_a_wider_confidence_gives_a_wider_interval(case: tuple[list[int], Mechanism]) -> None:
+def test_prop_a_wider_confidence_gives_a_wider_interval(
+    case: tuple[list[int], CategoricalMechanism],
+) -> None:
     """The interval of a larger confidence contains that of a smaller one."""
     counts, mechanism = case
     narrow = estimate_shares(counts, mechanism, confidence=0.8)
@@ -206,7 +210,7 @@ def test_exact_intervals_cover(n: int, least: float, level: Level, options: int)
     ids=str,
 )
 def test_audit_intervals_cover_from_answer_to_estimate(
-    n: int, least: float, mechanism: Mechanism
+    n: int, least: float, mechanism: CategoricalMechanism
 ) -> None:
     """Masked and estimated end to end, 95 % intervals hold the true shares.
 
@@ -358,7 +362,7 @@ def test_no_reports_are_refused() -> None:
     ],
     ids=str,
 )
-def test_reports_that_say_nothing_are_refused(mechanism: Mechanism) -> None:
+def test_reports_that_say_nothing_are_refused(mechanism: CategoricalMechanism) -> None:
     """A mechanism whose reports do not depend on the answers leaves nothing to estimate."""
     with pytest.raises(ParameterError, match="epsilon 0"):
         estimate_shares([5] * mechanism.symbols, mechanism)

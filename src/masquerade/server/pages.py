@@ -27,7 +27,11 @@ def _points(value: float | None, digits: int = 2) -> str:
 
 
 def _epsilon(value: float | str) -> str:
-    return "unlimited" if isinstance(value, str) else f"{value:.3g}"
+    if isinstance(value, str):
+        return "unlimited"
+    # Upwards, so that a page never promises more than the guarantee; amounts are whole millionths.
+    thousandths = -(-round(value * 1_000_000) // 1000)
+    return f"{thousandths / 1000:.3f}".rstrip("0").rstrip(".")
 
 
 _templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon)

@@ -145,7 +145,12 @@ def _labels(survey: Survey, responses: list[Response]) -> list[dict[str, Any]]:
     )
     fit = OneCoin().fit(claims, mechanism=mechanism)
     inferred = {row["task"]: row["label"] for row in fit.truths_.to_pylist()}
-    posterior = {row["task"]: row for row in fit.posteriors_.to_pylist()}
+    # By place: an option may be named like another column.
+    tasks, *columns = (column.to_pylist() for column in fit.posteriors_.columns)
+    posterior: dict[Any, dict[Any, float]] = {
+        task: dict(zip(labels, row, strict=True))
+        for task, *row in zip(tasks, *columns, strict=True)
+    }
     return [
         {
             "id": question.id,
