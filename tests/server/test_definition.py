@@ -132,6 +132,7 @@ MASK = RandomizedResponse(2, epsilon=1)
         ({"title": ""}, "title"),
         ({"title": " \t"}, "title"),
         ({"title": "x" * 201}, "title"),
+        ({"title": "a\0b"}, "NUL"),
         ({"description": "x" * 2001}, "2001 characters"),
         ({"questions": (), "mechanisms": ()}, "0 questions"),
         ({"questions": (QUESTION,) * 201, "mechanisms": (MASK,) * 201}, "201 questions"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.loss import MICRO
@@ -39,15 +40,8 @@ class Level:
 
     def randomized_response(self, options: int, *, null: bool = False) -> RandomizedResponse:
         """Return this level's mechanism for a question with `options` options."""
-        symbols = options + null
-        low, high = 0, 60 * MICRO
-        while high - low > 1:  # micro-epsilon; rho grows with epsilon
-            middle = (low + high) // 2
-            if concentrated_loss(middle / MICRO, symbols) <= self.rho:
-                low = middle
-            else:
-                high = middle
-        return RandomizedResponse(options, epsilon=Fraction(low, MICRO), null=null)
+        epsilon = _largest_epsilon(self.rho, options + null)
+        return RandomizedResponse(options, epsilon=epsilon, null=null)
 
 
 LEVELS = (
@@ -65,6 +59,18 @@ def level_named(name: str) -> Level:
     raise ParameterError(
         f"level is {name!r}, expected one of {', '.join(level.name for level in LEVELS)}."
     )
+
+
+@lru_cache(maxsize=1024)
+def _largest_epsilon(rho: float, symbols: int) -> Fraction:
+    low, high = 0, 60 * MICRO
+    while high - low > 1:  # micro-epsilon; rho grows with epsilon
+        middle = (low + high) // 2
+        if concentrated_loss(middle / MICRO, symbols) <= rho:
+            low = middle
+        else:
+            high = middle
+    return Fraction(low, MICRO)
 
 
 def concentrated_loss(epsilon: float, symbols: int) -> float:

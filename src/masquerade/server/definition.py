@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from masquerade.accounting import compose
@@ -50,6 +51,8 @@ class Definition:
     def __post_init__(self) -> None:
         if not self.title.strip() or len(self.title) > 200:
             raise ParameterError("the title is empty or longer than 200 characters.")
+        if "\0" in self.title:  # which databases cannot keep
+            raise ParameterError("the title holds a NUL character; leave it out.")
         if len(self.description) > 2000:
             raise ParameterError(
                 f"the description has {len(self.description)} characters; shorten it to 2000."
@@ -135,7 +138,7 @@ class Definition:
 
     def guarantee(self) -> Guarantee:
         """Return what one response promises the person who sends it."""
-        return compose(self.mechanisms)
+        return _composed(self.mechanisms)
 
     def content_hash(self) -> str:
         """Return the SHA-256 of the canonical JSON form, which responses must name.
@@ -149,6 +152,13 @@ class Definition:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+# Both are asked for with every response and never change.
+@lru_cache(maxsize=1024)
+def _composed(mechanisms: tuple[CategoricalMechanism, ...]) -> Guarantee:
+    return compose(mechanisms)
+
+
+@lru_cache(maxsize=4096)
 def _for_survey(text: str) -> CategoricalMechanism:
     mechanism = parse_mechanism(text)
     if not isinstance(mechanism, CategoricalMechanism):

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import betainc, stdtrit
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrik, betainc, stdtrit
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
@@ -205,8 +204,12 @@ class Median(NumericEstimator):
         low, high = np.full(len(median), np.nan), np.full(len(median), np.nan)
         # With k smallest and k largest left out, the interval misses with 2 P(Bin(n, 1/2) <= k).
         tail = (1 - self.confidence) / 2
-        spared = binom.ppf(tail, count, 0.5).astype(np.int64)
-        spared -= binom.cdf(spared, count, 0.5) > tail
+        # The largest number whose binomial tail is at most `tail`; the inverse is real-valued and
+        # may be off by its rounding.
+        spared = np.floor(np.nan_to_num(bdtrik(tail, count, 0.5), nan=-1.0))
+        spared += (spared < count) & (bdtr(np.maximum(spared + 1, 0), count, 0.5) <= tail)
+        spared -= (spared >= 0) & (bdtr(np.maximum(spared, 0), count, 0.5) > tail)
+        spared = spared.astype(np.int64)
         exists = spared >= 0
         low[exists] = values.value[(start + spared)[exists]]
         high[exists] = values.value[(start + count - 1 - spared)[exists]]
