@@ -18,6 +18,7 @@ from masquerade.errors import InputError, MasqueradeError, ParameterError
 from masquerade.mechanisms import (
     LEVELS,
     NO_LOSS,
+    CategoricalMechanism,
     Channel,
     Coins,
     FlipMixture,
@@ -84,7 +85,7 @@ def mask_for_studies(claims: Claims, rng: np.random.Generator) -> list[Claims]:
     return [mechanism.simulate(claims, rng) for mechanism in mechanisms]
 
 
-def price(mechanism: Mechanism) -> tuple[float, str]:
+def price(mechanism: CategoricalMechanism) -> tuple[float, str]:
     """What a mechanism costs."""
     promise: Guarantee = mechanism.guarantee(answers=20)
     spent: Loss = sum((promise.epsilon_user, promise.epsilon_event * 2), NO_LOSS)

@@ -79,7 +79,7 @@ def test_the_demo_keeps_its_data_where_told(processes: list[Process], tmp_path: 
         seen.append(re.findall(r"/s/[0-9a-f]{16}", httpx.get(demo.url).text))
         demo.stop(signal.SIGINT)
     assert seen[0] == seen[1]
-    assert (tmp_path / "kept" / "masquerade.sqlite3").is_file()
+    assert (tmp_path / "kept" / "demonstration.sqlite3").is_file()
 
 
 def test_the_owner_link_works_once(processes: list[Process], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from masquerade.errors import InsecureRandomness, ParameterError
 from masquerade.mechanisms import (
-    Mechanism,
+    CategoricalMechanism,
     RandomizedResponse,
     SimulatedCoins,
     TwoLayer,
@@ -30,7 +30,7 @@ def test_two_layer_answers_share_one_flip_probability() -> None:
     Fresh draws of p would leave 2,000 shares within 0.5 +- 0.065 * 5.5; one draw for all spreads
     them evenly over 0 to 1. False alarm below 1e-40.
     """
-    mechanism: Mechanism = TwoLayer(2, low=0, high=1)
+    mechanism: CategoricalMechanism = TwoLayer(2, low=0, high=1)
     shares = [np.mean(mask_response([0] * 60, [mechanism] * 60)) for _ in range(2000)]
     assert np.mean(np.abs(np.array(shares) - 0.5) > 0.36) > 0.1
 

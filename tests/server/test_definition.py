@@ -20,7 +20,9 @@ from masquerade.server.definition import MOST_QUESTIONS, Definition
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
-line = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.strip)
+line = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30
+).filter(str.strip)
 
 
 @st.composite

@@ -66,3 +66,9 @@ def test_a_new_folder_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     Settings.from_environment(data_dir=folder)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_demonstration_never_opens_a_real_database(tmp_path: Path) -> None:
+    """In a folder that holds real surveys, the demonstration keeps its own file beside them."""
+    real = Settings.from_environment(data_dir=tmp_path)
+    assert Settings.from_environment(data_dir=tmp_path, demo=True).database != real.database

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -19,7 +21,14 @@ from masquerade.server.owner import OwnerNeeded, owner_routes
 from masquerade.server.pages import STATIC, render
 from masquerade.server.participant import participant_routes
 from masquerade.server.problem import masquerade_problem, problem, status_of, wants_json
-from masquerade.server.security import BodyLimit, LastResort, OwnerSessions, SecurityHeaders
+from masquerade.server.security import (
+    DEMO_COOKIE,
+    SESSION_COOKIE,
+    BodyLimit,
+    LastResort,
+    OwnerSessions,
+    SecurityHeaders,
+)
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 
@@ -27,7 +36,9 @@ from masquerade.server.store import Store
 def create_app(settings: Settings) -> FastAPI:
     """Return the application; its store is ``app.state.store``."""
     store = Store(settings.database)
-    sessions = OwnerSessions(store.setting("session_key"))
+    sessions = OwnerSessions(
+        store.setting("session_key"), cookie=DEMO_COOKIE if settings.demo else SESSION_COOKIE
+    )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -42,6 +53,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
+        **_without_telemetry(),
     )
     app.state.store = store
     app.add_middleware(BodyLimit)
@@ -64,6 +76,14 @@ def create_app(settings: Settings) -> FastAPI:
 
     _answer_errors(app)
     return app
+
+
+def _without_telemetry() -> dict[str, Any]:
+    """Return what keeps newer versions of the framework from tracing requests and errors."""
+    if "telemetry" not in inspect.signature(FastAPI.__init__).parameters:
+        return {}
+    kinds = ("tracing", "metrics", "logs", "operation_spans", "auto_configure")
+    return {"telemetry": dict.fromkeys(kinds, False)}
 
 
 def _answer_errors(app: FastAPI) -> None:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from masquerade.server.problem import problem
 
 SESSION_COOKIE = "masquerade_owner"
+DEMO_COOKIE = "masquerade_demo"  # browsers share cookies between the ports of a host
 SESSION_SECONDS = 30 * 24 * 3600
 LARGEST_BODY = 256 * 1024
 _LOGGER = logging.getLogger(__name__)
@@ -137,15 +138,18 @@ class OwnerSessions:
     ----------
     secret : str
         Signs the cookies; kept in the database, so sessions outlive a restart.
+    cookie : str
+        Name of the cookie.
     """
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, secret: str, *, cookie: str = SESSION_COOKIE) -> None:
+        self._cookie = cookie
         self._serializer = URLSafeTimedSerializer(secret, salt="owner")
 
     def start(self, response: Response, *, https: bool) -> None:
         """Let `response` make its reader the owner, on this browser."""
         response.set_cookie(
-            SESSION_COOKIE,
+            self._cookie,
             self._serializer.dumps("owner"),
             max_age=SESSION_SECONDS,
             httponly=True,
@@ -155,7 +159,7 @@ class OwnerSessions:
 
     def holds(self, request: Request) -> bool:
         """Return whether the request comes from the owner's browser."""
-        cookie = request.cookies.get(SESSION_COOKIE, "")
+        cookie = request.cookies.get(self._cookie, "")
         try:
             return bool(self._serializer.loads(cookie, max_age=SESSION_SECONDS) == "owner")
         except BadSignature:

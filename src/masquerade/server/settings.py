@@ -44,7 +44,9 @@ class Settings:
             folder = data_dir or Path(os.environ.get(DATA_DIR_VARIABLE, "masquerade-data"))
             # The database holds the key of the owner's session: for this account's eyes only.
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = str((folder / "masquerade.sqlite3").resolve())
+            # The demonstration makes everybody the owner, so it never opens a real database.
+            name = "demonstration.sqlite3" if demo else "masquerade.sqlite3"
+            file = str((folder / name).resolve())
             database = URL.create("sqlite", database=file).render_as_string()
         public_url = os.environ.get(PUBLIC_URL_VARIABLE)
         return cls(database, public_url.rstrip("/") if public_url else None, demo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 from masquerade.answers import Choice, Question, Rating
@@ -101,6 +102,12 @@ def questions_from_text(
 def _labelled_item(id_: str, line: str, labels: tuple[str, ...], allow_skip: bool) -> Choice:
     item, equals, truth = (part.strip() for part in line.rpartition("="))
     if not equals or truth not in labels:
+        meant = difflib.get_close_matches(truth.casefold(), [o.casefold() for o in labels], n=1)
+        if equals and meant:
+            raise ParameterError(
+                f"line {line!r}: {truth!r} is not one of the labels {list(labels)}; write the "
+                "label exactly as it stands there."
+            )
         item, truth = line, ""
     return Choice(id_, item, labels, allow_skip=allow_skip, truth=truth or None)
 
