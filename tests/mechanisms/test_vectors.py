@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from masquerade.mechanisms import parse_mechanism
+from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 from masquerade.mechanisms.coins import Words
 
 FILE = Path(__file__).parents[1] / "vectors" / "mechanisms.json"
@@ -57,6 +57,13 @@ class GivenWords:
         return np.array(taken, dtype=np.uint64)
 
 
+def categorical(text: str) -> CategoricalMechanism:
+    """Return the mechanism of a text form."""
+    mechanism = parse_mechanism(text)
+    assert isinstance(mechanism, CategoricalMechanism)
+    return mechanism
+
+
 def read_cases() -> list[dict[str, Any]]:
     """Return the cases of the shared file."""
     cases: list[dict[str, Any]] = json.loads(FILE.read_text())
@@ -68,7 +75,7 @@ def run(case: dict[str, Any]) -> tuple[list[int], int]:
     words = [int(word) for word in case["words"]]
     source = GivenWords(words)
     answers = np.array(case["answers"], dtype=np.int32)
-    mechanism = parse_mechanism(case["mechanism"])
+    mechanism = categorical(case["mechanism"])
     reports = mechanism.mask(answers, np.zeros_like(answers), source)
     return reports.tolist(), len(words) - len(source.left)
 
@@ -76,7 +83,7 @@ def run(case: dict[str, Any]) -> tuple[list[int], int]:
 @pytest.mark.parametrize("case", read_cases(), ids=lambda case: case["name"])
 def test_the_shared_vectors_hold_in_python(case: dict[str, Any]) -> None:
     """The device form, the reports and the number of words taken are those of the file."""
-    assert parse_mechanism(case["mechanism"]).device_form() == case["device"]
+    assert categorical(case["mechanism"]).device_form() == case["device"]
     assert run(case) == (case["reports"], case["words_used"])
 
 
@@ -108,7 +115,7 @@ def make_cases() -> Iterator[dict[str, Any]]:
     """Yield the cases: boundary words, arbitrary words, and rejected words."""
     rng = random.Random(20180819)
     for text in MECHANISMS:
-        device = parse_mechanism(text).device_form()
+        device = categorical(text).device_form()
         symbols = int(device["symbols"])
         first, last, total = (int(device[key]) for key in ("first", "last", "total"))
         width = last - first + 1
@@ -118,7 +125,7 @@ def make_cases() -> Iterator[dict[str, Any]]:
             made: dict[str, Any] = {
                 "name": f"{text} {name}",
                 "mechanism": text,
-                "device": parse_mechanism(text).device_form(),
+                "device": categorical(text).device_form(),
                 "answers": answers,
                 "words": [str(word) for word in words],
             }
