@@ -175,6 +175,8 @@ def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
         "epsilon_event": 0.4,
         "epsilon_user": "inf",
         "delta": 0.0,
+        "rho_event": None,
+        "rho_user": None,
         "answers": 3,
         "unit": "worker",
         "trust": "local",

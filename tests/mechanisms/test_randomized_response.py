@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -543,3 +544,16 @@ def test_audit_reports_of_different_answers_are_independent() -> None:
     table = np.bincount(2 * flips[0::2] + flips[1::2], minlength=4)
     expected = n / 2 * np.array([9, 3, 3, 1]) / 16
     assert ((table - expected) ** 2 / expected).sum() < stats.chi2.isf(1e-6, 3)
+
+
+@pytest.mark.parametrize("options", [2, 4, 10])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_audit_opendp_accounts_the_same(options: int, epsilon: str) -> None:
+    """OpenDP's map of the same flip probability is ours, to 1e-6 and never above it."""
+    dp: Any = pytest.importorskip("opendp.prelude", reason="pip install opendp")
+    dp.enable_features("contrib")
+    mechanism = RandomizedResponse(options, epsilon=epsilon)
+    peer = dp.m.make_randomized_response(list(range(options)), float(mechanism.keep_probability))
+    ours = mechanism.guarantee().epsilon_single.epsilon
+    assert peer.map(1) == pytest.approx(ours, abs=2e-6)
+    assert peer.map(1) <= ours + 1e-12

@@ -20,6 +20,10 @@ from masquerade.mechanisms import RandomizedResponse, TwoLayer, parse_mechanism
         "randomized-response:options=3,flip_probability=1/3",
         "two-layer:options=2,low=0,high=0.5379",
         "two-layer:options=3,low=1/3,high=1",
+        "question-sampling:options=2,epsilon=10,keep=5",
+        "discrete-gaussian:low=1,high=5,step=1,sigma=3",
+        "discrete-laplace:low=1,high=5,step=1,epsilon=1,null=true,fill=midpoint",
+        "quantised-response:low=-100,high=100,step=1,epsilon=2,levels=5,null=true",
     ],
 )
 def test_a_mechanism_is_read_and_written_back_unchanged(text: str) -> None:
@@ -38,7 +42,7 @@ def test_spaces_order_and_a_false_null_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mechanism '' is unknown; expected one of randomized-response, two-layer"),
+        ("", "mechanism '' is unknown; expected one of discrete-gaussian, discrete-laplace, "),
         ("coin:options=2", "mechanism 'coin' is unknown"),
         ("Two-Layer:options=2,low=0,high=1", "mechanism 'Two-Layer' is unknown"),
         ("two-layer:options", "'options' in 'two-layer:options' is not key=value"),

@@ -1,14 +1,20 @@
 """Both halves of the mechanisms, Python's and the device's, report the same from the same words.
 
-The cases are in ``tests/vectors/mechanisms.json``; ``tests/web/vectors.test.mjs`` runs them too.
-``python tests/mechanisms/test_vectors.py`` writes them anew.
+The cases are in ``tests/vectors/``: ``mechanisms.json`` (categories), ``noise.json`` (the noise by
+itself) and ``lattice.json`` (mechanisms on a lattice). ``tests/web/vectors.test.mjs`` runs them
+too. ``python tests/mechanisms/test_vectors.py`` writes them anew.
+
+A device draws for one answer after the other. Python draws the same from the same words when it is
+given one answer at a time; given many, it takes the words in another order.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +22,17 @@ import numpy as np
 import pytest
 
 from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
-from masquerade.mechanisms.coins import Words
+from masquerade.mechanisms.coins import Words, WordSource
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
+from masquerade.mechanisms.lattice import LatticeMechanism
+from masquerade.mechanisms.noise import discrete_gaussian, discrete_laplace
+from masquerade.mechanisms.quantised_response import QuantisedResponse
 
-FILE = Path(__file__).parents[1] / "vectors" / "mechanisms.json"
+FOLDER = Path(__file__).parents[1] / "vectors"
+FILE = FOLDER / "mechanisms.json"
+NOISE_FILE = FOLDER / "noise.json"
+LATTICE_FILE = FOLDER / "lattice.json"
 WORD_VALUES = 1 << 64
 
 MECHANISMS = (
@@ -43,6 +57,72 @@ MECHANISMS = (
     "two-layer:options=3,low=0.3,high=0.3",
 )
 
+NOISE = {"discrete-laplace": discrete_laplace, "discrete-gaussian": discrete_gaussian}
+
+SCALES = (
+    "1",
+    "2",
+    "3",
+    "1/2",
+    "5/3",
+    "7/2",
+    "22/7",
+    "40/3",
+    "1/1000",
+    "1/18446744073709551615",
+    "1000003/999",
+    "1000000007",
+    "281474976710656",
+    "281474976710655/7",
+)
+
+VARIANCES = (
+    "1",
+    "9",
+    "36",
+    "144",
+    "1/2",
+    "2/7",
+    "16/9",
+    "1/1000",
+    "1/18446744073709551615",
+    "1000003/999",
+    "31415926535897/10000000000000",
+    "1500000000",
+    "1700000000",
+    "1000000000001",
+    "123456789123456789/5",
+    "1208925819614629174706175",
+    "79228162514264337593543950335",
+)
+
+
+ON_A_LATTICE: tuple[LatticeMechanism, ...] = (
+    DiscreteGaussian(1, 5, sigma=3),
+    DiscreteGaussian(1, 5, sigma=12),
+    DiscreteGaussian(0, 1, "0.1", sigma="0.25"),
+    DiscreteGaussian(-100, 100, 5, sigma=Fraction(400, 3)),
+    DiscreteGaussian(0, 1, sigma=Fraction(1, 1000)),
+    DiscreteGaussian(0, 4294967295, sigma=1 << 40),
+    DiscreteLaplace(1, 5, epsilon=1),
+    DiscreteLaplace(1, 5, epsilon=1, null=True),
+    DiscreteLaplace(1, 5, epsilon="0.5", null=True, fill="uniform"),
+    DiscreteLaplace(1, 5, epsilon="0.5", null=True, fill=1),
+    DiscreteLaplace(0, 1, "0.1", epsilon="2.5", null=True, fill="uniform"),
+    DiscreteLaplace(0, 100, 10, epsilon=3, null=True, fill=100),
+    DiscreteLaplace(0, 1, epsilon=20, null=True, fill="uniform"),
+    DiscreteLaplace(-100, 100, epsilon="0.123456789012345678901"),
+    DiscreteLaplace(0, 4294967295, epsilon="0.01", null=True, fill="uniform"),
+    QuantisedResponse(1, 5, epsilon=1, levels=3),
+    QuantisedResponse(1, 5, epsilon=1, levels=4, null=True),
+    QuantisedResponse(1, 5, epsilon=1, levels=5, null=True),
+    QuantisedResponse(0, 1, epsilon="0.5", levels=2, null=True),
+    QuantisedResponse(-100, 100, epsilon=2, levels=5, null=True),
+    QuantisedResponse(-100, 100, epsilon=2, levels=7),
+    QuantisedResponse(0, 1, "0.1", epsilon=4, levels=9, null=True),
+    QuantisedResponse(0, 4294967295, epsilon=8, levels=65536, null=True),
+)
+
 
 class GivenWords:
     """A source of the words of one case."""
@@ -57,17 +137,32 @@ class GivenWords:
         return np.array(taken, dtype=np.uint64)
 
 
+class RecordedWords:
+    """A source of some chosen words, then arbitrary ones; it remembers what was taken."""
+
+    def __init__(self, chosen: Iterable[int], draw: Callable[[], int]) -> None:
+        self.chosen = iter(chosen)
+        self.draw = draw
+        self.taken: list[int] = []
+
+    def words(self, size: int) -> Words:
+        """Return the next `size` words."""
+        words = [next(self.chosen, None) for _ in range(size)]
+        self.taken += [self.draw() if word is None else word for word in words]
+        return np.array(self.taken[len(self.taken) - size :], dtype=np.uint64)
+
+
+def read_cases(file: Path = FILE) -> list[dict[str, Any]]:
+    """Return the cases of a shared file."""
+    cases: list[dict[str, Any]] = json.loads(file.read_text())
+    return cases
+
+
 def categorical(text: str) -> CategoricalMechanism:
-    """Return the mechanism of a text form."""
+    """Return the mechanism for categories that `text` describes."""
     mechanism = parse_mechanism(text)
     assert isinstance(mechanism, CategoricalMechanism)
     return mechanism
-
-
-def read_cases() -> list[dict[str, Any]]:
-    """Return the cases of the shared file."""
-    cases: list[dict[str, Any]] = json.loads(FILE.read_text())
-    return cases
 
 
 def run(case: dict[str, Any]) -> tuple[list[int], int]:
@@ -147,11 +242,7 @@ def make_cases() -> Iterator[dict[str, Any]]:
         yield case("arbitrary", answers, ([accepted(rng, width)] if drawn else []) + words)
 
         # One answer only: with more, Python draws again after the whole batch, a device at once.
-        words = []
-        for bound in [width, total] if drawn else [total]:
-            if largest(bound) < WORD_VALUES - 1:
-                words += [largest(bound) + 1, WORD_VALUES - 1]
-            words.append(largest(bound))
+        words = rejected_words([width, total] if drawn else [total])
         yield case("rejections", [symbols - 1], words)
 
         if drawn:
@@ -159,6 +250,230 @@ def make_cases() -> Iterator[dict[str, Any]]:
                 words = [word, *(accepted(rng, total) for _ in range(6))]
                 answers = [rng.randrange(symbols) for _ in range(6)]
                 yield case(f"{name} private number", answers, words)
+
+
+def draw_noise(case: dict[str, Any], source: WordSource) -> list[str]:
+    """Return Python's draws for a case, each drawn by itself."""
+    numerator, denominator = case["fraction"]
+    fraction = Fraction(int(numerator), int(denominator))
+    draw = NOISE[case["noise"]]
+    return [str(draw(source, fraction, 1)[0]) for _ in range(case["count"])]
+
+
+@pytest.mark.parametrize("case", read_cases(NOISE_FILE), ids=lambda case: case["name"])
+def test_the_shared_noise_holds_in_python(case: dict[str, Any]) -> None:
+    """The draws and the number of words taken are those of the file."""
+    source = GivenWords([int(word) for word in case["words"]])
+    assert draw_noise(case, source) == case["draws"]
+    assert source.left == []
+
+
+def test_the_shared_noise_covers_every_boundary() -> None:
+    """The file holds what this module makes: no case was lost or edited by hand."""
+    assert read_cases(NOISE_FILE) == list(make_noise_cases())
+
+
+def make_noise_cases() -> Iterator[dict[str, Any]]:
+    """Yield the cases of noise: arbitrary words, words at the ends, and chosen draws."""
+    rng = random.Random(20200602)
+
+    def arbitrary() -> int:
+        return rng.getrandbits(64)
+
+    def at_the_ends() -> int:
+        ends = (0, 1, WORD_VALUES // 2 - 1, WORD_VALUES // 2, WORD_VALUES - 2, WORD_VALUES - 1)
+        return rng.choice(ends) if rng.random() < 0.5 else arbitrary()
+
+    def case(
+        name: str,
+        noise: str,
+        fraction: Fraction,
+        *,
+        chosen: Iterable[int] = (),
+        count: int = 1,
+        draw: Callable[[], int] = arbitrary,
+    ) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "name": f"{noise} {fraction} {name}",
+            "noise": noise,
+            "fraction": [str(fraction.numerator), str(fraction.denominator)],
+            "count": count,
+        }
+        source = RecordedWords(chosen, draw)
+        made["draws"] = draw_noise(made, source)
+        made["words"] = [str(word) for word in source.taken]
+        return made
+
+    for noise, texts in (("discrete-laplace", SCALES), ("discrete-gaussian", VARIANCES)):
+        for text in texts:
+            yield case("arbitrary", noise, Fraction(text), count=8)
+            yield case("ends", noise, Fraction(text), count=4, draw=at_the_ends)
+
+    for scale in (1, 3, 1 << 48):
+        for x in sorted({0, 1, -1, scale - 1, -scale, 40 * scale + 1}):
+            chosen = laplace_words(x, scale)
+            yield case(f"chosen {x}", "discrete-laplace", Fraction(scale), chosen=chosen)
+        # 0 with the sign minus is drawn again.
+        chosen = [*laplace_words(0, scale)[:-1], 0, *laplace_words(2, scale)]
+        yield case("minus 0", "discrete-laplace", Fraction(scale), chosen=chosen)
+
+    # Where the proposal is as large as 64 bits allow, and one larger.
+    variance = 1_500_000_000
+    scale = math.isqrt(variance) + 1
+    last = ((1 << 31) - variance) // scale
+    for x in (0, last, -last, last + 1, -last - 1):
+        chosen = laplace_words(x, scale)
+        yield case(f"proposed {x}", "discrete-gaussian", Fraction(variance), chosen=chosen)
+
+    # Words that equal the digits of the probability, exp(-variance / (2 scale**2)) at the draw 0.
+    # It has two digits, and each draw with probability x / k at most two more bits.
+    scale = 1 << 40
+    variance = scale**2 - 1
+    for name, words in digit_words(Fraction(variance, 2 * scale**2)):
+        chosen = [*laplace_words(0, scale), *words]
+        yield case(name, "discrete-gaussian", Fraction(variance), chosen=chosen)
+
+
+def laplace_words(x: int, scale: int) -> list[int]:
+    """Return words from which discrete Laplace noise of a whole scale is `x`."""
+    turns, remainder = divmod(abs(x), scale)
+    kept = scale - 1  # not below the remainder, so that it is kept
+    return [remainder, kept, *[0, 1] * turns, 1, int(x >= 0)]
+
+
+def digit_words(x: Fraction) -> Iterator[tuple[str, list[int]]]:
+    """Yield words at and beside the digits of x, and of x / 2 after a draw that succeeds."""
+
+    def digits(share: Fraction) -> tuple[int, int]:
+        first, second = divmod(int(share * WORD_VALUES**2), WORD_VALUES)
+        assert Fraction(first * WORD_VALUES + second, WORD_VALUES**2) == share
+        return first, second
+
+    (first, second), (half, last) = digits(x), digits(x / 2)
+    yield "first digit missed", [first + 1]
+    yield "both digits equal", [first, second]
+    yield "second digit missed", [first, second + 1]
+    yield "then both digits equal", [first, second - 1, half, last]
+    yield "then second digit won", [first - 1, half, last - 1]
+
+
+def mask_each(mechanism: LatticeMechanism, answers: list[int], source: WordSource) -> list[int]:
+    """Return Python's report for each answer, each masked by itself."""
+    person = np.zeros(1, dtype=np.int32)
+    return [
+        int(mechanism.mask(np.array([answer], dtype=np.int64), person, source)[0])
+        for answer in answers
+    ]
+
+
+@pytest.mark.parametrize("case", read_cases(LATTICE_FILE), ids=lambda case: case["name"])
+def test_the_shared_lattice_vectors_hold_in_python(case: dict[str, Any]) -> None:
+    """The device form, the reports and the number of words taken are those of the file."""
+    (mechanism,) = (one for one in ON_A_LATTICE if str(one) == case["mechanism"])
+    assert mechanism.device_form() == case["device"]
+    source = GivenWords([int(word) for word in case["words"]])
+    assert mask_each(mechanism, case["answers"], source) == case["reports"]
+    assert len(case["words"]) - len(source.left) == case["words_used"]
+
+
+def test_the_shared_lattice_vectors_cover_every_boundary() -> None:
+    """The file holds what this module makes: no case was lost or edited by hand."""
+    assert read_cases(LATTICE_FILE) == list(make_lattice_cases())
+
+
+@pytest.mark.parametrize("mechanism", ON_A_LATTICE, ids=str)
+def test_what_is_drawn_for_one_answer_is_the_same_for_every_answer(
+    mechanism: LatticeMechanism,
+) -> None:
+    """From the same words, every answer takes equally many, "no answer" like the others."""
+    rng = random.Random(11)
+    words = [rng.getrandbits(64) for _ in range(500)]
+    taken = set()
+    for answer in codes_of(mechanism):
+        source = GivenWords(words)
+        mask_each(mechanism, [answer], source)
+        taken.add(len(words) - len(source.left))
+    assert len(taken) == 1
+
+
+def make_lattice_cases() -> Iterator[dict[str, Any]]:
+    """Yield the cases on a lattice: arbitrary words, chosen noise, boundary and rejected words."""
+    rng = random.Random(20180818)
+
+    def arbitrary() -> int:
+        return rng.getrandbits(64)
+
+    for mechanism in ON_A_LATTICE:
+        codes = codes_of(mechanism)
+
+        def case(
+            name: str,
+            answers: list[int],
+            chosen: Iterable[int] = (),
+            mechanism: LatticeMechanism = mechanism,
+        ) -> dict[str, Any]:
+            source = RecordedWords(chosen, arbitrary)
+            reports = mask_each(mechanism, answers, source)
+            return {
+                "name": f"{mechanism} {name}",
+                "mechanism": str(mechanism),
+                "device": mechanism.device_form(),
+                "answers": answers,
+                "words": [str(word) for word in source.taken],
+                "reports": reports,
+                "words_used": len(source.taken),
+            }
+
+        yield case("every kind of answer", codes)
+        yield case("again", [*codes[::-1], *codes])
+        if isinstance(mechanism, QuantisedResponse):
+            words = list(rounding_words(mechanism, codes))
+            yield case("boundaries", [code for code, _, _ in words], chain_words(words))
+            bounds = (mechanism.lattice.points - 1, mechanism.grid[1])
+            yield case("rejections", codes[-1:], rejected_words(bounds))
+        elif isinstance(mechanism, DiscreteLaplace) and mechanism.fill == "uniform":
+            points = mechanism.lattice.points
+            for fill in (0, points - 1):
+                yield case(f"filled in with {fill}", codes[-1:], [fill])
+            yield case("rejections", codes[-1:], rejected_words([points]))
+
+
+def codes_of(mechanism: LatticeMechanism) -> list[int]:
+    """Return the ends of the lattice, what lies beside them and in the middle, "no answer"."""
+    points = mechanism.lattice.points
+    codes = {0, 1, points // 3, points // 2, points - 2, points - 1}
+    return sorted(codes | ({points} if mechanism.null else set()))
+
+
+def rounding_words(
+    mechanism: QuantisedResponse, codes: list[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield answers with words at the ends of rounding up, and of each run of the response."""
+    steps = mechanism.lattice.points - 1
+    other, total = mechanism.grid
+    last = mechanism.symbols - 1
+    runs = sorted({0, other - 1, other, last * other - 1, last * other, total - 1})
+    for code in codes:
+        rest = code * (mechanism.levels - 1) % steps
+        for drawn in sorted({0, max(rest - 1, 0), rest, steps - 1}):
+            yield code, drawn, total - 1
+        for word in runs:
+            yield code, rest, word
+
+
+def chain_words(drawn: Iterable[tuple[int, int, int]]) -> list[int]:
+    """Return the words alone, in the order in which they are drawn."""
+    return [word for _, *words in drawn for word in words]
+
+
+def rejected_words(bounds: Iterable[int]) -> list[int]:
+    """Return for each bound the words rejected at the ends, then the last that is accepted."""
+    words = []
+    for bound in bounds:
+        if largest(bound) < WORD_VALUES - 1:
+            words += [largest(bound) + 1, WORD_VALUES - 1]
+        words.append(largest(bound))
+    return words
 
 
 def largest(bound: int) -> int:
@@ -171,7 +486,13 @@ def accepted(rng: random.Random, bound: int) -> int:
     return rng.randrange(largest(bound) + 1)
 
 
+def write(file: Path, cases: Iterable[dict[str, Any]]) -> None:
+    """Write a shared file, one case a line."""
+    lines = ",\n".join(json.dumps(case) for case in cases)
+    file.write_text(f"[\n{lines}\n]\n")
+
+
 if __name__ == "__main__":
-    FILE.parent.mkdir(exist_ok=True)
-    lines = ",\n".join(json.dumps(case) for case in make_cases())
-    FILE.write_text(f"[\n{lines}\n]\n")
+    write(FILE, make_cases())
+    write(NOISE_FILE, make_noise_cases())
+    write(LATTICE_FILE, make_lattice_cases())

@@ -11,6 +11,7 @@ import {
 import { GivenWords } from "./given_words.mjs";
 
 const device = (symbols, first, last, total) => ({
+  name: first === last ? "randomized-response" : "two-layer",
   symbols,
   first: String(first),
   last: String(last),
@@ -76,7 +77,8 @@ test("numbers that are no mechanism are refused before anything is drawn", () =>
     assert.throws(() => maskAnswers(form, [0], source), RangeError);
     assert.equal(source.used, 0);
   }
-  assert.throws(() => maskAnswers({ symbols: 2 }, [0], new GivenWords([1])));
+  const known = { name: "randomized-response", symbols: 2 };
+  assert.throws(() => maskAnswers(known, [0], new GivenWords([1])));
 });
 
 test("the share of answers kept is that of the mean private number", () => {

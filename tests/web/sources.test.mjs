@@ -38,8 +38,8 @@ const FORBIDDEN = [
 
 test("the page's modules are the ones we know", () => {
   assert.deepEqual(modules().sort(), [
-    "coins.js", "dom.js", "mask.js", "participate.js", "send.js", "store.js", "views.js",
-    "words.js",
+    "coins.js", "dom.js", "lattice.js", "mask.js", "noise.js", "participate.js", "send.js",
+    "store.js", "views.js", "words.js",
   ]);
 });
 

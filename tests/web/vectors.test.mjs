@@ -5,16 +5,38 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { maskAnswers } from "../../src/masquerade/server/web/static/mask.js";
+import {
+  discreteGaussian,
+  discreteLaplace,
+} from "../../src/masquerade/server/web/static/noise.js";
 import { GivenWords } from "./given_words.mjs";
 
-const cases = JSON.parse(readFileSync(new URL("../vectors/mechanisms.json", import.meta.url)));
+const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url)));
 
-test("there are at least forty shared cases", () => assert.ok(cases.length >= 40));
+const masked = [...read("mechanisms.json"), ...read("lattice.json")];
+const noises = read("noise.json");
+const NOISE = { "discrete-gaussian": discreteGaussian, "discrete-laplace": discreteLaplace };
 
-for (const shared of cases) {
+test("there are at least forty shared cases of each kind", () => {
+  for (const name of ["mechanisms.json", "lattice.json", "noise.json"]) {
+    assert.ok(read(name).length >= 40, name);
+  }
+});
+
+for (const shared of masked) {
   test(`the device reports as Python does: ${shared.name}`, () => {
     const source = new GivenWords(shared.words);
     assert.deepEqual(maskAnswers(shared.device, shared.answers, source), shared.reports);
     assert.equal(source.used, shared.words_used);
+  });
+}
+
+for (const shared of noises) {
+  test(`the device draws as Python does: ${shared.name}`, () => {
+    const source = new GivenWords(shared.words);
+    const fraction = shared.fraction.map(BigInt);
+    const draws = shared.draws.map(() => String(NOISE[shared.noise](source, fraction)));
+    assert.deepEqual(draws, shared.draws);
+    assert.equal(source.used, shared.words.length);
   });
 }

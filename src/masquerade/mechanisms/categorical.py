@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ class CategoricalMechanism(Mechanism):
     It masks codes 0, ..., options - 1, and also the code ``options`` ("no answer") where `null` is
     true.
     """
+
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
 
     options: int
     """Number of options, at least 2; "no answer" not counted."""

@@ -21,7 +21,7 @@ _GUARD = decimal.Decimal(10) ** -60
 
 @dataclass(frozen=True, slots=True, order=True)
 class Loss:
-    """An amount of pure epsilon in integer micro-epsilon, or infinite.
+    """An amount of epsilon (or rho) in integer millionths, or infinite.
 
     Parameters
     ----------
@@ -77,6 +77,11 @@ class Loss:
         return cls(int(micro))
 
     @classmethod
+    def of_amount(cls, amount: Fraction) -> Loss:
+        """Return an exact amount, rounded up to a millionth."""
+        return cls(math.ceil(amount * MICRO))
+
+    @classmethod
     def of_bound(cls, epsilon: float, *, error: float) -> Loss:
         """Return a computed bound plus its numerical error, rounded up to a micro-epsilon."""
         if math.isinf(epsilon) or math.isinf(error):
@@ -126,7 +131,8 @@ class Guarantee:
     answers : int
         How many answers the person reports.
     delta : Fraction
-        Probability with which the bound may fail; 0 for every mechanism here.
+        The epsilons hold up to this additive probability (approximate differential privacy); 0
+        where they hold outright.
     unit : str
         Who is protected: ``"worker"``, one person with all `answers` answers.
     trust : str
@@ -135,6 +141,9 @@ class Guarantee:
         ``"proven"`` or ``"none"``.
     assumptions : tuple of str
         What has to be true for the promise to hold.
+    rho_event, rho_user : Loss, optional
+        Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
+        for in rho; such amounts add over answers, and no delta goes with them.
     """
 
     epsilon_single: Loss
@@ -146,6 +155,8 @@ class Guarantee:
     unit: str = "worker"
     trust: str = "local"
     status: str = "proven"
+    rho_event: Loss | None = None
+    rho_user: Loss | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
@@ -154,6 +165,8 @@ class Guarantee:
             "epsilon_event": self.epsilon_event.to_json(),
             "epsilon_user": self.epsilon_user.to_json(),
             "delta": float(self.delta),
+            "rho_event": None if self.rho_event is None else self.rho_event.to_json(),
+            "rho_user": None if self.rho_user is None else self.rho_user.to_json(),
             "answers": self.answers,
             "unit": self.unit,
             "trust": self.trust,

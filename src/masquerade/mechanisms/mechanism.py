@@ -24,6 +24,9 @@ class Mechanism(ABC):
     name: ClassVar[str]
     """What the text form begins with."""
 
+    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
+    """Kind of the claims that it masks."""
+
     null: bool
     """Whether "no answer" is masked too, so that skipping is protected like an answer."""
 

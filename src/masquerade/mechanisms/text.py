@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from masquerade.errors import MechanismSyntaxError
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
+from masquerade.mechanisms.matrix_factorization import MatrixFactorization
+from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
 from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.quantised_response import QuantisedResponse
+from masquerade.mechanisms.question_sampling import QuestionSampling
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 from masquerade.mechanisms.two_layer import TwoLayer
 
@@ -19,6 +25,11 @@ def _truth_value(text: str) -> bool:
 
 
 _KEEP: Callable[[str], Any] = str
+_LATTICE = {"low": _KEEP, "high": _KEEP, "step": _KEEP}
+_FACTORS = {
+    **_LATTICE,
+    **dict.fromkeys(("tasks", "dimension", "epsilon", "seed", "distribution"), _KEEP),
+}
 
 MECHANISMS: dict[str, tuple[type[Mechanism], dict[str, Callable[[str], Any]]]] = {
     RandomizedResponse.name: (
@@ -31,6 +42,30 @@ MECHANISMS: dict[str, tuple[type[Mechanism], dict[str, Callable[[str], Any]]]] =
         },
     ),
     TwoLayer.name: (TwoLayer, {"options": _KEEP, "low": _KEEP, "high": _KEEP}),
+    QuestionSampling.name: (
+        QuestionSampling,
+        {"options": _KEEP, "epsilon": _KEEP, "keep": _KEEP},
+    ),
+    DiscreteGaussian.name: (DiscreteGaussian, {**_LATTICE, "sigma": _KEEP}),
+    DiscreteLaplace.name: (
+        DiscreteLaplace,
+        {
+            **_LATTICE,
+            "epsilon": _KEEP,
+            "null": _truth_value,
+            "fill": _KEEP,
+            "scale_rule": _KEEP,
+        },
+    ),
+    QuantisedResponse.name: (
+        QuantisedResponse,
+        {**_LATTICE, "epsilon": _KEEP, "levels": _KEEP, "null": _truth_value},
+    ),
+    MatrixFactorization.name: (
+        MatrixFactorization,
+        {**_FACTORS, "on_underdetermined": _KEEP, "acknowledge_no_guarantee": _KEEP},
+    ),
+    MatrixFactorizationRidge.name: (MatrixFactorizationRidge, {**_FACTORS, "split": _KEEP}),
 }
 
 

@@ -1,16 +1,29 @@
 // The mask: turns answers into reports. The device's half of mechanisms/, equal to it word for word
-// (both halves run tests/vectors/mechanisms.json).
+// (both halves run tests/vectors/mechanisms.json and lattice.json).
 //
-// Answers and reports are codes: 0 for the first option, 1 for the second, and so on.
-// A `device` form comes from `Mechanism.device_form()`:
+// Answers are codes: 0 for the first option or point, 1 for the second, and so on; "no answer",
+// where it is masked, is the code after the last. A `device` form comes from
+// `Mechanism.device_form()`; its name says how to read it. A response has
 //   {"symbols": 5, "first": "…", "last": "…", "total": "…"}
 // A person draws one whole number `other` from first to last, once for all answers masked together.
 // Each other symbol is then reported with probability other / total, the answer itself otherwise.
 
 import { uniformBelow } from "./coins.js";
+import { readDiscreteGaussian, readDiscreteLaplace, readRounding } from "./lattice.js";
+
+const CHOICES = ["first", "second", "tie"];
+
+/** How to read each mechanism; `codes` is the number of different answers. */
+const MECHANISMS = new Map([
+  ["randomized-response", readResponse],
+  ["two-layer", readResponse],
+  ["quantised-response", readQuantisedResponse],
+  ["discrete-gaussian", (device) => eachByItself(readDiscreteGaussian(device))],
+  ["discrete-laplace", (device) => eachByItself(readDiscreteLaplace(device))],
+]);
 
 /**
- * Return the device form in whole numbers, or throw where it cannot be a mechanism.
+ * Return a response's device form in whole numbers, or throw where it cannot be a mechanism.
  */
 export function readDevice(device) {
   const first = BigInt(device.first);
@@ -32,27 +45,76 @@ export function readDevice(device) {
 export function move(answer, other, drawn, symbols) {
   const step = drawn / (other > 0n ? other : 1n) + 1n;
   const shift = drawn < other * (symbols - 1n) ? step : 0n;
-  return Number((BigInt(answer) + shift) % symbols);
+  return (BigInt(answer) + shift) % symbols;
+}
+
+function readResponse(device) {
+  const { first, last, total, symbols } = readDevice(device);
+  return {
+    codes: symbols,
+    start(source) {
+      const other = first === last ? first : first + uniformBelow(source, last - first + 1n);
+      return (answer) => move(answer, other, uniformBelow(source, total), symbols);
+    },
+  };
+}
+
+/** Each answer is rounded to a level, which is then an answer to randomized response. */
+function readQuantisedResponse(device) {
+  const { codes, symbols, round } = readRounding(device);
+  const response = readDevice(device);
+  if (response.symbols !== symbols || response.first !== response.last) {
+    throw new RangeError("this is not a mechanism: its numbers do not fit together.");
+  }
+  const mask = (answer, source) => {
+    const symbol = round(answer, source);
+    return move(symbol, response.first, uniformBelow(source, response.total), symbols);
+  };
+  return eachByItself({ codes, mask });
+}
+
+function eachByItself({ codes, mask }) {
+  return { codes, start: (source) => (answer) => mask(answer, source) };
+}
+
+function readMechanism(device) {
+  const read = MECHANISMS.get(device.name);
+  if (!read) throw new RangeError(`${device.name} is not a mechanism that this device knows.`);
+  return read(device);
 }
 
 /**
  * Return a report for each answer of one person.
  *
  * @param {object} device form of the mechanism
- * @param {number[]} answers codes below device.symbols
+ * @param {number[]} answers codes
  * @param {{nextWord(): bigint}} source where randomness comes from
- * @returns {number[]}
+ * @returns {number[]} codes again, or for noise on a lattice whole numbers of steps from its first
+ *   point, negative ones and ones beyond the last point included
  */
 export function maskAnswers(device, answers, source) {
-  const { first, last, total, symbols } = readDevice(device);
+  const { codes, start } = readMechanism(device);
   for (const answer of answers) {
-    if (!Number.isInteger(answer) || answer < 0 || answer >= Number(symbols)) {
+    if (!Number.isInteger(answer) || answer < 0 || answer >= codes) {
       // The message must not carry the answer: messages end up in logs.
-      throw new RangeError("an answer is not one of the mechanism's symbols.");
+      throw new RangeError("an answer is not one of those that the mechanism masks.");
     }
   }
-  const other = first === last ? first : first + uniformBelow(source, last - first + 1n);
-  return answers.map((answer) => move(answer, other, uniformBelow(source, total), symbols));
+  const report = start(source);
+  // A report beyond 2^53, of which only the widest noise is capable, is rounded here: after the
+  // noise, where it betrays nothing.
+  return answers.map((answer) => Number(report(BigInt(answer))));
+}
+
+/**
+ * Return the report of one comparison: "first", "second", or "tie" where the mechanism has three
+ * symbols. It is randomized response.
+ */
+export function maskChoice(device, choice, source) {
+  if (device.name !== "randomized-response" || ![2, 3].includes(device.symbols)) {
+    throw new RangeError("this is not a mechanism for comparisons.");
+  }
+  return CHOICES[maskAnswers(device, [CHOICES.indexOf(choice)], source)[0]];
 }
 
 /**
@@ -85,7 +147,7 @@ export function maskResponse(questions, answers, source) {
   return reports;
 }
 
-/** Return how many of 100 answers are reported as they are, to show to people. */
+/** Return how many of 100 answers a response reports as they are, to show to people. */
 export function keepPercent(device) {
   const { first, last, total, symbols } = readDevice(device);
   const flipTwice = (symbols - 1n) * (first + last);
@@ -93,19 +155,19 @@ export function keepPercent(device) {
 }
 
 /**
- * Throw unless a question's numbers agree: as many symbols as there are answers to choose from, the
+ * Throw unless a question's numbers agree: as many codes as there are answers to choose from, the
  * same numbers wherever the mechanism's name is the same, and the masking that the page promises.
  */
 export function checkQuestions(questions) {
   const forms = new Map();
   for (const question of questions) {
-    const form = JSON.stringify(Object.values(readDevice(question.device)).map(String));
+    const { device, keep_percent: promised = null } = question;
+    const form = JSON.stringify(Object.entries(device).sort().map(String));
     const answers = question.labels.length + (question.allow_skip ? 1 : 0);
-    const promised = question.keep_percent ?? keepPercent(question.device);
     if (
-      question.device.symbols !== answers ||
+      readMechanism(device).codes !== BigInt(answers) ||
       (forms.get(question.mechanism) ?? form) !== form ||
-      Math.abs(keepPercent(question.device) - promised) > 0.1
+      (promised !== null && !(Math.abs(keepPercent(device) - promised) <= 0.1))
     ) {
       throw new RangeError(`question ${question.id}: the mask is not the one that is promised.`);
     }

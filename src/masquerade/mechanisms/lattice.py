@@ -1,0 +1,221 @@
+"""Numbers on a public lattice, and the mechanisms that mask them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from masquerade.answers import Claims
+from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.number import Number, finite, text_of
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MOST_POINTS = 1 << 32
+_EXACT_IN_FLOATS = 1 << 53
+_EXACT_WITH_ROOM = 1 << 50
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Lattice:
+    """The numbers low, low + step, ..., high, exactly.
+
+    Parameters
+    ----------
+    low, high, step : number
+        Read as people mean them: 0.1 is a tenth. `high` is one of the points, of which there are 2
+        to 2**32.
+
+    Examples
+    --------
+    >>> lattice = Lattice(0, 1, "0.1")
+    >>> lattice.points, lattice.values(np.array([0, 3, 12])).tolist()
+    (11, [0.0, 0.3, 1.2])
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+
+    def __init__(self, low: Number, high: Number, step: Number = 1) -> None:
+        for name, value in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, name, finite(value, name))
+        shown = self.fields()
+        if self.step <= 0:
+            raise ParameterError(f"step is {shown['step']}, expected above 0.")
+        if self.high <= self.low:
+            raise ParameterError(
+                f"low is {shown['low']} and high is {shown['high']}, expected low below high."
+            )
+        steps = (self.high - self.low) / self.step
+        if steps.denominator != 1:
+            raise ParameterError(
+                f"low {shown['low']} plus whole steps of {shown['step']} never is high "
+                f"{shown['high']}; change one of them."
+            )
+        if steps >= MOST_POINTS:
+            raise ParameterError(
+                f"low {shown['low']} to high {shown['high']} by step {shown['step']} are more "
+                "than 2**32 points; use a larger step."
+            )
+
+    @property
+    def _whole_numbers(self) -> tuple[int, int, int]:
+        """``(a, b, c)`` with low + step * index = (a + b * index) / c."""
+        common = math.lcm(self.low.denominator, self.step.denominator)
+        return int(self.low * common), int(self.step * common), common
+
+    def require_exact_in_floats(self) -> None:
+        """Raise where points are not different floats, with room for the arithmetic of `indices`.
+
+        Raises
+        ------
+        ParameterError
+            The ends or the step have too many digits.
+        """
+        offset, factor, common = self._whole_numbers
+        last = offset + factor * (self.points - 1)
+        if max(abs(offset), abs(last), common) >= _EXACT_WITH_ROOM:
+            fields = ", ".join(f"{key} {value}" for key, value in self.fields().items())
+            raise ParameterError(f"{fields} have more digits than a float can hold; round them.")
+
+    @property
+    def points(self) -> int:
+        """How many numbers there are, at least 2."""
+        return int((self.high - self.low) / self.step) + 1
+
+    def fields(self) -> dict[str, str]:
+        """Return the parameters of the text form, in order."""
+        return {"low": text_of(self.low), "high": text_of(self.high), "step": text_of(self.step)}
+
+    def values(self, indices: Integers) -> Floats:
+        """Return low + step * index, each the nearest float; indices may lie outside the range."""
+        offset, factor, common = self._whole_numbers
+        farthest = max(-int(indices.min()), int(indices.max())) if indices.size else 0
+        if max(abs(offset) + factor * farthest, common) >= _EXACT_IN_FLOATS:
+            return np.array([float(self.low + self.step * i) for i in indices.tolist()])
+        return (offset + factor * indices) / common
+
+    def indices(self, values: Floats) -> Integers:
+        """Return the index of each value, 0 to points - 1; `points` for NaN.
+
+        Raises
+        ------
+        UnknownLabel
+            A value is outside the range or between two points; the message names row and value.
+        """
+        low, high, step = self.fields().values()
+        missing = np.isnan(values)
+        known = np.where(missing, float(self.low), values)
+        outside = np.flatnonzero((known < float(self.low)) | (known > float(self.high)))
+        if outside.size:
+            row = int(outside[0])
+            raise UnknownLabel(
+                f"row {row + 1}: {values[row]} is outside {low} to {high}; correct it, or widen "
+                "the range, which costs precision or privacy for everybody."
+            )
+        offset, factor, common = self._whole_numbers
+        nearest = np.rint((known * common - offset) / factor).astype(np.int64)
+        found = np.clip(nearest, 0, self.points - 1)
+        between = np.flatnonzero(self.values(found) != known)
+        if between.size:
+            row = int(between[0])
+            raise UnknownLabel(
+                f"row {row + 1}: {values[row]} is not {low} plus a whole number of steps of "
+                f"{step}; round it on the device before it is masked, or use a smaller step."
+            )
+        return np.where(missing, self.points, found)
+
+    def offsets(self, values: ArrayLike) -> Floats:
+        """Return (value - low) / step as floats, unchecked: for probabilities, never for masks."""
+        return (np.asarray(values, dtype=np.float64) - float(self.low)) / float(self.step)
+
+
+class LatticeMechanism(Mechanism):
+    """A local randomizer of numbers on a lattice.
+
+    Parameters
+    ----------
+    low, high, step : number
+        The answers that can be given: low, low + step, ..., high.
+    null : bool
+        Whether "no answer" is masked too.
+    """
+
+    lattice: Lattice
+    """The answers that can be given."""
+
+    def __init__(self, low: Number, high: Number, step: Number, *, null: bool = False) -> None:
+        self.lattice = Lattice(low, high, step)
+        self.lattice.require_exact_in_floats()
+        if not isinstance(null, bool):
+            raise ParameterError(f"null is {null!r}, expected True or False.")
+        self.null = null
+
+    @abstractmethod
+    def mask(self, answers: Integers, persons: NDArray[np.int32], source: WordSource) -> Integers:
+        """Return a report for each answer.
+
+        Parameters
+        ----------
+        answers : int64 array, shape (n,)
+            Indices of lattice points; the number of points is "no answer" where `null`.
+        persons : int32 array, shape (n,)
+            Who gives each answer; codes from 0.
+        source : WordSource
+            Where randomness comes from. What is drawn never depends on the answers.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            In lattice steps from low; may lie outside the range.
+        """
+
+    @abstractmethod
+    def probability(self, answer: ArrayLike, report: ArrayLike) -> Floats:
+        """Return P(report | answer) in floats, for inference; both on the question's scale.
+
+        NaN stands for "no answer" where `null`.
+        """
+
+    @abstractmethod
+    def device_form(self) -> dict[str, Any]:
+        """Return the whole numbers that a device draws from, as JSON-ready values.
+
+        Numbers that may exceed 2**53 are texts.
+        """
+
+    def check(self, claims: Claims) -> None:
+        """Raise where the claims are not numbers on the lattice."""
+        self._indices(claims)
+
+    def _indices(self, claims: Claims) -> Integers:
+        if claims.options is not None:
+            raise ParameterError(
+                f"{self} masks numbers, the claims are categories; read them with kind='numeric'."
+            )
+        if not self.null:
+            missing = np.flatnonzero(np.isnan(claims.value))
+            if missing.size:
+                raise MissingValue(
+                    f"row {missing[0] + 1}: no answer was given and {self} cannot mask that; "
+                    "use a mechanism with null=true, or remove such rows."
+                )
+        return self.lattice.indices(claims.value)
+
+    def _masked(self, claims: Claims, source: WordSource) -> Claims:
+        reports = self.mask(self._indices(claims), claims.worker, source)
+        return self._reported(claims, reports)
+
+    def _reported(self, claims: Claims, reports: Integers) -> Claims:
+        """Return the reports as claims on the question's scale."""
+        return claims.with_values(self.lattice.values(reports), null=False)

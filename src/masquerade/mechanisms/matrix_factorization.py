@@ -1,0 +1,235 @@
+"""Matrix factorization as published: a noisy profile, from which all answers are rebuilt.
+
+Sun et al., "Truth inference on sparse crowdsourcing data with local differential privacy", IEEE
+Big Data 2018. It does not protect whether a task was answered: see `MatrixFactorization`. The
+repaired form is `MatrixFactorizationRidge`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from masquerade.answers import Claims
+from masquerade.errors import ParameterError, UnderdeterminedProfile
+from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.factorization import FactorizationMechanism, Integers, Reals
+from masquerade.mechanisms.loss import INFINITE_LOSS, Guarantee, Loss
+from masquerade.mechanisms.mechanism import Presence
+from masquerade.mechanisms.noise import discrete_laplace
+from masquerade.mechanisms.number import Number, text_of, whole
+from masquerade.mechanisms.public_features import ONE
+
+_LARGEST_SCALE = 1 << 48
+
+
+class MatrixFactorization(FactorizationMechanism):
+    """Matrix factorization as published: **no guarantee**, for study only.
+
+    A worker who answered the tasks T with answers a sends the profile that minimises
+    ``sum over T of (a[j] - u.v[j])**2 + 2 u.eta``, eta Laplace noise of scale K / epsilon, K the
+    number of values: ``G^-1 (sum over T of a[j] v[j] - eta)``, G the sum over T of outer products
+    of the features with themselves.
+
+    Parameters
+    ----------
+    on_underdetermined : {"error", "prior"}
+        What to do where the answered tasks do not determine a profile (fewer answers than
+        `dimension`): refuse, or send noise alone. A pseudo-inverse is not offered: its result lies
+        in the span of the answered tasks' features, and so names them.
+    acknowledge_no_guarantee : bool
+        Nothing is masked without it.
+
+    Others as for `FactorizationMechanism`.
+
+    Privacy
+    -------
+    None for whether a task was answered. The smallest counterexample: one feature, v = 1. The
+    profile is the mean of k answers plus noise of scale K / (k epsilon), so its spread tells k. In
+    general the loss between an answer and "no answer" grows without bound with the size of the
+    profile. The published epsilon is `published_loss`.
+
+    One case is proven, ``guarantee(presence="assigned", all_answered=True)``: the tasks that were
+    answered are public, and two workers differ in the answers themselves. Then noise is added to
+    whole numbers, for features and answers are, one answer costs exactly epsilon times width / K
+    times the largest sum of absolute features, and the profile is computed from the sum.
+
+    References
+    ----------
+    Sun et al. (2018), slide 25. There the noise is continuous; here it is exact and discrete, on a
+    grid of ``step / 2**30``.
+
+    Examples
+    --------
+    >>> mechanism = MatrixFactorization(low=1, high=5, tasks=20, dimension=2, epsilon=1,
+    ...                                 seed=bytes(32))
+    >>> mechanism.guarantee().status, mechanism.published_loss().epsilon
+    ('none', 1.0)
+    """
+
+    name = "matrix-factorization"
+
+    def __init__(
+        self,
+        *,
+        low: Number,
+        high: Number,
+        tasks: int | str,
+        dimension: int | str,
+        epsilon: Number,
+        seed: bytes | str,
+        step: Number = 1,
+        distribution: str = "uniform",
+        on_underdetermined: str = "error",
+        acknowledge_no_guarantee: bool | str = False,
+    ) -> None:
+        super().__init__(
+            low=low,
+            high=high,
+            tasks=tasks,
+            dimension=dimension,
+            epsilon=epsilon,
+            seed=seed,
+            step=step,
+            distribution=distribution,
+        )
+        if on_underdetermined not in ("error", "prior"):
+            raise ParameterError(
+                f"on_underdetermined is {on_underdetermined!r}, expected 'error' or 'prior'."
+            )
+        self.on_underdetermined = on_underdetermined
+        known: dict[bool | str, bool] = {True: True, False: False, "true": True, "false": False}
+        if acknowledge_no_guarantee not in known:
+            raise ParameterError(
+                f"acknowledge_no_guarantee is {acknowledge_no_guarantee!r}, expected true or false."
+            )
+        self.acknowledge_no_guarantee = known[acknowledge_no_guarantee]
+        # In units of step / ONE, the unit of answers times features; rounded up.
+        self._scale = math.ceil(self.lattice.points * ONE / (self.epsilon * self.lattice.step))
+        if self._scale > _LARGEST_SCALE:
+            raise ParameterError(
+                f"epsilon is {text_of(self.epsilon)}, too small for {self.lattice.points} answers "
+                f"in steps of {text_of(self.lattice.step)}; expected at least "
+                f"{float(self.lattice.points * ONE / (self.lattice.step * _LARGEST_SCALE)):.3g}."
+            )
+
+    @property
+    def _centre(self) -> float:
+        return 0.0
+
+    def fields(self) -> dict[str, str]:
+        """Return the parameters of the text form, in order."""
+        fields = super().fields()
+        if self.on_underdetermined != "error":
+            fields["on_underdetermined"] = self.on_underdetermined
+        if self.acknowledge_no_guarantee:
+            fields["acknowledge_no_guarantee"] = "true"
+        return fields
+
+    def published_loss(self, *, answers: int = 1) -> Loss:
+        """Return what the paper promises for `answers` changed answers; it is not kept."""
+        return Loss.of_amount(self.epsilon * whole(answers, "answers", low=0))
+
+    def guarantee(
+        self,
+        *,
+        answers: int = 1,
+        presence: Presence = "hidden",
+        all_answered: bool = False,
+    ) -> Guarantee:
+        """Return the promise: none, but where which tasks were answered is public.
+
+        Parameters
+        ----------
+        answers : int
+            In how many answers two workers may differ.
+        presence : {"hidden", "assigned"}
+        all_answered : bool
+            With ``presence="assigned"``: whether every worker answered every task shown to them.
+        """
+        answers = whole(answers, "answers", low=0)
+        if presence != "assigned" or not all_answered:
+            return Guarantee(
+                epsilon_single=INFINITE_LOSS,
+                epsilon_event=INFINITE_LOSS,
+                epsilon_user=INFINITE_LOSS,
+                answers=answers,
+                status="none",
+                assumptions=(
+                    "no epsilon bounds what a profile tells about whether a task was answered",
+                    f"the published epsilon of {text_of(self.epsilon)} holds for no profile in "
+                    "which an answer and 'no answer' must not be told apart",
+                ),
+            )
+        most = int(np.abs(self._features).sum(axis=1).max())
+        one = Fraction((self.lattice.points - 1) * most, self._scale)
+        return Guarantee(
+            epsilon_single=Loss.of_amount(one),
+            epsilon_event=Loss.of_amount(one * min(answers, 1)),
+            epsilon_user=Loss.of_amount(one * answers),
+            answers=answers,
+            assumptions=(
+                "which tasks a worker answered is public, and was decided without looking at the "
+                "answers: every task shown was answered",
+                "the features are derived on the device from the public seed",
+                "a profile is sent once, with fresh operating-system randomness",
+            ),
+        )
+
+    def fewest_answers(self) -> int:
+        """Return the fewest answers from which a profile can be computed."""
+        return self.dimension
+
+    def log_density(self, profiles: Reals, answers: Reals) -> Reals:
+        """Return the log density of profiles; see `FactorizationMechanism.log_density`."""
+        rows, index = self._answered(answers)
+        x = rows / ONE
+        self._require_determined(x)
+        gram = x.T @ x
+        scale = self._scale * float(self.lattice.step) / ONE
+        target = self.lattice.values(index) @ x
+        noise = target - profiles @ gram
+        log_det = float(np.linalg.slogdet(gram)[1])
+        density: Reals = (
+            log_det - np.abs(noise).sum(axis=1) / scale - self.dimension * math.log(2 * scale)
+        )
+        return density
+
+    def _noise(self, source: WordSource, size: int) -> Integers:
+        drawn = discrete_laplace(source, Fraction(self._scale), size * self.dimension)
+        return drawn.reshape(size, self.dimension)
+
+    def _profiles(self, claims: Claims, source: WordSource) -> Reals:
+        if not self.acknowledge_no_guarantee:
+            raise ParameterError(
+                f"{self.name} does not protect whether a task was answered; to study it all the "
+                "same, give acknowledge_no_guarantee=true. For people use "
+                "matrix-factorization-ridge."
+            )
+        return super()._profiles(claims, source)
+
+    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Reals:
+        unit = float(self.lattice.step) / ONE
+        x = rows / ONE
+        try:
+            self._require_determined(x)
+        except UnderdeterminedProfile:
+            if self.on_underdetermined == "error":
+                raise
+            return -noise.astype(np.float64) * unit
+        # Whole numbers up to here: which answer was given shifts the noise by whole units, so that
+        # the last bits of the sum tell nothing.
+        total = index @ rows - noise
+        base = float(self.lattice.low) * x.sum(axis=0)
+        solved: Reals = np.linalg.solve(x.T @ x, (base + total * unit).T).T
+        return solved
+
+    def _require_determined(self, x: Reals) -> None:
+        if len(x) < self.dimension or np.linalg.matrix_rank(x) < self.dimension:
+            raise UnderdeterminedProfile(
+                f"{len(x)} answers do not determine a profile of {self.dimension} numbers; lower "
+                "dimension, or choose on_underdetermined='prior' (noise alone is sent), or use "
+                "matrix-factorization-ridge, which takes any number of answers."
+            )

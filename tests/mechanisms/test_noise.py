@@ -1,0 +1,536 @@
+"""Discrete noise has exactly the probabilities of its formula, from whole numbers alone."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Coins, SimulatedCoins, noise
+from masquerade.mechanisms.coins import Words, WordSource
+from masquerade.mechanisms.noise import (
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_laplace,
+)
+
+TOP = 1 << 64
+N = 1_000_000
+
+SCALES = [Fraction(s) for s in ("1/4", "1/2", "1", "4", "22/7", "40000/6793", "1000", "1000000")]
+VARIANCES = [
+    *(Fraction(v) for v in ("1/4", "1", "16/9", "9", "144", "1000000")),
+    Fraction("12.3456") ** 2,
+    Fraction(10**12),
+    Fraction("1234567.8") ** 2,
+]
+
+
+class GivenWords:
+    """A source of words that a test chooses; it remembers how many were taken."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.given = words
+        self.taken = 0
+
+    def words(self, size: int) -> Words:
+        start, self.taken = self.taken, self.taken + size
+        assert self.taken <= len(self.given), "more words were asked for than the test gave"
+        return np.array(self.given[start : self.taken], dtype=np.uint64)
+
+    def one(self) -> int:
+        return int(self.words(1)[0])
+
+
+def seeded(seed: int) -> SimulatedCoins:
+    """Return reproducible words."""
+    return SimulatedCoins(np.random.default_rng(seed))
+
+
+def many_words(seed: int, size: int = 3000) -> list[int]:
+    """Return arbitrary words."""
+    words: list[int] = seeded(seed).words(size).tolist()
+    return words
+
+
+def laplace_table(scale: Fraction, reach: int) -> NDArray[np.float64]:
+    """Return P(-reach), ..., P(reach)."""
+    x = np.abs(np.arange(-reach, reach + 1))
+    return np.asarray(math.tanh(0.5 / float(scale)) * np.exp(-x / float(scale)))
+
+
+def gaussian_table(variance: Fraction, reach: int) -> NDArray[np.float64]:
+    """Return P(-reach), ..., P(reach), for a reach that holds almost everything."""
+    weight = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * float(variance)))
+    return np.asarray(weight / weight.sum())
+
+
+def chi_square_fits(drawn: NDArray[np.int64], table: NDArray[np.float64]) -> bool:
+    """Return whether draws fit P(-reach..reach); cells below 20 expected go to the tails."""
+    reach = len(table) // 2
+    expected = len(drawn) * table
+    common = np.flatnonzero(expected >= 20)
+    first, last = common[0] - reach, common[-1] - reach
+    inside = drawn[(drawn >= first) & (drawn <= last)]
+    counts = np.bincount(inside - first, minlength=last - first + 1).astype(float)
+    wanted = expected[common[0] : common[-1] + 1]
+    counts = np.append(counts, len(drawn) - inside.size)
+    wanted = np.append(wanted, max(len(drawn) - wanted.sum(), 1e-9))
+    if wanted[-1] < 20:
+        counts[0] += counts[-1]
+        wanted[0] += wanted[-1]
+        counts, wanted = counts[:-1], wanted[:-1]
+    statistic = ((counts - wanted) ** 2 / wanted).sum()
+    return bool(statistic < stats.chi2.isf(1e-6, len(wanted) - 1))
+
+
+class NeedMore(Exception):
+    """A decision tree has a branch here."""
+
+
+class Rejected(Exception):
+    """A proposal was not accepted."""
+
+
+def tree(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any], nodes: int
+) -> tuple[dict[Any, Fraction], Fraction]:
+    """Return the probability of each result over the likeliest decisions, and what is left.
+
+    Every uniform integer that `run` draws is a branch; the likeliest unfinished branch is followed
+    first. So each probability is bounded: the true one is between it and it plus what is left.
+    """
+    script: list[int] = []
+    place = [0]
+    bound_asked = [0]
+
+    def uniform(_source: WordSource, bound: int, size: int) -> Words:
+        values = []
+        for _ in range(size):
+            if bound == 1:
+                values.append(0)
+                continue
+            if place[0] == len(script):
+                bound_asked[0] = bound
+                raise NeedMore
+            values.append(script[place[0]])
+            place[0] += 1
+        return np.array(values, dtype=np.uint64)
+
+    def first(propose: Callable[[int], tuple[Any, Any]], size: int) -> Any:
+        flags, numbers = propose(size)
+        if not flags.all():
+            raise Rejected
+        return numbers
+
+    monkeypatch.setattr(noise, "uniform_below", uniform)
+    monkeypatch.setattr(noise, "_first_accepted", first)
+    found: dict[Any, Fraction] = {}
+    order = itertools.count()
+    open_: list[tuple[Fraction, int, list[int]]] = [(Fraction(-1), next(order), [])]
+    for _ in range(nodes):
+        if not open_:
+            break
+        negative, _, script = heapq.heappop(open_)
+        place[0] = 0
+        try:
+            result = run()
+        except NeedMore:
+            for value in range(bound_asked[0]):
+                share = negative / bound_asked[0]
+                heapq.heappush(open_, (share, next(order), [*script, value]))
+            continue
+        except Rejected:
+            result = None
+        found[result] = found.get(result, Fraction(0)) - negative
+    return found, -sum((item[0] for item in open_), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator"), [(0, 1), (1, 1), (1, 2), (2, 3), (1, 5), (3, 2), (2, 1), (7, 3)]
+)
+def test_exact_the_decision_tree_of_an_exponential_coin(
+    monkeypatch: pytest.MonkeyPatch, numerator: int, denominator: int
+) -> None:
+    """Added up over its decisions in fractions, a flag has probability exp(-n / d).
+
+    The tree is followed until less than 2e-3 of the probability is left undecided, and the true
+    value lies between.
+    """
+    source = seeded(0)
+    found, left = tree(
+        monkeypatch,
+        lambda: bool(bernoulli_exp(source, np.array([numerator], np.uint64), denominator)[0]),
+        nodes=4000,
+    )
+    assert sum(found.values()) + left == 1
+    assert left < Fraction(2, 1000)
+    low = found.get(True, Fraction(0))
+    with mpmath.workdps(50):
+        true = mpmath.exp(-mpmath.mpf(numerator) / denominator)
+        assert mpmath.mpf(low.numerator) / low.denominator <= true
+        high = low + left
+        assert true <= mpmath.mpf(high.numerator) / high.denominator
+
+
+@pytest.mark.parametrize(
+    ("draw", "parameter", "exponent"),
+    [
+        (discrete_laplace, Fraction(1), lambda x: Fraction(abs(x))),
+        (discrete_laplace, Fraction(2), lambda x: Fraction(abs(x), 2)),
+        (discrete_laplace, Fraction(3, 2), lambda x: Fraction(2 * abs(x), 3)),
+        (discrete_gaussian, Fraction(1, 2), lambda x: Fraction(x * x)),
+        (discrete_gaussian, Fraction(1), lambda x: Fraction(x * x, 2)),
+    ],
+    ids=["laplace 1", "laplace 2", "laplace 3/2", "gaussian 1/2", "gaussian 1"],
+)
+def test_exact_the_decision_tree_of_the_noise(
+    monkeypatch: pytest.MonkeyPatch,
+    draw: Callable[[WordSource, Fraction, int], NDArray[np.int64]],
+    parameter: Fraction,
+    exponent: Callable[[int], Fraction],
+) -> None:
+    """Of accepted proposals, P(x) / P(0) is the exponential of the formula, for x = -2 to 2.
+
+    Both probabilities are added up over decisions in fractions, and bounded by what is undecided.
+    """
+    source = seeded(0)
+    found, left = tree(monkeypatch, lambda: int(draw(source, parameter, 1)[0]), nodes=12_000)
+    assert sum(found.values()) + left == 1
+    assert left < Fraction(1, 8)
+    for x in range(-2, 3):
+        true = math.exp(-exponent(x))
+        assert float(found[x] / (found[0] + left)) <= true * (1 + 1e-12)
+        assert float((found[x] + left) / found[0]) >= true * (1 - 1e-12)
+        assert found[x] == found[-x]
+
+
+def reference_below(source: GivenWords, bound: int) -> int:
+    """Return a uniform integer below `bound`, one word at a time."""
+    while True:
+        word = source.one()
+        if word < TOP // bound * bound:
+            return word % bound
+
+
+def reference_coin(source: GivenWords, numerator: int, denominator: int) -> bool:
+    """Return true with probability exp(-n / d), as the paper's algorithm 1 says."""
+    whole, rest = divmod(numerator, denominator)
+    k = 1
+    while reference_below(source, denominator) < rest and (
+        k == 1 or reference_below(source, k) == 0
+    ):
+        k += 1
+    return k % 2 == 1 and all(reference_minus_one(source) for _ in range(whole))
+
+
+def reference_minus_one(source: GivenWords) -> bool:
+    """Return true with probability 1 / e."""
+    k = 2
+    while reference_below(source, k) == 0:
+        k += 1
+    return k % 2 == 1
+
+
+def reference_large_coin(source: GivenWords, numerator: int, denominator: int) -> bool:
+    """Return true with probability exp(-n / d), comparing digits of any number of words."""
+    whole, rest = divmod(numerator, denominator)
+    k = 1
+    while reference_compare(source, rest, denominator * k):
+        k += 1
+    return k % 2 == 1 and all(reference_minus_one(source) for _ in range(whole))
+
+
+def reference_compare(source: GivenWords, numerator: int, denominator: int) -> bool:
+    """Return true with probability n / d."""
+    while True:
+        digit, numerator = divmod(numerator << 64, denominator)
+        word = source.one()
+        if word != digit:
+            return word < digit
+        if not numerator:
+            return False
+
+
+def reference_laplace(source: GivenWords, scale: Fraction) -> int:
+    """Return one number of algorithm 2."""
+    while True:
+        rest = reference_below(source, scale.numerator)
+        if not reference_coin(source, rest, scale.numerator):
+            continue
+        turns = 0
+        while reference_minus_one(source):
+            turns += 1
+        size = (rest + scale.numerator * turns) // scale.denominator
+        negative = reference_below(source, 2) == 0
+        if size or not negative:
+            return -size if negative else size
+
+
+def reference_gaussian(source: GivenWords, variance: Fraction) -> int:
+    """Return one number of algorithm 3."""
+    p, q = variance.numerator, variance.denominator
+    scale = math.isqrt(p // q) + 1
+    denominator = 2 * p * q * scale**2
+    largest = ((1 << 31) - p) // (q * scale) if denominator < 1 << 62 else -1
+    while True:
+        y = reference_laplace(source, Fraction(scale))
+        coin = reference_coin if abs(y) <= largest else reference_large_coin
+        if coin(source, (abs(y) * q * scale - p) ** 2, denominator):
+            return y
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_one_laplace_number_takes_the_words_of_the_plain_algorithm(scale: Fraction) -> None:
+    """Drawn one at a time, number and words are those of the algorithm in plain Python."""
+    for seed in range(200):
+        words = many_words(seed)
+        ours, plain = GivenWords(words), GivenWords(words)
+        assert discrete_laplace(ours, scale, 1)[0] == reference_laplace(plain, scale)
+        assert ours.taken == plain.taken
+
+
+@pytest.mark.parametrize("variance", VARIANCES, ids=str)
+def test_one_gaussian_number_takes_the_words_of_the_plain_algorithm(variance: Fraction) -> None:
+    """Drawn one at a time, number and words are those of the algorithm in plain Python.
+
+    This holds too where products leave 64 bits, where floats decide all that is beyond doubt.
+    """
+    for seed in range(200):
+        words = many_words(seed)
+        ours, plain = GivenWords(words), GivenWords(words)
+        assert discrete_gaussian(ours, variance, 1)[0] == reference_gaussian(plain, variance)
+        assert ours.taken == plain.taken
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    variance=st.fractions(min_value="1/1000", max_value=10**20, max_denominator=10**12),
+    seed=st.integers(0, 2**32),
+)
+def test_prop_any_variance_takes_the_words_of_the_plain_algorithm(
+    variance: Fraction, seed: int
+) -> None:
+    """Any fraction, however long, gives the number of the algorithm in plain Python."""
+    words = many_words(seed)
+    ours, plain = GivenWords(words), GivenWords(words)
+    assert discrete_gaussian(ours, variance, 1)[0] == reference_gaussian(plain, variance)
+    assert ours.taken == plain.taken
+
+
+@settings(deadline=None)
+@given(
+    scale=st.fractions(min_value="1/100000", max_value=1 << 40, max_denominator=10**6).filter(
+        lambda scale: scale.numerator <= 1 << 48
+    ),
+    seed=st.integers(0, 2**32),
+    size=st.integers(0, 200),
+)
+def test_prop_any_scale_gives_as_many_numbers_as_asked_for(
+    scale: Fraction, seed: int, size: int
+) -> None:
+    """Sizes are kept, equal words give equal numbers, and the numbers are 64-bit integers."""
+    drawn = discrete_laplace(seeded(seed), scale, size)
+    assert drawn.shape == (size,)
+    assert drawn.dtype == np.int64
+    assert np.array_equal(drawn, discrete_laplace(seeded(seed), scale, size))
+
+
+@pytest.mark.parametrize("change", [-1, 0, 1])
+@pytest.mark.parametrize("size_of", [10**6, 3 * 10**6, 10**6 + 12_345])
+def test_a_word_next_to_the_threshold_is_compared_exactly(change: int, size_of: int) -> None:
+    """Where a float cannot tell, whole numbers do: a word below the first digit goes on, above not.
+
+    The word that equals the digit is followed by one that decides.
+    """
+    variance, scale = Fraction(10**12), 10**6 + 1
+    numerator = (size_of * scale - 10**12) ** 2
+    denominator = 2 * 10**12 * scale**2
+    digit = ((numerator % denominator) << 64) // denominator
+    after = [0, TOP - 1] if change == 0 else [TOP - 1] if change < 0 else []
+    words = [digit + change, *after, *([1] * 50)]
+    ours, plain = GivenWords(words), GivenWords(words)
+    flag = noise._exp_of_squares(ours, np.array([size_of]), variance, scale)[0]
+    assert flag == reference_large_coin(plain, numerator, denominator)
+    assert ours.taken == plain.taken
+
+
+def test_floats_never_change_a_large_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 flags are the same where every comparison is made in whole numbers.
+
+    With the error taken to be 1/4, a quarter of the words and more are compared exactly.
+    """
+    variance, scale = Fraction("1234567.8") ** 2, 1_234_568
+    sizes = discrete_laplace(seeded(1), Fraction(scale), 20_000)
+    fast = noise._exp_of_squares(seeded(2), np.abs(sizes), variance, scale)
+    monkeypatch.setattr(noise, "_ROUNDING", 0.05)
+    slow = noise._exp_of_squares(seeded(2), np.abs(sizes), variance, scale)
+    assert np.array_equal(fast, slow)
+    assert 0.2 < fast.mean() < 0.95
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "words", "result"),
+    [
+        (1, 2, [1 << 63], False),
+        (1, 2, [(1 << 63) - 1], True),
+        (0, 5, [0], False),
+        (1, 3, [TOP // 3, TOP // 3 - 1], True),
+        (1, 3, [TOP // 3, TOP // 3 + 1], False),
+        (1, 3, [TOP // 3, TOP // 3, 0], True),
+    ],
+)
+def test_a_comparison_looks_at_as_many_words_as_it_needs(
+    numerator: int, denominator: int, words: list[int], result: bool
+) -> None:
+    """A word that equals the digit leaves it to the next, until nothing of the fraction is left."""
+    source = GivenWords(words)
+    assert noise._compare(source, numerator, denominator) is result
+    assert source.taken == len(words)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_audit_laplace_noise_fits_its_formula(scale: Fraction) -> None:
+    """A million seeded draws fit the table; mean and variance too (false alarm 1e-6 each)."""
+    drawn = discrete_laplace(seeded(scale.numerator), scale, N)
+    q = math.exp(-1 / float(scale))
+    variance = 2 * q / (1 - q) ** 2
+    assert abs(drawn.mean()) < 5 * math.sqrt(variance / N)
+    fourth = 2 * q * (1 + 10 * q + q**2) / (1 - q) ** 4
+    assert abs((drawn.astype(float) ** 2).mean() - variance) < 5 * math.sqrt(fourth / N)
+    if scale <= 1000:
+        assert chi_square_fits(drawn, laplace_table(scale, 60 * math.ceil(scale)))
+    else:
+        assert_spread_out(drawn, lambda x: stats.laplace.cdf(x, scale=float(scale)))
+
+
+@pytest.mark.parametrize("variance", VARIANCES, ids=str)
+def test_audit_gaussian_noise_fits_its_formula(variance: Fraction) -> None:
+    """A million seeded draws fit the table; mean and variance too (false alarm 1e-6 each)."""
+    drawn = discrete_gaussian(seeded(variance.numerator % 2**32), variance, N)
+    sigma = math.sqrt(variance)
+    assert abs(drawn.mean()) < 5 * sigma / math.sqrt(N)
+    square = (drawn.astype(float) ** 2).mean()
+    assert square < float(variance) * (1 + 5 * math.sqrt(2 / N))
+    if sigma >= 1:
+        assert square > float(variance) * (1 - 5 * math.sqrt(2 / N))
+    if sigma <= 1000:
+        assert chi_square_fits(drawn, gaussian_table(variance, 12 * math.ceil(sigma)))
+    else:
+        assert_spread_out(drawn, lambda x: stats.norm.cdf(x, scale=sigma))
+
+
+def assert_spread_out(
+    drawn: NDArray[np.int64], cdf: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> None:
+    """Check draws on a fine lattice by 200 bins, and their remainders by 2, 3 and 1000.
+
+    Bins end halfway between points, where sum and integral agree to 1e-12. False alarm 1e-6 each.
+    """
+    edges = np.quantile(drawn, np.linspace(0, 1, 201)[1:-1], method="nearest") + 0.5
+    edges = np.unique(np.round(edges / 1000) * 1000 + 0.5)  # not chosen by the last digits
+    share = np.diff(np.concatenate([[0.0], cdf(edges), [1.0]]))
+    counts = np.bincount(np.searchsorted(edges, drawn), minlength=len(share))
+    statistic = ((counts - len(drawn) * share) ** 2 / (len(drawn) * share)).sum()
+    assert statistic < stats.chi2.isf(1e-6, len(share) - 1)
+    for modulus in (2, 3, 1000):
+        rest = np.bincount(drawn % modulus, minlength=modulus)
+        wanted = len(drawn) / modulus
+        assert ((rest - wanted) ** 2 / wanted).sum() < stats.chi2.isf(1e-6, modulus - 1)
+
+
+@pytest.mark.parametrize("variance", ["0.01", "0.05", "0.25", "0.5", "1", "2.25", "4", "9"])
+def test_the_true_variance_is_never_above_the_parameter(variance: str) -> None:
+    """To 150 digits, the variance of the discrete Gaussian is below its parameter."""
+    with mpmath.workdps(150):
+        v = mpmath.mpf(variance)
+        reach = range(-math.ceil(40 * math.sqrt(float(variance))) - 20, 0)
+        weight = {x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * v)) for x in reach}
+        total = 1 + 2 * mpmath.fsum(weight.values())
+        assert 2 * mpmath.fsum(w * x * x for x, w in weight.items()) / total <= v
+
+
+def test_audit_neighbouring_draws_are_independent() -> None:
+    """The signs and parities of n = 1,000,000 neighbouring draws are independent (1e-6)."""
+    drawn = discrete_gaussian(seeded(3), Fraction(9), N)
+    kind = 2 * (drawn > 0) + (drawn & 1)
+    table = np.bincount(4 * kind[:-1:2] + kind[1::2], minlength=16).reshape(4, 4)
+    statistic, _, _, _ = stats.chi2_contingency(table)
+    assert statistic < stats.chi2.isf(1e-6, 9)
+
+
+def test_a_block_is_no_seam() -> None:
+    """Around the places where blocks meet, and for blocks of one, draws are as anywhere else."""
+    sizes = [noise._BLOCK - 1, noise._BLOCK, noise._BLOCK + 1, 2 * noise._BLOCK + 1]
+    for size in sizes:
+        assert discrete_laplace(seeded(size), Fraction(4), size).shape == (size,)
+        assert discrete_gaussian(seeded(size), Fraction(9), size).shape == (size,)
+    ends = np.array(
+        [discrete_gaussian(seeded(seed), Fraction(9), noise._BLOCK + 1)[-1] for seed in range(40)]
+    )
+    assert ends.std() > 1
+
+
+def test_system_coins_draw_noise_too() -> None:
+    """Operating-system words give numbers that differ between runs."""
+    first, second = (discrete_gaussian(Coins(), Fraction(10**12), 100) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(1, 2), (3, 10), (0, 7), (7, 7), (1, TOP)])
+def test_a_coin_has_the_probability_asked_for(numerator: int, denominator: int) -> None:
+    """A fraction is drawn exactly, certain and impossible ones included."""
+    flags = bernoulli(seeded(5), numerator, denominator, 100_000)
+    share = numerator / denominator
+    assert abs(flags.mean() - share) <= 5 * math.sqrt(share * (1 - share) / 100_000) + 1e-12
+
+
+def test_a_coin_finer_than_a_word_looks_at_several_words() -> None:
+    """A denominator above 2**64 is compared digit by digit."""
+    source = GivenWords([0, 2, 0, 3])
+    assert bernoulli(source, 3, TOP**2, 2).tolist() == [True, False]
+    assert source.taken == 4
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(2, 1), (-1, 2), (0, 0), (1, -1)])
+def test_what_is_no_probability_is_refused(numerator: int, denominator: int) -> None:
+    """A fraction outside 0 to 1 is an error that shows it."""
+    with pytest.raises(ParameterError, match=f"{numerator}/{denominator} is not a probability"):
+        bernoulli(seeded(1), numerator, denominator, 1)
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**49), Fraction(1, TOP)])
+def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
+    """A scale that is no positive fraction of 48 bits is an error that shows it."""
+    with pytest.raises(ParameterError, match="scale is"):
+        discrete_laplace(seeded(1), scale, 1)
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [Fraction(0), Fraction(-1), Fraction(2**96), Fraction(1, 2**65), Fraction(1, 10**400)],
+)
+def test_a_variance_out_of_range_is_refused(variance: Fraction) -> None:
+    """A variance that is not from 2**-64 to below 2**96 is an error that shows it."""
+    with pytest.raises(ParameterError, match="variance is"):
+        discrete_gaussian(seeded(1), variance, 1)
+
+
+def test_noise_that_leaves_64_bits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise never wraps around: a draw beyond the range, of chance e**-16384, is an error."""
+    monkeypatch.setattr(noise, "_MOST_TURNS", 3)
+    with pytest.raises(OverflowError, match="64 bits"):
+        discrete_laplace(seeded(1), Fraction(4), 1000)
