@@ -9,18 +9,47 @@ from fractions import Fraction
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.accounting import compose
-from masquerade.errors import ParameterError
+from masquerade.accounting import (
+    NO_RHO,
+    Kind,
+    MaskedChoice,
+    MaskedNumber,
+    Mu,
+    Rho,
+    compose,
+    kinds_of,
+    pure_of,
+    rho_of,
+    spent,
+    spent_together,
+)
+from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
+    MICRO,
+    NO_LOSS,
     CategoricalMechanism,
+    Guarantee,
     Loss,
+    Mechanism,
     RandomizedResponse,
     TwoLayer,
     parse_mechanism,
+)
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+
+MILLIONTH = Fraction(1, 10**6)
+any_kind: st.SearchStrategy[Kind] = st.one_of(
+    st.integers(0, 3 * MICRO).map(Loss),
+    st.integers(0, MICRO).map(Rho),
+    st.fractions(min_value=0, max_value=4, max_denominator=100).map(Mu),
+    st.builds(MaskedChoice, st.integers(2, 30), st.integers(0, 3 * MICRO).map(Loss)),
+    st.builds(
+        MaskedNumber, st.integers(0, 5), st.fractions(min_value=1, max_value=99, max_denominator=3)
+    ),
 )
 
 POOL: tuple[CategoricalMechanism, ...] = tuple(
@@ -192,3 +221,134 @@ def test_no_mechanism_is_refused() -> None:
     """A response without answers has no guarantee to state."""
     with pytest.raises(ParameterError, match="no mechanisms"):
         compose([])
+
+
+def noisy(sigma: int) -> DiscreteGaussian:
+    """Return the mask of a 5-point rating."""
+    return DiscreteGaussian(1, 5, sigma=sigma)
+
+
+def without_guarantee(**fields: object) -> Mechanism:
+    """Return a mechanism that promises something else than pure epsilon."""
+
+    class Strange(RandomizedResponse):
+        name = "strange"
+
+        def guarantee(self, *, answers: int = 1) -> Guarantee:
+            return Guarantee(Loss(1), Loss(1), Loss(1), answers, (), **fields)  # type: ignore[arg-type]
+
+    strange = Strange(2, epsilon=1)
+    mechanism = TwoLayer(2, low=0, high=1)
+    mechanism.guarantee = strange.guarantee  # type: ignore[method-assign]
+    return mechanism
+
+
+def test_a_response_with_gaussian_noise_states_its_delta() -> None:
+    """With discrete Gaussian noise the promise has the delta once and rho for everything."""
+    rating, choice = noisy(6), RandomizedResponse(4, epsilon=1)
+    promise = compose([rating, rating, choice])
+    assert promise.delta == MILLIONTH
+    assert promise.rho_user is not None
+    assert promise.rho_event is not None
+    both = 2 * Rho.of(Fraction(2, 9)) + rho_of(MaskedChoice(4, Loss(MICRO)))
+    assert promise.rho_user.micro == both.micro
+    assert promise.rho_event.micro == Rho(462_118).micro  # of the choice: tanh(1 / 2)
+    assert promise.epsilon_user == spent(kinds_of([rating, rating, choice]), MILLIONTH).epsilon
+    assert promise.epsilon_user < both.epsilon(MILLIONTH)
+    assert promise.epsilon_event == rating.guarantee().epsilon_event
+    alone = compose([rating])
+    assert 0 <= alone.epsilon_user.micro - rating.guarantee().epsilon_user.micro <= 3000
+    pure = compose([choice])
+    assert pure.delta == 0
+    assert pure.rho_event is None
+    assert pure.rho_user is None
+
+
+def test_one_mechanism_without_a_guarantee_leaves_all_without() -> None:
+    """A response is only proven if each of its mechanisms is."""
+    promise = compose([POOL[0], without_guarantee(status="none")])
+    assert promise.status == "none"
+    with pytest.raises(NoGuarantee, match="promises nothing"):
+        kinds_of([POOL[0], without_guarantee(status="none")])
+
+
+def test_kinds_of_mechanisms() -> None:
+    """Each mechanism is counted as the finest kind that is known to hold for it."""
+    layered = TwoLayer(2, low=0, high=Fraction(1, 2))
+    kinds = kinds_of([POOL[3], noisy(3), POOL[3], layered, layered])
+    assert kinds == [
+        *[MaskedChoice(5, POOL[3].guarantee().epsilon_single)] * 2,
+        MaskedNumber(4, Fraction(9)),
+        layered.guarantee(answers=2).epsilon_user,
+    ]
+    assert kinds_of([without_guarantee(rho_user=Loss(7))]) == [Rho(7)]
+    with pytest.raises(NoGuarantee, match="do not add up"):
+        kinds_of([without_guarantee(delta=MILLIONTH)])
+
+
+@given(kinds=st.lists(any_kind, max_size=8), power=st.integers(1, 10))
+@settings(deadline=None)
+def test_prop_spent_is_the_smallest_of_sound_bounds(kinds: list[Kind], power: int) -> None:
+    """Sums are exact, the result is the least bound, and exact methods are below those of rho."""
+    delta = Fraction(1, 10**power)
+    found = spent(kinds, delta)
+    assert found.epsilon == min(found.bounds.values()) == found.bounds[found.method]
+    assert found.bounds["pure"] == sum(map(pure_of, kinds), NO_LOSS)
+    if kinds:
+        assert found.bounds["concentrated"] == sum(map(rho_of, kinds), NO_RHO).epsilon(delta)
+    assert ("gaussian" in found.bounds) == bool(kinds and all(isinstance(k, Mu) for k in kinds))
+    if "gaussian" in found.bounds:
+        assert found.bounds["gaussian"] <= found.bounds["concentrated"]
+    assert found.delta == (0 if found.method == "pure" else delta)
+
+
+@given(kinds=st.lists(any_kind, min_size=1, max_size=8), seed=st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=50)
+def test_prop_the_order_of_charges_does_not_matter(kinds: list[Kind], seed: object) -> None:
+    """What is spent depends on what was sent and not on when, but for the last millionth."""
+    shuffled = list(kinds)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = spent(kinds, MILLIONTH), spent(shuffled, MILLIONTH)
+    assert one.bounds.keys() == other.bounds.keys()
+    for name, loss in one.bounds.items():
+        assert loss.micro == pytest.approx(other.bounds[name].micro, abs=1)
+
+
+@given(accounts=st.dictionaries(st.text(max_size=3), st.lists(any_kind, max_size=4), max_size=4))
+@settings(deadline=None, max_examples=50)
+def test_prop_several_accounts_of_a_person_add_up(accounts: dict[str, list[Kind]]) -> None:
+    """A person with several accounts has spent what one account with all charges would have."""
+    together = spent_together(accounts, MILLIONTH)
+    everything = [kind for kinds in accounts.values() for kind in kinds]
+    assert together.bounds == spent(everything, MILLIONTH).bounds
+    for kinds in accounts.values():
+        alone = spent(kinds, MILLIONTH)
+        assert together.bounds["pure"] >= alone.bounds["pure"]
+
+
+@pytest.mark.parametrize("count", [1, 3, 20, 200])
+def test_rho_is_the_accountants(count: int) -> None:
+    """For Gaussian noise dp-accounting says the same by rho, and more than we do exactly."""
+    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    events = pytest.importorskip("dp_accounting.dp_event")
+    accountant = rdp.RdpAccountant()
+    accountant.compose(events.GaussianDpEvent(6.0), count)
+    theirs = accountant.get_epsilon(1e-6)
+    ours = spent([Mu.of(Fraction(1, 6))] * count, MILLIONTH)
+    assert ours.method == "gaussian"
+    assert ours.bounds["concentrated"].epsilon == pytest.approx(theirs, rel=0.01)
+    # Ours rounds each rho up to a millionth, theirs looks at a few orders only.
+    assert ours.bounds["concentrated"].epsilon <= theirs * (1 + 1e-4)
+    assert ours.epsilon.epsilon < theirs
+
+
+def test_what_was_never_sent_costs_nothing() -> None:
+    """An empty list is free, and an answer in clear is never hidden by another method."""
+    assert spent([], MILLIONTH).epsilon == NO_LOSS
+    found = spent([INFINITE_LOSS, Mu.of(Fraction(1))], MILLIONTH)
+    assert found.epsilon == INFINITE_LOSS
+    assert set(found.bounds) == {"pure", "concentrated"}
+    assert spent([Rho(0), Mu(Fraction(0))], Fraction(0)).epsilon == NO_LOSS
+    assert spent([Rho(1)], Fraction(0)).epsilon == INFINITE_LOSS
+    with pytest.raises(ParameterError, match="delta"):
+        spent([], Fraction(1))

@@ -1,137 +1,691 @@
-"""A person's ledger adds exactly, and no entry can be changed, moved or taken out unseen."""
+"""No interleaving overspends, what is exactly enough is enough, and every tampering is found."""
 
 from __future__ import annotations
 
+import random
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.accounting import GENESIS, Charge, Entry, append, total, verify_chain
-from masquerade.errors import BrokenChain
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss
-
-losses = st.integers(0, 10**12).map(Loss)
-texts = st.text(st.characters(codec="utf-8"), max_size=12)
-charges = st.builds(
-    Charge,
-    person=st.just("person"),
-    survey=texts,
-    mechanisms=st.lists(texts, max_size=4).map(tuple),
-    event=losses,
-    user=losses,
-    day=st.dates().map(str),
+from masquerade.accounting import (
+    NO_RHO,
+    Balance,
+    Caps,
+    Cost,
+    Entry,
+    Ledger,
+    MemoryStorage,
+    Rho,
+    append,
+    kinds_of,
+    rho_of,
+    total,
+    verify_chain,
 )
-chains = st.lists(charges, min_size=1, max_size=6)
+from masquerade.errors import (
+    BrokenChain,
+    ClearDisclosureRefused,
+    InsufficientBudget,
+    KeyConflict,
+    LedgerError,
+    NoGuarantee,
+    NotReserved,
+    ParameterError,
+)
+from masquerade.mechanisms import (
+    INFINITE_LOSS,
+    MICRO,
+    NO_LOSS,
+    Guarantee,
+    Loss,
+    RandomizedResponse,
+    TwoLayer,
+    level_named,
+)
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+
+DAY = "2026-03-14"
+MUCH = Rho(10**9)
+THREADS = 16
 
 
-def chain_of(charges: list[Charge]) -> list[Entry]:
-    """Return the chain of these charges."""
-    entries: list[Entry] = []
+def costing(micro: int, *, rho: Rho = MUCH, survey: str = "Sleep") -> Cost:
+    """Return a cost in pure epsilon; its rho fits no cap unless said."""
+    return Cost(survey, ("m",), Loss(micro), Loss(micro), rho=rho)
+
+
+def noise(micro_rho: int, *, survey: str = "Rating") -> Cost:
+    """Return a cost in rho alone."""
+    return Cost(survey, ("g",), INFINITE_LOSS, INFINITE_LOSS, rho=Rho(micro_rho))
+
+
+def clear(answers: int, micro: int = 0) -> Cost:
+    """Return a cost with answers in clear."""
+    return Cost("Open", ("m",), INFINITE_LOSS, INFINITE_LOSS, protected=Loss(micro), clear=answers)
+
+
+def ledger_of(epsilon: float = 3, *, clear_answers: int = 0) -> Ledger:
+    """Return an empty ledger in memory."""
+    caps = Caps(Loss(round(epsilon * MICRO)), clear=clear_answers)
+    return Ledger(MemoryStorage(), clock=lambda: DAY, caps=caps)
+
+
+class Forgery(MemoryStorage):
+    """A storage into which somebody has written by hand."""
+
+    def forge(self, person: str, change: Callable[[list[Entry]], object]) -> None:
+        """Let `change` do what it wants to a person's entries."""
+        change(self._accounts[person].entries)
+
+    def forge_balance(self, person: str, **fields: Any) -> None:
+        """Overwrite fields of a person's balance."""
+        account = self._accounts[person]
+        assert account.balance is not None
+        account.balance = account.balance._replace(**fields)
+
+
+def test_reserve_commit_release() -> None:
+    """A reservation counts at once, a commit keeps it, a release gives it back."""
+    ledger = ledger_of(3)
+    ledger.reserve("p", "a", costing(MICRO))
+    ledger.reserve("p", "b", costing(MICRO))
+    ledger.reserve("p", "c", costing(MICRO))
+    with pytest.raises(InsufficientBudget):
+        ledger.reserve("p", "d", costing(1))
+    assert ledger.commit("p", "a").charge.kind == "commit"
+    assert ledger.release("p", "b").charge.kind == "release"
+    balance = ledger.balance("p")
+    assert (balance.spent_epsilon, balance.reserved_epsilon, balance.open) == (MICRO, MICRO, 1)
+    assert balance.epsilon == Loss(2 * MICRO)
+    assert balance.residual_epsilon == Loss(MICRO)
+    ledger.charge("p", "d", costing(MICRO))
+    assert ledger.verify() == len(ledger.entries("p")) == verify_chain(ledger.entries("p")) == 6
+    assert total(ledger.entries("p")) == Loss(2 * MICRO)
+
+
+@given(
+    parts=st.lists(st.integers(1, 10**9), min_size=1, max_size=8),
+    more=st.integers(1, 10**9),
+    steps=st.sampled_from(["reserve", "charge"]),
+)
+def test_prop_exactly_enough_is_enough(parts: list[int], more: int, steps: str) -> None:
+    """A cap that is the sum of all costs admits them all, and then not a millionth more."""
+    ledger = Ledger(MemoryStorage(), clock=lambda: DAY, caps=Caps(Loss(sum(parts)), Fraction(0)))
+    for place, micro in enumerate(parts):
+        getattr(ledger, steps)("p", str(place), costing(micro))
+    before = ledger.entries("p")
+    for micro in (1, more):
+        with pytest.raises(InsufficientBudget):
+            ledger.reserve("p", "more", costing(micro))
+    assert ledger.entries("p") == before
+    assert ledger.balance("p").residual_epsilon == NO_LOSS
+    ledger.reserve("p", "free", costing(0))  # nothing is left, and nothing is enough for nothing
+
+
+def test_exactly_enough_in_rho() -> None:
+    """The cap in rho admits exactly itself, by noise alone or after pure epsilon."""
+    ledger = ledger_of(10)
+    cap = int(ledger.balance("p").caps.rho.micro)
+    ledger.charge("p", "a", noise(cap - 5))
+    with pytest.raises(InsufficientBudget, match=r"costs rho 0\.000006 and .* has 0\.000005 left"):
+        ledger.charge("p", "b", noise(6))
+    # A pure epsilon of a millionth no longer counts by itself once there is noise.
+    with pytest.raises(InsufficientBudget):
+        ledger.charge("p", "b", costing(1, rho=Rho(6)))
+    ledger.charge("p", "b", costing(1, rho=Rho(5)))
+    assert ledger.balance("p").residual_rho == Rho(0)
+    assert ledger.balance("p").epsilon == INFINITE_LOSS
+
+
+def test_noise_that_was_only_reserved_leaves_no_trace() -> None:
+    """Pure epsilon decides again once a reservation of noise is released."""
+    ledger = ledger_of(3)
+    ledger.reserve("p", "noise", noise(1))
+    with pytest.raises(InsufficientBudget):
+        ledger.reserve("p", "pure", costing(MICRO))
+    ledger.release("p", "noise")
+    ledger.reserve("p", "pure", costing(3 * MICRO))
+    assert ledger.verify() == 3
+
+
+def test_the_refusal_says_what_is_left() -> None:
+    """The message has the cost, what is left, of what, for which surveys, and what to do."""
+    ledger = ledger_of(3)
+    ledger.charge("p", "1", costing(MICRO, survey="Sleep"))
+    ledger.charge("p", "2", costing(1_600_000, survey="Diet"))
+    ledger.reserve("p", "3", costing(100_000, survey="Mood"))
+    ledger.release("p", "3")
+    with pytest.raises(InsufficientBudget) as caught:
+        ledger.reserve("p", "4", costing(1_200_000, survey="Work"))
+    assert str(caught.value) == (
+        "this survey costs epsilon 1.2 and this participant has 0.4 left of 3 (spent on "
+        '"Sleep", "Diet"). Lower the survey\'s epsilon to 0.4 or choose others with masquerade '
+        "select."
+    )
+    assert (caught.value.needed, caught.value.residual, caught.value.unit) == (1.2, 0.4, "epsilon")
+    many = ledger_of(3)
+    for place in range(8):
+        many.charge("p", str(place), costing(1, survey=f"S{place}"))
+    with pytest.raises(InsufficientBudget, match='"S4" and 3 more'):
+        many.charge("p", "x", costing(10 * MICRO))
+    with pytest.raises(InsufficientBudget, match=r"left of 3\. Lower"):
+        many.charge("new", "x", costing(10 * MICRO))
+    with pytest.raises(
+        InsufficientBudget, match=r"of 0\.185069 \(epsilon 3 at delta 1e-06\)"
+    ) as of:
+        many.charge("new", "x", noise(MICRO))
+    assert (of.value.unit, of.value.needed, of.value.residual) == ("rho", 1.0, 0.185069)
+    assert issubclass(InsufficientBudget, LedgerError)
+
+
+def test_clear_answers_are_counted_apart() -> None:
+    """Answers in clear have a cap of their own, by default 0, and are never an epsilon of 0."""
+    with pytest.raises(ClearDisclosureRefused, match="asks for 1 answers in clear") as caught:
+        ledger_of(3).charge("p", "a", clear(1))
+    assert (caught.value.needed, caught.value.residual) == (1, 0)
+    ledger = ledger_of(3, clear_answers=2)
+    ledger.reserve("p", "a", clear(2, MICRO))
+    assert ledger.commit("p", "a").charge.kind == "clear_disclosure"
+    assert ledger.commit("p", "a").charge.kind == "clear_disclosure"  # sent twice, counted once
+    with pytest.raises(ClearDisclosureRefused):
+        ledger.charge("p", "b", clear(1))
+    balance = ledger.balance("p")
+    assert (balance.spent_clear, balance.spent_epsilon, balance.residual_clear) == (2, MICRO, 0)
+    assert total(ledger.entries("p")) == INFINITE_LOSS
+    found = ledger.spent("p")
+    assert (found.epsilon, found.delta, found.method) == (Loss(MICRO), Fraction(0), "pure")
+    assert "answers you sent in clear (2)" in ledger.explain("p")[0]
+    assert ledger.statistics().clear == 2
+
+
+def test_a_cost_is_what_its_mechanisms_promise() -> None:
+    """A cost is the exact joint loss of its mechanisms, with rho, and clear answers set apart."""
+    choice, layered = RandomizedResponse(5, epsilon=1), TwoLayer(2, low=0, high=1)
+    cost = Cost.of("S", [choice, layered, choice, layered])
+    assert cost.user == 2 * Loss(MICRO) + layered.guarantee(answers=2).epsilon_user
+    assert cost.rho == sum(map(rho_of, kinds_of([choice, choice, layered, layered])), NO_RHO)
+    assert cost.protected is None
+    assert cost.event == max(
+        choice.guarantee().epsilon_event, layered.guarantee(answers=2).epsilon_event
+    )
+    assert cost.mechanisms == tuple(map(str, [choice, layered, choice, layered]))
+    assert (cost.clear, cost.unbounded) == (0, 0)
+    open_question = RandomizedResponse(3, flip_probability=0)
+    mixed = Cost.of("S", [choice, open_question, open_question])
+    assert (mixed.clear, mixed.user, mixed.event) == (2, INFINITE_LOSS, INFINITE_LOSS)
+    assert mixed.protected == Loss(MICRO)
+    alone = Cost.of("S", [open_question])
+    assert (alone.clear, alone.user, alone.protected, alone.rho) == (
+        1,
+        INFINITE_LOSS,
+        NO_LOSS,
+        Rho(0),
+    )
+    rating = Cost.of("S", [DiscreteGaussian(1, 5, sigma=6), choice])
+    assert (rating.user, rating.unbounded, rating.clear) == (INFINITE_LOSS, 1, 0)
+    assert rating.rho is not None
+    assert rating.rho > Rho(222_222)
+
+
+def test_mechanisms_without_a_guarantee_are_refused() -> None:
+    """What promises nothing has no cost, so that it can't be charged."""
+    mechanism = RandomizedResponse(2, epsilon=1)
+    layered = TwoLayer(2, low=0, high=1)
+    nothing = Guarantee(Loss(1), Loss(1), Loss(1), 1, (), status="none")
+    layered.guarantee = lambda *, answers=1: nothing  # type: ignore[method-assign]
+    with pytest.raises(NoGuarantee, match="promises nothing"):
+        Cost.of("S", [mechanism, layered])
+
+
+def test_the_same_request_again_changes_nothing() -> None:
+    """Reserving, committing and releasing again returns the entry that is there."""
+    ledger = ledger_of(3)
+    first = ledger.reserve("p", "a", costing(2 * MICRO))
+    assert ledger.reserve("p", "a", costing(2 * MICRO)) == first
+    done = ledger.commit("p", "a")
+    assert ledger.commit("p", "a") == ledger.reserve("p", "a", costing(2 * MICRO)) == done
+    assert ledger.charge("p", "a", costing(2 * MICRO)) == done
+    ledger.reserve("p", "b", costing(1))
+    gone = ledger.release("p", "b")
+    assert ledger.release("p", "b") == gone
+    assert ledger.balance("p").spent_epsilon == 2 * MICRO
+    assert ledger.balance("p").reserved_epsilon == 0
+
+
+def test_a_charge_commits_what_is_reserved() -> None:
+    """Charging what is reserved under the same key makes it final, once; it can't expire."""
+    ledger = ledger_of(3)
+    ledger.reserve("p", "a", costing(2 * MICRO))
+    done = ledger.charge("p", "a", costing(2 * MICRO))
+    assert done.charge.kind == "commit"
+    assert ledger.charge("p", "a", costing(2 * MICRO)) == done
+    assert ledger.expire("2026-12-31") == 0
+    balance = ledger.balance("p")
+    assert (balance.spent_epsilon, balance.reserved_epsilon, balance.open) == (2 * MICRO, 0, 0)
+    assert ledger.verify() == 2
+
+
+def test_what_nothing_bounds_is_refused_whatever_the_cap() -> None:
+    """A response without any bound fits no cap, however high, and the refusal says so."""
+    endless = Cost("S", ("?",), INFINITE_LOSS, INFINITE_LOSS)
+    for epsilon in (10, 10**30):
+        with pytest.raises(InsufficientBudget, match="costs rho infinite") as caught:
+            ledger_of(epsilon).charge("p", "a", endless)
+        assert caught.value.needed == float("inf")
+
+
+def test_a_key_names_one_response() -> None:
+    """A key cannot be used for another cost, or again after its release, or without reserving."""
+    ledger = ledger_of(3)
+    ledger.reserve("p", "a", costing(5))
+    with pytest.raises(KeyConflict, match="another cost"):
+        ledger.reserve("p", "a", costing(6))
+    with pytest.raises(KeyConflict, match="another cost"):
+        ledger.charge("p", "a", costing(5, survey="Diet"))
+    ledger.release("p", "a")
+    with pytest.raises(KeyConflict, match="released"):
+        ledger.reserve("p", "a", costing(5))
+    with pytest.raises(NotReserved, match="release is there"):
+        ledger.commit("p", "a")
+    with pytest.raises(NotReserved, match="nothing is there"):
+        ledger.release("p", "b")
+    ledger.charge("p", "c", costing(5))
+    with pytest.raises(NotReserved, match="commit is there"):
+        ledger.release("p", "c")
+    assert ledger.reserve("q", "a", costing(6)).charge.person == "q"  # another person's key
+
+
+def test_reservations_expire_and_commits_do_not() -> None:
+    """Sweeping releases what was reserved before a day and is still open."""
+    days = iter(["2026-03-01", "2026-03-01", "2026-03-02", "2026-03-03", *["2026-03-09"] * 9])
+    ledger = Ledger(MemoryStorage(), clock=lambda: next(days))
+    ledger.reserve("p", "old", costing(1))
+    ledger.reserve("p", "kept", costing(2))
+    ledger.commit("p", "kept")
+    ledger.reserve("q", "new", costing(4))
+    assert ledger.expire("2026-03-03") == 1
+    assert ledger.expire("2026-03-03") == 0
+    assert [e.charge.kind for e in ledger.entries("p")] == [
+        "reserve",
+        "reserve",
+        "commit",
+        "release",
+    ]
+    assert ledger.balance("q").open == 1
+    assert ledger.entries("p")[-1].charge.day == "2026-03-09"
+    with pytest.raises(ParameterError, match="ISO date"):
+        ledger.expire("yesterday")
+
+
+def test_a_sweep_leaves_what_is_committed_in_the_meantime() -> None:
+    """A reservation that is committed while the sweeper looks is not released."""
+
+    class Late(MemoryStorage):
+        def reservations(self, before: str) -> list[tuple[str, str]]:
+            found = super().reservations(before)
+            ledger.commit("p", "a")
+            return found
+
+    ledger = Ledger(Late(), clock=lambda: DAY)
+    ledger.reserve("p", "a", costing(1))
+    assert ledger.expire("2026-04-01") == 0
+    assert ledger.balance("p").spent_epsilon == 1
+
+
+def test_caps_go_down_at_any_time() -> None:
+    """A lower cap holds at once, for what is not yet reserved; raising it is another matter."""
+    ledger = ledger_of(3)
+    ledger.reserve("p", "a", costing(2 * MICRO))
+    entry = ledger.lower_caps("p", Caps(Loss(MICRO)))
+    assert entry.charge.kind == "adjust"
+    with pytest.raises(InsufficientBudget, match="has 0 left of 1"):
+        ledger.reserve("p", "b", costing(1))
+    ledger.commit("p", "a")
+    for higher in (Caps(Loss(2 * MICRO)), Caps(Loss(1), clear=1), Caps(Loss(1), Fraction(1, 10))):
+        with pytest.raises(ParameterError, match="only lowers"):
+            ledger.lower_caps("p", higher)
+    ledger.raise_caps("p", Caps(Loss(4 * MICRO)))
+    ledger.reserve("p", "b", costing(2 * MICRO))
+    assert ledger.lower_caps("new", Caps(Loss(1))).sequence == 0
+    assert ledger.verify() == 6
+    assert ledger.balance("somebody else").caps == Caps(Loss(3 * MICRO))
+
+
+def test_what_was_spent_in_numbers_and_words() -> None:
+    """The sharpest sound bound is stated, with its method, and it never exceeds the plain sum."""
+    ledger = ledger_of(10)
+    assert ledger.spent("p").epsilon == NO_LOSS
+    weak = Cost.of("Weak", [RandomizedResponse(5, epsilon="0.1")] * 20)
+    for place in range(5):
+        ledger.charge("p", str(place), weak)
+    spent = ledger.spent("p")
+    assert spent.method == "distribution"
+    assert spent.epsilon < spent.bounds["concentrated"] < spent.bounds["pure"] == Loss(10 * MICRO)
+    words = ledger.explain("p")
+    assert f"epsilon = {spent.epsilon}, delta = 1e-06" in words[0]
+    assert "told the truth only" in words[1]
+    assert "1 in 1,000,000" in words[2]
+    assert "exact sum" in words[3]
+    assert words[4].endswith("your cap holds: epsilon = 10, delta = 1e-06.")
+    assert "0 reserved responses" in words[5]
+    strong = ledger_of(10)
+    strong.charge("p", "a", Cost.of("Strong", [level_named("low").randomized_response(5)] * 3))
+    assert strong.spent("p").method == "pure"
+    assert strong.spent("p").epsilon == strong.balance("p").epsilon
+    assert "holds outright" in strong.explain("p")[3]
+    unknown = ledger_of(10)
+    unknown.charge("p", "a", costing(MICRO))
+    unknown.charge("p", "b", Cost("S", (), Loss(1), Loss(1)))
+    assert unknown.spent("p").bounds["pure"] == Loss(MICRO + 1)
+    noisy = ledger_of(10)
+    noisy.charge("p", "a", noise(100))
+    assert noisy.spent("p").method == "concentrated"
+    assert "in rho" in noisy.explain("p")[3]
+
+
+def test_what_was_spent_is_never_less_than_what_was_charged() -> None:
+    """An entry that charges more than its mechanisms promise counts with what it charges."""
+    ledger = ledger_of(10)
+    coin = "randomized-response:options=2,epsilon=1"
+    ledger.charge("p", "a", Cost("S", (coin,), Loss(5 * MICRO), Loss(5 * MICRO)))
+    assert ledger.spent("p").epsilon == Loss(5 * MICRO)
+    ledger.charge("q", "a", Cost("S", (coin,), INFINITE_LOSS, INFINITE_LOSS, rho=Rho(MICRO)))
+    assert ledger.spent("q").epsilon == Rho(MICRO).epsilon(Fraction(1, 10**6))
+
+
+def test_what_is_left_in_words() -> None:
+    """The share that is left is rounded down, and a cap below what was spent is called so."""
+    ledger = ledger_of(3)
+    assert ledger.explain("p")[5].startswith("At least 100 % of it is left")
+    ledger.charge("p", "a", costing(1))
+    assert ledger.explain("p")[5].startswith("At least 99 % of it is left")
+    ledger.reserve("p", "b", costing(2 * MICRO))
+    assert "At least 33 % of it is left, 1 reserved" in ledger.explain("p")[5]
+    ledger.lower_caps("p", Caps(Loss(MICRO)))
+    words = ledger.explain("p")
+    assert words[4].startswith("You lowered your cap below what was spent: epsilon = 1,")
+    assert words[5].startswith("At least 0 % of it is left")
+    ledger.lower_caps("p", Caps(Loss(0)))
+    assert ledger.explain("p")[5].startswith("At least 0 % of it is left")
+
+
+def test_statistics() -> None:
+    """Numbers of persons, entries, open reservations, and of persons without anything left."""
+    ledger = ledger_of(3)
+    ledger.charge("a", "1", costing(3 * MICRO, rho=Rho(185_069)))
+    ledger.charge("b", "1", costing(MICRO))
+    ledger.reserve("b", "2", costing(MICRO))
+    with pytest.raises(InsufficientBudget):
+        ledger.reserve("c", "1", costing(9 * MICRO))
+    found = ledger.statistics()
+    assert (found.persons, found.entries, found.reservations) == (2, 3, 1)
+    assert (found.clear, found.exhausted) == (0, 1)
+    assert ledger.entries("c") == []
+    assert ledger.balance("b").to_json()["residual_epsilon"] == 1.0
+
+
+STEPS = ("reserve", "reserve", "reserve", "commit", "release", "charge", "expire", "lower")
+LOWER = Caps(Loss(15), Fraction(1, 3), 1)
+REFUSALS = (
+    InsufficientBudget,
+    ClearDisclosureRefused,
+    KeyConflict,
+    NotReserved,
+    ParameterError,  # a cap that would rise
+)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    cap=st.integers(1, 60),
+    clear_answers=st.integers(0, 3),
+    surveys=st.lists(
+        st.one_of(
+            st.integers(1, 25).map(costing),
+            st.builds(costing, st.integers(1, 25), rho=st.integers(1, 10).map(Rho)),
+            st.integers(1, 25).map(noise),
+            st.builds(clear, st.integers(1, 2), st.integers(0, 9)),
+        ),
+        min_size=4,
+        max_size=12,
+    ),
+)
+@settings(max_examples=60, deadline=None)
+def test_prop_no_interleaving_overspends(
+    seed: int, cap: int, clear_answers: int, surveys: list[Cost]
+) -> None:
+    """Threads that reserve, commit, release and sweep at random never exceed a cap."""
+    caps = Caps(Loss(cap), Fraction(1, 2), clear_answers)
+    storage = MemoryStorage()
+    ledger = Ledger(storage, clock=lambda: DAY, caps=caps)
+    persons = ("p", "q")
+    barrier = threading.Barrier(4)
+    wrong: list[Balance] = []
+
+    def act(number: int) -> None:
+        rng = random.Random(seed + number)
+        barrier.wait()
+        for _ in range(25):
+            person, place = rng.choice(persons), rng.randrange(len(surveys))
+            step, key = rng.choice(STEPS), str(place)
+            try:
+                if step in ("reserve", "charge"):
+                    getattr(ledger, step)(person, key, surveys[place])
+                elif step in ("commit", "release"):
+                    getattr(ledger, step)(person, key)
+                elif step == "expire" and rng.random() < 0.2:
+                    ledger.expire("2026-03-15")
+                elif step == "lower" and rng.random() < 0.1:
+                    ledger.lower_caps(person, LOWER)
+            except REFUSALS:
+                pass
+            balance = ledger.balance(person)
+            fits = caps.admit(
+                epsilon=balance.epsilon.micro, rho=balance.rho.micro,
+                clear=balance.spent_clear + balance.reserved_clear,
+            )  # fmt: skip
+            if not fits or min(balance[3:]) < 0:
+                wrong.append(balance)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(act, range(4)))
+    assert wrong == []
+    ledger.verify()
+    for person in storage.persons():
+        assert ledger.rebuild(person) == ledger.balance(person)  # which checks each admission too
+        entries = ledger.entries(person)
+        paid = [e.charge.cost for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
+        assert sum(cost.micro_rho for cost in paid) == ledger.balance(person).spent_rho
+        assert sum(cost.clear for cost in paid) == ledger.balance(person).spent_clear <= caps.clear
+        keys = [e.charge.key for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
+        assert len(keys) == len(set(keys))
+
+
+def test_two_surveys_and_a_cap_for_one() -> None:
+    """Of many threads that reserve two surveys under a cap for one, exactly one succeeds."""
+    for round_ in range(60):
+        ledger = ledger_of(1)
+        barrier = threading.Barrier(THREADS)
+
+        def reserve(number: int, ledger: Ledger = ledger, barrier: Any = barrier) -> bool:
+            barrier.wait()
+            try:
+                survey = f"S{number % 2}"
+                ledger.reserve("p", f"{survey}-{number}", costing(MICRO, survey=survey))
+            except InsufficientBudget:
+                return False
+            return True
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert sum(pool.map(reserve, range(THREADS))) == 1, round_
+        assert ledger.verify() == 1
+
+
+def test_one_request_many_times_at_once() -> None:
+    """The same request from many threads is one entry, and each gets it."""
+    ledger = ledger_of(1)
+    barrier = threading.Barrier(THREADS)
+
+    def charge(_: int) -> Entry:
+        barrier.wait()
+        return ledger.charge("p", "a", costing(MICRO))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert len(set(map(str, pool.map(charge, range(THREADS))))) == 1
+    assert len(ledger.entries("p")) == 1
+
+
+def busy() -> tuple[Ledger, Forgery]:
+    """Return a ledger of two persons with entries of every kind."""
+    storage = Forgery()
+    ledger = Ledger(storage, clock=lambda: DAY, caps=Caps(clear=3))
+    for person in ("p", "q"):
+        ledger.reserve(person, "a", costing(5, rho=Rho(1)))
+        ledger.commit(person, "a")
+        ledger.reserve(person, "b", clear(1, 7))
+        ledger.lower_caps(person, Caps(Loss(9 * MICRO), clear=2))
+        ledger.commit(person, "b")
+        ledger.reserve(person, "c", noise(3))
+        ledger.release(person, "c")
+    ledger.verify()
+    return ledger, storage
+
+
+@given(place=st.integers(0, 6), data=st.data())
+@settings(deadline=None)
+def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) -> None:
+    """Whatever field of whatever entry is changed, checking the ledger finds it."""
+    ledger, storage = busy()
+    entry = ledger.entries("p")[place]
+    charge, cost = entry.charge, entry.charge.cost
+    of_charge: dict[str, Any] = {
+        "person": "q", "day": "2026-03-15", "kind": "x", "key": "z", "caps": Caps(Loss(1)),
+    }  # fmt: skip
+    of_cost: dict[str, Any] = {
+        "survey": "Diet?", "mechanisms": ("none",), "event": Loss(99), "rho": Rho(77),
+        **({"clear": 2, "protected": Loss(8)} if cost.clear else {"user": Loss(98)}),
+    }  # fmt: skip
+    forgeries = [
+        entry._replace(sequence=entry.sequence + 1),
+        entry._replace(previous_hash="0" * 63 + "1"),
+        entry._replace(hash="0" * 64),
+        *(entry._replace(charge=charge._replace(**{n: v})) for n, v in of_charge.items()),
+        *(
+            entry._replace(charge=charge._replace(cost=replace(cost, **{n: v})))
+            for n, v in of_cost.items()
+        ),
+    ]
+    other = data.draw(st.sampled_from(forgeries))
+    assert other != entry
+    storage.forge("p", lambda entries: entries.__setitem__(place, other))
+    with pytest.raises(BrokenChain):
+        ledger.verify()
+
+
+@given(place=st.integers(0, 6), to=st.integers(0, 6))
+@settings(deadline=None)
+def test_prop_dropped_repeated_and_moved_entries_are_found(place: int, to: int) -> None:
+    """Any entry that is removed (the last one too), repeated or moved is found."""
+    forgeries: list[Callable[[list[Entry]], object]] = [
+        lambda entries: entries.pop(place),
+        lambda entries: entries.insert(to, entries[place]),
+        lambda entries: entries.__delitem__(slice(place, None)),
+    ]
+    if place != to:
+        forgeries.append(lambda entries: entries.insert(to, entries.pop(place)))
+    for forgery in forgeries:
+        ledger, storage = busy()
+        storage.forge("p", forgery)
+        with pytest.raises(BrokenChain):
+            ledger.verify()
+
+
+def anew(entries: list[Entry], places: Iterable[int]) -> None:
+    """Keep the charges of some places and hash all of them again."""
+    charges = [entries[place].charge for place in places]
+    entries.clear()
     for charge in charges:
         entries.append(append(charge, entries[-1] if entries else None))
-    return entries
 
 
-def test_the_first_entry_follows_nothing() -> None:
-    """A person's first entry has place 0 and the agreed stand-in for a predecessor's hash."""
-    entry = append(Charge("p", "s", ("m",), Loss(1), Loss(2), "2026-03-14"), None)
-    assert (entry.sequence, entry.previous_hash) == (0, GENESIS)
-    assert len(entry.hash) == len(GENESIS) == 64
+def change_and_hash_anew(entries: list[Entry], place: int, fields: dict[str, Any]) -> None:
+    """Change one charge and hash all of them again."""
+    entries[place] = entries[place]._replace(charge=entries[place].charge._replace(**fields))
+    anew(entries, range(len(entries)))
 
 
-def test_the_hash_of_an_entry_is_fixed() -> None:
-    """Ledgers of earlier versions stay verifiable: the hash of a known entry does not change."""
-    entry = append(Charge("p", "s", ("m", "ü"), Loss(1), Loss(2), "2026-03-14"), None)
-    assert entry.hash == "e0c34d262acbfde7b5b86f877234ad0c96d852340399407bfdee6c94074e6e98"
-
-
-@given(charges=chains)
-def test_prop_a_chain_verifies(charges: list[Charge]) -> None:
-    """A chain made by appending verifies, entry for entry, and so does each of its beginnings."""
-    entries = chain_of(charges)
-    assert [entry.sequence for entry in entries] == list(range(len(charges)))
-    for length in range(len(entries) + 1):
-        assert verify_chain(entries[:length]) == length
-
-
-@given(charges=chains, data=st.data())
-def test_prop_a_change_of_any_field_is_found(charges: list[Charge], data: st.DataObject) -> None:
-    """Whatever single field of whatever entry is changed, the chain no longer verifies."""
-    entries = chain_of(charges)
-    place = data.draw(st.integers(0, len(entries) - 1))
-    entry = entries[place]
-    changes: dict[str, Any] = {
-        "person": texts,
-        "survey": texts,
-        "mechanisms": st.lists(texts, max_size=4).map(tuple),
-        "event": losses | st.just(INFINITE_LOSS),
-        "user": losses | st.just(INFINITE_LOSS),
-        "day": st.dates().map(str),
-        "sequence": st.integers(0, 9),
-        "previous_hash": st.text("0123456789abcdef", min_size=64, max_size=64),
-        "hash": st.text("0123456789abcdef", min_size=64, max_size=64),
-    }
-    name = data.draw(st.sampled_from(sorted(changes)))
-    value = data.draw(changes[name])
-    if name in ("sequence", "previous_hash", "hash"):
-        changed = replace(entry, **{name: value})
-    else:
-        changed = replace(entry, charge=replace(entry.charge, **{name: value}))
-    if changed == entry:
-        return
-    with pytest.raises(BrokenChain):
-        verify_chain([*entries[:place], changed, *entries[place + 1 :]])
-
-
-@given(charges=st.lists(charges, min_size=2, max_size=6), data=st.data())
-def test_prop_a_missing_or_moved_entry_is_found(charges: list[Charge], data: st.DataObject) -> None:
-    """Removing any entry but the last, or exchanging two, breaks the chain and names the place."""
-    entries = chain_of(charges)
-    place = data.draw(st.integers(0, len(entries) - 2))
-    with pytest.raises(BrokenChain, match=f"ledger entry {place} "):
-        verify_chain([*entries[:place], *entries[place + 1 :]])
-    moved = list(entries)
-    moved[place], moved[place + 1] = moved[place + 1], moved[place]
-    with pytest.raises(BrokenChain, match=f"ledger entry {place} "):
-        verify_chain(moved)
-
-
-def test_an_entry_that_is_hashed_again_is_found() -> None:
-    """An entry changed together with its own hash does not fit the entries after it."""
-    charge = Charge("p", "s", ("m",), Loss(1), Loss(2), "2026-03-14")
-    entries = chain_of([charge, charge, charge])
-    forged = append(replace(charge, user=Loss(1)), entries[0])
-    with pytest.raises(BrokenChain, match="ledger entry 2 of p"):
-        verify_chain([entries[0], forged, entries[2]])
-
-
-def test_a_boundary_between_fields_cannot_be_moved() -> None:
-    """Text that moves from one field to the next changes the hash."""
-    one = append(Charge("a", "bc", ("d", "e"), Loss(1), Loss(2), "day"), None)
-    for other in (
-        Charge("ab", "c", ("d", "e"), Loss(1), Loss(2), "day"),
-        Charge("a", "bc", ("d,e",), Loss(1), Loss(2), "day"),
-        Charge("a", "bc", ('d","e',), Loss(1), Loss(2), "day"),
-        Charge("a", "bc", ("d", "e"), Loss(12), Loss(2), "day"),
+def test_a_chain_that_is_hashed_anew_still_has_to_make_sense() -> None:
+    """Commits without a reservation, other people's entries and missing caps are found as such."""
+    for places, words in (
+        ([0, 1, 1], "cannot come after"),
+        ([0, 6], "cannot come after"),
+        ([1], "under which caps"),
+        ([0, 0], "cannot come after"),
     ):
-        assert append(other, None).hash != one.hash
+        ledger, storage = busy()
+        storage.forge("p", partial(anew, places=places))
+        with pytest.raises(BrokenChain, match=words):
+            ledger.rebuild("p")
+    for place, forged, words in (
+        (0, {"caps": Caps(Loss(4), Fraction(0))}, "entry 0 of p is a reserve"),  # did not fit
+        (0, {"caps": Caps(Loss(5), Fraction(0))}, "entry 2 of p is a reserve"),
+        (1, {"kind": "clear_disclosure"}, "entry 1 of p is a clear_disclosure"),
+        (1, {"cost": costing(4)}, "entry 1 of p is a commit"),  # not what was reserved
+        (2, {"caps": Caps(Loss(10**9))}, "entry 2 of p is a reserve"),
+        (3, {"caps": None}, "entry 3 of p is a adjust"),
+        (3, {"kind": "gift"}, "entry 3 of p is a gift"),
+    ):
+        ledger, storage = busy()
+        storage.forge("p", partial(change_and_hash_anew, place=place, fields=forged))
+        with pytest.raises(BrokenChain, match=words):
+            ledger.rebuild("p")
+    ledger, storage = busy()
+    theirs = ledger.entries("q")
+    storage.forge("p", lambda entries: entries.__setitem__(slice(None), theirs))
+    with pytest.raises(BrokenChain, match="somebody else"):
+        ledger.rebuild("p")
 
 
-@given(charges=st.lists(charges, max_size=8))
-def test_prop_the_total_adds_exactly(charges: list[Charge]) -> None:
-    """The total is the exact sum of the user-level losses, to the micro-epsilon."""
-    assert total(chain_of(charges)).micro == sum(charge.user.micro for charge in charges)
+@pytest.mark.parametrize("field", [f for f in Balance._fields if f != "caps"])
+def test_a_change_of_the_balance_is_found(field: str) -> None:
+    """Whatever number of a balance is changed, checking the ledger finds it."""
+    ledger, storage = busy()
+    value = getattr(ledger.balance("q"), field)
+    storage.forge_balance("q", **{field: "0" * 64 if field == "head" else value + 1})
+    with pytest.raises(BrokenChain, match="balance of q"):
+        ledger.verify()
+    assert ledger.rebuild("q") != ledger.balance("q")
 
 
-def test_totals_at_the_ends() -> None:
-    """Nothing spent is no loss, and one infinite loss makes the total infinite."""
-    assert total([]) == NO_LOSS
-    assert verify_chain([]) == 0
-    charge = Charge("p", "s", ("m",), Loss(1), Loss(1), "2026-03-14")
-    endless = replace(charge, event=INFINITE_LOSS, user=INFINITE_LOSS)
-    entries = chain_of([charge, endless, charge])
-    assert total(entries) == INFINITE_LOSS
-    assert verify_chain(entries) == 3
+def test_changed_caps_are_found() -> None:
+    """The caps of a balance are those of the chain."""
+    ledger, storage = busy()
+    storage.forge_balance("q", caps=Caps(Loss(10**12)))
+    with pytest.raises(BrokenChain):
+        ledger.verify()
+    storage.forge("p", lambda entries: entries.clear())
+    with pytest.raises(BrokenChain, match="gone"):
+        ledger.rebuild("p")
+
+
+def test_impossible_requests_are_refused() -> None:
+    """A person and a key have names, and a clock tells dates."""
+    ledger = ledger_of(3)
+    for person, key in (("", "a"), ("p", "")):
+        with pytest.raises(ParameterError, match="empty"):
+            ledger.reserve(person, key, costing(1))
+    with pytest.raises(ParameterError, match="empty"):
+        ledger.lower_caps("", Caps(Loss(1)))
+    late = Ledger(MemoryStorage(), clock=lambda: "2026-03-14T10:00")
+    with pytest.raises(ParameterError, match="ISO date"):
+        late.reserve("p", "a", costing(1))
+    assert late.rebuild("p") == Balance(Caps())
+    assert late.verify() == 0

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting import compose, explain, highest_belief, keep_in_words
+from masquerade.accounting import (
+    coin_in_words,
+    compose,
+    explain,
+    highest_belief,
+    keep_in_words,
+    risk_in_words,
+    truth_share,
+)
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
@@ -22,6 +30,8 @@ from masquerade.mechanisms import (
     RandomizedResponse,
     TwoLayer,
 )
+
+MILLIONTH = Fraction(1, 10**6)
 
 
 def promise(event: Loss, user: Loss, answers: int = 2) -> Guarantee:
@@ -80,7 +90,7 @@ def test_impossible_priors_are_refused(prior: float) -> None:
         highest_belief(Loss(1), prior=prior)
 
 
-@given(event=st.integers(1001, 9 * 10**6), more=st.integers(0, 10**7))
+@given(event=st.integers(1, 9 * 10**6), more=st.integers(0, 10**7))
 def test_prop_percentages_are_never_rounded_down(event: int, more: int) -> None:
     """Each percentage is at least the true bound, and less than a tenth of a percent above it."""
     words = explain(promise(Loss(event), Loss(event + more)))
@@ -110,6 +120,81 @@ def test_nothing_and_everything_in_words() -> None:
     assert "for certain" in none.all_answers
     assert percentages(all_.all_answers) == [100]
     assert "nearly 100 %" in all_.all_answers
+
+
+@pytest.mark.parametrize("micro", [1, 999, 1000, 1001])
+def test_only_no_loss_at_all_says_nothing(micro: int) -> None:
+    """A thousandth of epsilon, and a millionth, is a loss that is stated in odds."""
+    words = explain(promise(Loss(micro), Loss(micro)))
+    for text in (words.one_answer, words.all_answers):
+        assert "nothing" not in text
+        [shown] = percentages(text)
+        assert shown > 50
+    assert "heads 0.1 times in 100" in coin_in_words(Loss(micro))
+    assert coin_in_words(NO_LOSS) == (
+        "You are as safe as if a fair coin answered yes or no for you."
+    )
+    assert "as safe as if a fair coin" not in coin_in_words(NO_LOSS, delta=MILLIONTH)
+
+
+@given(micro=st.integers(0, 10**7), power=st.integers(0, 9))
+def test_prop_coins_protect_no_better_than_the_loss(micro: int, power: int) -> None:
+    """The coins of the sentence tell two answers apart at least as well as the loss allows."""
+    delta = Fraction(1, 10**power) if power else Fraction(0)
+    share = truth_share(Loss(micro), delta=delta)
+    with mpmath.workdps(40):
+        d, e = (
+            mpmath.mpf(delta.numerator) / delta.denominator,
+            mpmath.exp(mpmath.mpf(micro) / 10**6),
+        )
+        # Total variation of the worst (epsilon, delta)-private mechanism.
+        exact = d + (1 - d) * (e - 1) / (e + 1)
+        assert abs(share - exact) <= 1e-12
+        shown = re.search(r"heads ([\d.]+) times", coin_in_words(Loss(micro), delta=delta))
+        if shown:
+            assert float(shown[1]) / 100 >= share - 1e-12
+            assert float(shown[1]) / 100 <= share + 0.001 + 1e-9
+
+
+@given(micro=st.integers(0, 10**7), one_in=st.integers(2, 10**6))
+def test_prop_risks_are_never_rounded_down(micro: int, one_in: int) -> None:
+    """The risk in words is at least the belief that Bayes' rule allows."""
+    text = risk_in_words(Loss(micro), prior=Fraction(1, one_in))
+    belief = highest_belief(Loss(micro), prior=1 / one_in)
+    shown = text.split("with at most ")[-1] if "at most" in text else ""
+    if percentages(shown):
+        assert percentages(shown)[0] / 100 >= Fraction(belief) - Fraction(1, 10**12)
+    elif shown:
+        odds = int(shown.split(" after")[0].removeprefix("1 in ").replace(",", ""))
+        assert 1 / odds >= belief * (1 - 1e-11)
+    else:
+        assert "near certainty" in text
+
+
+def test_risk_in_words() -> None:
+    """The sentence has the odds before and after, and the chance with which it may fail."""
+    assert risk_in_words(Loss(1_000_000), prior=Fraction(1, 100)) == (
+        "Somebody who suspected a certain answer of you with 1 in 100 can suspect it with at most "
+        "1 in 37 after seeing what you send."
+    )
+    assert risk_in_words(Loss(0), delta=MILLIONTH).endswith(
+        "But for a chance of 1 in 1,000,000, you are at least as safe as that."
+    )
+    for prior in (Fraction(0), Fraction(1)):
+        with pytest.raises(ParameterError, match="prior"):
+            risk_in_words(Loss(1), prior=prior)
+    with pytest.raises(ParameterError, match="delta"):
+        coin_in_words(Loss(1), delta=Fraction(2))
+    assert coin_in_words(INFINITE_LOSS) == "You are hardly safer than if you told the truth."
+
+
+def test_keeping_in_words_tells_equal_sizes_apart() -> None:
+    """Two masks for the same number of options are both stated."""
+    text = keep_in_words(
+        [RandomizedResponse(2, flip_probability=flip) for flip in ("0.1", "0.4", "0.1")]
+    )
+    assert "about 90 of 100 people" in text
+    assert text.endswith("; 60 with 2 options send their own.")
 
 
 def test_keeping_in_words_agrees_with_the_channel() -> None:

@@ -1,7 +1,11 @@
-"""What an answer costs: composition of losses, the ledger of a person, and losses in words."""
+"""What an answer costs: kinds of loss, how they add up, and the ledger of everybody's budget."""
 
-from masquerade.accounting.composition import compose
-from masquerade.accounting.ledger import (
+from masquerade.accounting.audit import audit
+from masquerade.accounting.audit_own import Auditable, Randomizer
+from masquerade.accounting.audit_report import AuditReport
+from masquerade.accounting.balance import Balance
+from masquerade.accounting.cap import Allowed, answers_allowed, what_a_cap_buys
+from masquerade.accounting.chain import (
     GENESIS,
     Charge,
     Entry,
@@ -9,18 +13,96 @@ from masquerade.accounting.ledger import (
     total,
     verify_chain,
 )
-from masquerade.accounting.words import Explanation, explain, highest_belief, keep_in_words
+from masquerade.accounting.composition import Spent, compose, spent, spent_together
+from masquerade.accounting.concentrated import (
+    INFINITE_RHO,
+    NO_RHO,
+    Rho,
+    rho_of_cap,
+    rho_of_pure,
+    rho_of_response,
+)
+from masquerade.accounting.cost import Cost
+from masquerade.accounting.distribution import LossDistribution, composed
+from masquerade.accounting.filter import Caps
+from masquerade.accounting.gaussian import (
+    Mu,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from masquerade.accounting.kinds import (
+    Kind,
+    MaskedChoice,
+    MaskedNumber,
+    is_clear,
+    kinds_of,
+    pure_of,
+    rho_of,
+)
+from masquerade.accounting.ledger import Ledger, LedgerStatistics
+from masquerade.accounting.storage import MemoryStorage, Storage
+from masquerade.accounting.witness import Witness
+from masquerade.accounting.words import (
+    Explanation,
+    coin_in_words,
+    explain,
+    highest_belief,
+    keep_in_words,
+    risk_in_words,
+    truth_share,
+)
 
 __all__ = [
     "GENESIS",
+    "INFINITE_RHO",
+    "NO_RHO",
+    "Allowed",
+    "AuditReport",
+    "Auditable",
+    "Balance",
+    "Caps",
     "Charge",
+    "Cost",
     "Entry",
     "Explanation",
+    "Kind",
+    "Ledger",
+    "LedgerStatistics",
+    "LossDistribution",
+    "MaskedChoice",
+    "MaskedNumber",
+    "MemoryStorage",
+    "Mu",
+    "Randomizer",
+    "Rho",
+    "Spent",
+    "Storage",
+    "Witness",
+    "answers_allowed",
     "append",
+    "audit",
+    "coin_in_words",
     "compose",
+    "composed",
     "explain",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
     "highest_belief",
+    "is_clear",
     "keep_in_words",
+    "kinds_of",
+    "pure_of",
+    "rho_of",
+    "rho_of_cap",
+    "rho_of_pure",
+    "rho_of_response",
+    "risk_in_words",
+    "spent",
+    "spent_together",
     "total",
+    "truth_share",
     "verify_chain",
+    "what_a_cap_buys",
 ]

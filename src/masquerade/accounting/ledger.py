@@ -1,106 +1,365 @@
-"""The ledger of a person: what every response has cost, in a chain that shows tampering."""
+"""The ledger: what everybody has spent, what they have left, and who may not be asked again.
+
+Sometimes you need to promise a person that everything they ever send stays within a bound. Reserve
+a survey's cost before its questions are shown, commit it once they are, release it where nothing
+was shown::
+
+    ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
+    ledger.reserve("p-81", "sleep-p81", Cost.of("Sleep", mechanisms))
+    ledger.commit("p-81", "sleep-p81")
+
+A person who lacks the budget is refused at the reservation, in one step that no other survey can
+come between (`Storage`). A key names one response of a person: the same request sent again is
+answered as before and costs nothing more.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from masquerade.errors import BrokenChain
-from masquerade.mechanisms import NO_LOSS, Loss
+from masquerade.accounting.balance import Balance, admitted, after, rebuilt
+from masquerade.accounting.chain import PAID, Charge, Entry, entry_at
+from masquerade.accounting.composition import Spent
+from masquerade.accounting.cost import Cost
+from masquerade.accounting.filter import Caps
+from masquerade.accounting.refusal import refusal
+from masquerade.accounting.statement import spent_by, statement
+from masquerade.accounting.storage import Change, Storage
+from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
+from masquerade.mechanisms import NO_LOSS
 
-GENESIS = "0" * 64
-"""What the first entry of a person holds in place of a predecessor's hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """What one response costs one person.
-
-    Attributes
-    ----------
-    person : str
-        Who pays; a pseudonym.
-    survey : str
-        What for.
-    mechanisms : tuple of str
-        Text form of the mechanism of each answer, in order.
-    event, user : Loss
-        For one changed answer, and for all answers of the response together.
-    day : str
-        ISO date; nothing finer is kept.
-    """
-
-    person: str
-    survey: str
-    mechanisms: tuple[str, ...]
-    event: Loss
-    user: Loss
-    day: str
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NOTHING = Cost("", (), NO_LOSS, NO_LOSS)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A charge at its place in a person's chain.
+class LedgerStatistics:
+    """A ledger in numbers.
 
     Attributes
     ----------
-    charge : Charge
-    sequence : int
-        Place in the person's chain, from 0.
-    previous_hash, hash : str
-        SHA-256 in hexadecimal of the entry before, and of this one.
+    persons, entries, reservations : int
+        How many there are; reservations are those still open.
+    clear : int
+        Answers sent in clear.
+    exhausted : int
+        Persons with less than a hundredth of their cap left, in epsilon and in rho.
     """
 
-    charge: Charge
-    sequence: int
-    previous_hash: str
-    hash: str
+    persons: int
+    entries: int
+    reservations: int
+    clear: int
+    exhausted: int
 
 
-def append(charge: Charge, previous: Entry | None) -> Entry:
-    """Return the entry that puts `charge` after `previous` (None: the person's first)."""
-    sequence = 0 if previous is None else previous.sequence + 1
-    previous_hash = GENESIS if previous is None else previous.hash
-    return Entry(charge, sequence, previous_hash, _hash(charge, sequence, previous_hash))
+class Ledger:
+    """What everybody has spent, reserved and left.
 
+    Parameters
+    ----------
+    storage : Storage
+        Where entries and balances are kept.
+    clock : callable
+        Gives the ISO date of a change; nothing finer is kept.
+    caps : Caps, optional
+        Of a person who has none of their own yet.
 
-def verify_chain(entries: Iterable[Entry]) -> int:
-    """Return how many entries of one person, in order, form an unbroken chain.
+    Privacy
+    -------
+    Everything a person commits is (``caps.epsilon``, ``caps.delta``)-private together, whatever
+    was chosen on the way, against everyone but the person's own device; see
+    `masquerade.accounting.Caps`. Answers in clear are outside of it, and that the person took part.
 
-    Raises
-    ------
-    BrokenChain
-        An entry is missing, moved or changed; the message names the first such place.
+    Examples
+    --------
+    >>> from masquerade.accounting import MemoryStorage
+    >>> from masquerade.mechanisms import Loss, parse_mechanism
+    >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(3_000_000)))
+    >>> sleep = Cost.of("Sleep", [parse_mechanism("randomized-response:options=2,epsilon=2.6")])
+    >>> entry = ledger.charge("p-81", "sleep", sleep)
+    >>> ledger.balance("p-81").residual_epsilon
+    Loss(micro=400000)
+    >>> ledger.charge("p-81", "diet", Cost.of("Diet", [parse_mechanism(sleep.mechanisms[0])]))
+    Traceback (most recent call last):
+        ...
+    masquerade.errors.InsufficientBudget: this survey costs epsilon 2.6 and this participant has \
+0.4 left of 3 (spent on "Sleep"). Lower the survey's epsilon to 0.4 or choose others with \
+masquerade select.
     """
-    previous: Entry | None = None
-    count = 0
-    for entry in entries:
-        if entry != append(entry.charge, previous):
-            raise BrokenChain(
-                f"ledger entry {count} of {entry.charge.person} does not follow from the entries "
-                "before it: one was changed, moved or removed. Restore the ledger from a backup."
+
+    def __init__(
+        self, storage: Storage, *, clock: Callable[[], str], caps: Caps | None = None
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._fresh = Balance(caps or Caps())
+        self._known_day = ""
+
+    def reserve(self, person: str, key: str, cost: Cost) -> Entry:
+        """Set `cost` aside for a response of `person` and return the entry.
+
+        Parameters
+        ----------
+        person : str
+            A pseudonym.
+        key : str
+            Names this response among the person's. Sent again with the same cost, the entry that
+            is there is returned and nothing changes.
+        cost : Cost
+
+        Raises
+        ------
+        InsufficientBudget, ClearDisclosureRefused
+            It does not fit what is left. What is exactly enough is enough.
+        KeyConflict
+            The key stands for another cost, or its reservation was released.
+        """
+        return self._admit(person, key, cost, "reserve")
+
+    def charge(self, person: str, key: str, cost: Cost) -> Entry:
+        """Reserve and commit in one step, for surveys that are answered in one; see `reserve`.
+
+        What is reserved under the key already, with the same cost, is committed.
+        """
+        return self._admit(person, key, cost, _commit_of(cost.clear))
+
+    def commit(self, person: str, key: str) -> Entry:
+        """Make a reservation final and return the entry; from here on it is never given back.
+
+        Do it when the questions are shown, or the reports: a lowered cap does not undo what was
+        reserved before, and only open reservations expire.
+
+        Raises
+        ------
+        NotReserved
+            There is no reservation, or it was released.
+        """
+        return self._finish(person, key, "commit")
+
+    def release(self, person: str, key: str) -> Entry:
+        """Give a reservation back, for a survey whose questions the person never saw.
+
+        Raises
+        ------
+        NotReserved
+            There is no reservation, or it was committed.
+        """
+        return self._finish(person, key, "release")
+
+    def expire(self, before: str) -> int:
+        """Release all open reservations from before an ISO date; return how many there were."""
+        _require_day(before)
+        released = 0
+        for person, key in self._storage.reservations(before):
+            try:
+                self._finish(person, key, "release")
+            except NotReserved:  # committed in the meantime
+                continue
+            released += 1
+        return released
+
+    def lower_caps(self, person: str, caps: Caps) -> Entry:
+        """Lower the caps of a person, at any time; what is reserved stays reserved.
+
+        Raises
+        ------
+        ParameterError
+            A cap would rise.
+        """
+        return self._adjust(person, caps, may_rise=False)
+
+    def raise_caps(self, person: str, caps: Caps) -> Entry:
+        """Change the caps of a person in any direction.
+
+        Ask the person to confirm it, and let a day pass before you call this: a promise that can
+        be traded for the next survey at once is none. The bound that holds from here on is the new
+        one, for the past too.
+        """
+        return self._adjust(person, caps, may_rise=True)
+
+    def balance(self, person: str) -> Balance:
+        """Return where a person stands."""
+        return self._storage.balance(person) or self._fresh
+
+    def entries(self, person: str) -> list[Entry]:
+        """Return all entries of a person, oldest first."""
+        return list(self._storage.read(person)[1])
+
+    def spent(self, person: str) -> Spent:
+        """Return the smallest sound bound on everything a person has committed; see `spent`.
+
+        Answers in clear are outside of it. The sum of pure epsilons holds outright, and is stated
+        unless another bound is at least a hundredth lower. Other bounds hold for these responses as
+        if they had been fixed beforehand; whatever was chosen on the way, the caps hold.
+        """
+        balance, entries = self._storage.read(person)
+        return spent_by(balance or self._fresh, entries)
+
+    def explain(self, person: str) -> tuple[str, ...]:
+        """Return what a person has spent and has left, in sentences."""
+        stored, entries = self._storage.read(person)
+        return statement(stored or self._fresh, entries)
+
+    def rebuild(self, person: str) -> Balance:
+        """Return the balance that a person's entries come to.
+
+        Raises
+        ------
+        BrokenChain
+            The entries are no unbroken chain of this person.
+        """
+        return self._rebuilt(person)[0]
+
+    def verify(self) -> int:
+        """Check every chain, and every balance against its chain; return the number of entries.
+
+        Raises
+        ------
+        BrokenChain
+            Something was changed, moved or removed.
+        """
+        return sum(self._verified(person) for person in self._storage.persons())
+
+    def statistics(self) -> LedgerStatistics:
+        """Return the ledger in numbers."""
+        counts: Counter[str] = Counter()
+        for person in self._storage.persons():
+            balance = self.balance(person)
+            counts["persons"] += 1
+            counts["entries"] += balance.entries
+            counts["reservations"] += balance.open
+            counts["clear"] += balance.spent_clear
+            counts["exhausted"] += (
+                100 * balance.residual_epsilon.micro < balance.caps.epsilon.micro
+                and 100 * balance.residual_rho.micro < balance.caps.rho.micro
             )
-        previous, count = entry, count + 1
-    return count
+        names = ("persons", "entries", "reservations", "clear", "exhausted")
+        return LedgerStatistics(**{name: counts[name] for name in names})
+
+    def _admit(self, person: str, key: str, cost: Cost, kind: str) -> Entry:
+        if not person or not key:
+            raise ParameterError(f"person is {person!r} and key {key!r}; neither may be empty.")
+        day = self._today()
+
+        def decide(balance: Balance | None, latest: Entry | None) -> Change | None:
+            caps = None
+            if balance is None:
+                balance = self._fresh
+                caps = balance.caps
+            reserved = False
+            if latest is not None:
+                _require_same(latest, cost)
+                reserved = kind in PAID and latest.charge.kind == "reserve"
+                if not reserved:
+                    return None
+            elif not admitted(balance, cost):
+                raise _Refused(balance)
+            charge = tuple.__new__(Charge, (person, cost, day, kind, key, caps))
+            entry = entry_at(charge, balance.entries, balance.head)
+            return entry, after(balance, entry, reserved=reserved)
+
+        try:
+            return self._storage.change(person, key, decide)
+        except _Refused as refused:
+            raise refusal(cost, refused.balance, self.entries(person)) from None
+
+    def _finish(self, person: str, key: str, kind: str) -> Entry:
+        day = self._today()
+
+        def decide(balance: Balance | None, latest: Entry | None) -> Change | None:
+            found = "nothing" if latest is None else latest.charge.kind
+            if found == kind or (kind == "commit" and found in PAID):
+                return None
+            if found != "reserve" or balance is None or latest is None:
+                raise NotReserved(
+                    f"key {key!r} of {person} has no open reservation ({found} is there), so there "
+                    f"is none to {kind}. Reserve first, under a key of its own for each response."
+                )
+            cost = latest.charge.cost
+            final = _commit_of(cost.clear) if kind == "commit" else kind
+            charge = tuple.__new__(Charge, (person, cost, day, final, key, None))
+            entry = entry_at(charge, balance.entries, balance.head)
+            return entry, after(balance, entry, reserved=True)
+
+        return self._storage.change(person, key, decide)
+
+    def _adjust(self, person: str, caps: Caps, *, may_rise: bool) -> Entry:
+        if not person:
+            raise ParameterError("person may not be empty.")
+        day = self._today()
+
+        def decide(balance: Balance | None, latest: Entry | None) -> Change:
+            balance = balance or self._fresh
+            if not may_rise and not caps.within(balance.caps):
+                raise ParameterError(
+                    f"the caps are {_caps(balance.caps)} and would become {_caps(caps)}; this only "
+                    "lowers them. Use raise_caps once the person has confirmed it and waited."
+                )
+            charge = Charge(person, _NOTHING, day, "adjust", "", caps)
+            entry = entry_at(charge, balance.entries, balance.head)
+            return entry, after(balance, entry, reserved=False)
+
+        return self._storage.change(person, "", decide)
+
+    def _rebuilt(self, person: str) -> tuple[Balance, Balance | None]:
+        stored, entries = self._storage.read(person)
+        if not entries:
+            if stored is not None:
+                raise BrokenChain(f"all ledger entries of {person} are gone, a balance is there.")
+            return self._fresh, None
+        if entries[0].charge.person != person:
+            raise BrokenChain(f"the ledger entries of {person} are somebody else's.")
+        return rebuilt(entries), stored
+
+    def _verified(self, person: str) -> int:
+        balance, stored = self._rebuilt(person)
+        if balance != stored:
+            raise BrokenChain(
+                f"the balance of {person} is not what the ledger's {balance.entries} entries come "
+                "to: entries were removed from the end, or the balance was changed. Restore the "
+                "ledger from a backup."
+            )
+        return balance.entries
+
+    def _today(self) -> str:
+        day = self._clock()
+        if day != self._known_day:
+            _require_day(day)
+            self._known_day = day
+        return day
 
 
-def total(entries: Iterable[Entry]) -> Loss:
-    """Return the user-level loss of all entries together (pure epsilon adds)."""
-    return sum((entry.charge.user for entry in entries), NO_LOSS)
+class _Refused(Exception):
+    def __init__(self, balance: Balance) -> None:
+        self.balance = balance
 
 
-def _hash(charge: Charge, sequence: int, previous_hash: str) -> str:
-    fields = [
-        charge.person,
-        charge.survey,
-        list(charge.mechanisms),
-        str(charge.event.micro),
-        str(charge.user.micro),
-        charge.day,
-        sequence,
-        previous_hash,
-    ]
-    text = json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+def _commit_of(clear: int) -> str:
+    return "clear_disclosure" if clear else "commit"
+
+
+def _caps(caps: Caps) -> str:
+    return f"epsilon {caps.epsilon} at delta {float(caps.delta):g}, {caps.clear} in clear"
+
+
+def _require_day(day: str) -> None:
+    if not _DAY.fullmatch(day):
+        raise ParameterError(f"the day is {day!r}, expected an ISO date such as 2026-03-14.")
+
+
+def _require_same(latest: Entry, cost: Cost) -> None:
+    charge = latest.charge
+    if charge.kind == "release":
+        raise KeyConflict(
+            f"the reservation under key {charge.key!r} of {charge.person} was released; use a new "
+            "key to reserve again."
+        )
+    if cost is not charge.cost and cost != charge.cost:
+        raise KeyConflict(
+            f"key {charge.key!r} of {charge.person} stands for a response to {charge.survey!r} "
+            "with another cost; use a key of its own for each response."
+        )

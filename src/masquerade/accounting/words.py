@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import CategoricalMechanism, Guarantee, Loss
+from masquerade.mechanisms import NO_LOSS, CategoricalMechanism, Guarantee, Loss
 
-NOTHING_LEARNED = Loss(1_000)
-"""Below a thousandth of epsilon, words call the loss nothing."""
+NO_CHANCE = Fraction(0)
+_NEARLY_ALWAYS = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +44,89 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
+def truth_share(loss: Loss, *, delta: Fraction = NO_CHANCE) -> float:
+    """Return how often somebody tells the truth who is as well protected by a coin.
+
+    They throw a coin for each yes-or-no question: with this probability they tell the truth, else a
+    second, fair coin answers. It is ``delta + (1 - delta) tanh(epsilon / 2)``.
+
+    Privacy
+    -------
+    Whatever an (epsilon, delta)-private mechanism reports could be worked out from the coins'
+    answer, so it tells two answers apart no better (Kairouz, Oh and Viswanath, 2015).
+    """
+    _check_delta(delta)
+    return float(delta) + (1 - float(delta)) * math.tanh(loss.epsilon / 2)
+
+
+def coin_in_words(loss: Loss, *, delta: Fraction = NO_CHANCE) -> str:
+    """Return the coins that protect an answer as well as `loss`, in words.
+
+    Examples
+    --------
+    >>> coin_in_words(Loss(1_000_000))[:66]
+    'You are at least as safe as if you told the truth only when a coin'
+    """
+    if loss == NO_LOSS and not delta:
+        _check_delta(delta)
+        return "You are as safe as if a fair coin answered yes or no for you."
+    share = truth_share(loss, delta=delta)
+    if share >= _NEARLY_ALWAYS:
+        return "You are hardly safer than if you told the truth."
+    return (
+        "You are at least as safe as if you told the truth only when a coin that shows heads "
+        f"{_percent(share)} times in 100 shows heads, and let a fair coin answer yes or no for you "
+        "otherwise."
+    )
+
+
+def risk_in_words(
+    loss: Loss, *, prior: Fraction = Fraction(1, 100), delta: Fraction = NO_CHANCE
+) -> str:
+    """Return what somebody who suspects you can come to think, in words.
+
+    Parameters
+    ----------
+    loss : Loss
+    prior : Fraction
+        Probability they held before, above 0 and below 1.
+    delta : Fraction
+        Probability with which the bound may fail.
+
+    Examples
+    --------
+    >>> risk_in_words(Loss(1_000_000))[47:]
+    'with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
+    """
+    if not 0 < prior < 1:
+        raise ParameterError(f"prior is {prior}, expected above 0 and below 1.")
+    after = highest_belief(loss, prior=float(prior))
+    reached = f"at most {_one_in(after)}" if after < _NEARLY_ALWAYS else "near certainty"
+    return (
+        f"Somebody who suspected a certain answer of you with {_one_in(float(prior))} can suspect "
+        f"it with {reached} after seeing what you send.{_but_for(delta)}"
+    )
+
+
 def explain(guarantee: Guarantee) -> Explanation:
     """Return what `guarantee` means, in odds."""
     count = guarantee.answers
+    exception = _but_for(guarantee.delta)
     one = _belief_sentence(guarantee.epsilon_event, "gave one certain answer to a question")
+    one += exception
     if count == 1:
         return Explanation(one, one)
     together = _belief_sentence(
         guarantee.epsilon_user, f"gave one certain set of answers to all {count} questions"
     )
-    return Explanation(one, together)
+    return Explanation(one, together + exception)
 
 
 def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
-    """Return how many of 100 people send the answer they gave, for each number of options."""
-    keep = {m.symbols: round(100 * float(m.channel().table[0][0])) for m in mechanisms}
-    (symbols, first), *more = keep.items()
+    """Return how many of 100 people send the answer they gave, for each kind of question."""
+    kinds = dict.fromkeys(mechanisms)
+    keep = [(m.symbols, round(100 * float(m.channel().table[0][0]))) for m in kinds]
+    (symbols, first), *more = dict.fromkeys(keep)
     rest = 100 - first
     other = "the other one" if symbols == 2 else "one of the others, by chance"
     sentence = (
@@ -72,14 +140,37 @@ def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
 
 
 def _belief_sentence(loss: Loss, event: str) -> str:
-    if loss <= NOTHING_LEARNED:
+    if loss == NO_LOSS:
         return f"What you send says nothing about whether you {event}."
     if math.isinf(loss.micro):
         return f"What you send may show for certain that you {event}."
-    # Upwards, so that the words never promise more than the guarantee.
-    percent = math.ceil(1000 * highest_belief(loss)) / 10
-    shown = f"{percent:g} %" if percent < 100 else "nearly 100 %"
+    belief = highest_belief(loss)
+    shown = f"{_percent(belief)} %" if belief <= _NEARLY_ALWAYS else "nearly 100 %"
     return (
         f"Somebody who thought it 50:50 that you {event} can be at most {shown} sure after seeing "
         "what you send."
     )
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, rounded upwards: words never promise more than the guarantee."""
+    return f"{math.ceil(1000 * share) / 10:g}"
+
+
+def _one_in(probability: float) -> str:
+    """Return a probability as odds, never below it; in percent where it is not small."""
+    if probability > 0.1:
+        return f"{_percent(probability)} %"
+    return f"1 in {math.floor(1 / probability * (1 + 1e-12)):,}"
+
+
+def _but_for(delta: Fraction) -> str:
+    _check_delta(delta)
+    if not delta:
+        return ""
+    return f" But for a chance of 1 in {math.floor(1 / delta):,}, you are at least as safe as that."
+
+
+def _check_delta(delta: Fraction) -> None:
+    if not 0 <= delta <= 1:
+        raise ParameterError(f"delta is {delta}, expected 0 to 1.")

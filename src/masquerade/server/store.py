@@ -15,7 +15,7 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from masquerade.accounting import Charge, Entry, append, total
+from masquerade.accounting import Charge, Cost, Entry, append, total
 from masquerade.errors import AlreadyParticipated, InvalidReport, NotFound, WrongState
 from masquerade.mechanisms import Guarantee, Loss
 from masquerade.server.database import connect, migrate
@@ -312,14 +312,13 @@ class Store:
 
     def _charge(self, session: Session, person: str, token: str, definition: Definition) -> Entry:
         guarantee: Guarantee = definition.guarantee()
-        charge = Charge(
-            person=person,
+        cost = Cost(
             survey=token,
             mechanisms=tuple(str(mechanism) for mechanism in definition.mechanisms),
             event=guarantee.epsilon_event,
             user=guarantee.epsilon_user,
-            day=self._today(),
         )
+        charge = Charge(person, cost, self._today())
         entries = _entries(session, person)
         return append(charge, entries[-1] if entries else None)
 
@@ -382,10 +381,12 @@ def _entries(session: Session, person: str) -> list[Entry]:
         Entry(
             charge=Charge(
                 person=row.person,
-                survey=row.survey,
-                mechanisms=tuple(row.mechanisms),
-                event=Loss(row.event_micro),
-                user=Loss(row.user_micro),
+                cost=Cost(
+                    survey=row.survey,
+                    mechanisms=tuple(row.mechanisms),
+                    event=Loss(row.event_micro),
+                    user=Loss(row.user_micro),
+                ),
                 day=row.day,
             ),
             sequence=row.sequence,

@@ -1,0 +1,90 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from masquerade.accounting.witness import Witness
+from masquerade.mechanisms import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What an audit found.
+
+    Attributes
+    ----------
+    mechanism : str
+    answers : int
+        How many answers a person reports, or in how many two persons differ.
+    status : str
+        Of the claim: ``"proven"``, ``"none"``, or ``"claimed"`` for a mechanism of your own.
+    claimed_epsilon : Loss
+        For a person with all `answers` answers; where the status is ``"none"``, the published
+        epsilon.
+    claimed_delta : float
+    exact_epsilon : Loss or None
+        The same from the probabilities, rounded up to a millionth like every amount; of densities
+        a proven bound. None where reports are all there is to look at, or there are too many.
+    exact_delta : float or None
+        Delta at the claimed epsilon, where a delta is claimed.
+    method : str
+        How `exact_epsilon` was found.
+    worst : Witness or None
+        Answers and a report that attain `exact_epsilon`; where that is None or a bound, those that
+        lose most of all that were drawn.
+    sampled_lower_bound : float
+        The true epsilon is at least this, with `confidence`.
+    confidence : float
+        1 less the probability with which a true claim is refuted.
+    samples : int
+        How many reports were drawn.
+    reasons : tuple of str
+        Why the claim does not hold.
+    details : mapping
+        JSON-ready.
+    """
+
+    mechanism: str
+    answers: int
+    status: str
+    claimed_epsilon: Loss
+    claimed_delta: float
+    exact_epsilon: Loss | None
+    exact_delta: float | None
+    method: str
+    worst: Witness | None
+    sampled_lower_bound: float
+    confidence: float
+    samples: int
+    reasons: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether a guarantee is claimed and nothing speaks against it."""
+        return not self.reasons
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        exact, worst = self.exact_epsilon, self.worst
+        return {
+            "mechanism": self.mechanism,
+            "answers": self.answers,
+            "status": self.status,
+            "claimed_epsilon": self.claimed_epsilon.to_json(),
+            "claimed_delta": self.claimed_delta,
+            "exact_epsilon": None if exact is None else exact.to_json(),
+            "exact_delta": self.exact_delta,
+            "method": self.method,
+            "worst_report": None if worst is None else worst.report,
+            "worst_answers": None if worst is None else list(worst.answers),
+            "sampled_lower_bound": self.sampled_lower_bound,
+            "confidence": self.confidence,
+            "samples": self.samples,
+            "holds": self.holds,
+            "reasons": list(self.reasons),
+            "details": dict(self.details),
+        }

@@ -1,0 +1,182 @@
+"""What a person has spent and reserved: derived from the chain, and never more than it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, verify_chain
+from masquerade.accounting.concentrated import Rho
+from masquerade.accounting.cost import Cost
+from masquerade.accounting.filter import Caps
+from masquerade.errors import BrokenChain
+from masquerade.mechanisms import INFINITE_LOSS, Loss
+
+
+class Balance(NamedTuple):
+    """Where a person stands. Amounts are whole millionths.
+
+    Attributes
+    ----------
+    caps : Caps
+    entries : int
+        Length of the person's chain.
+    head : str
+        Hash of its last entry.
+    open : int
+        Number of open reservations.
+    spent_epsilon, reserved_epsilon : int
+        Sums of the pure epsilons, of charges that have one.
+    spent_unbounded, reserved_unbounded : int
+        Number of charges that have none, such as Gaussian noise.
+    spent_rho, reserved_rho : int
+        Sums of the rhos, of all charges.
+    spent_clear, reserved_clear : int
+        Numbers of answers in clear. They are in none of the sums.
+    """
+
+    caps: Caps
+    entries: int = 0
+    head: str = GENESIS
+    open: int = 0
+    spent_epsilon: int = 0
+    reserved_epsilon: int = 0
+    spent_unbounded: int = 0
+    reserved_unbounded: int = 0
+    spent_rho: int = 0
+    reserved_rho: int = 0
+    spent_clear: int = 0
+    reserved_clear: int = 0
+
+    @property
+    def epsilon(self) -> Loss:
+        """Pure epsilon of everything spent and reserved; infinite where there is none."""
+        unbounded = self.spent_unbounded + self.reserved_unbounded
+        return INFINITE_LOSS if unbounded else Loss(self.spent_epsilon + self.reserved_epsilon)
+
+    @property
+    def rho(self) -> Rho:
+        """Zero-concentrated loss of everything spent and reserved."""
+        return Rho(self.spent_rho + self.reserved_rho)
+
+    @property
+    def residual_epsilon(self) -> Loss:
+        """Pure epsilon that is left; 0 where pure epsilons no longer decide."""
+        return Loss(max(0, self.caps.epsilon.micro - self.epsilon.micro))
+
+    @property
+    def residual_rho(self) -> Rho:
+        """Zero-concentrated loss that is left."""
+        return Rho(max(0, self.caps.rho.micro - self.rho.micro))
+
+    @property
+    def residual_clear(self) -> int:
+        """How many more answers may be sent in clear."""
+        return max(0, self.caps.clear - self.spent_clear - self.reserved_clear)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the balance as a JSON object, in epsilon and rho."""
+        return {
+            "cap_epsilon": self.caps.epsilon.to_json(),
+            "cap_delta": float(self.caps.delta),
+            "cap_rho": self.caps.rho.to_json(),
+            "cap_clear": self.caps.clear,
+            "epsilon": self.epsilon.to_json(),
+            "rho": self.rho.to_json(),
+            "clear": self.spent_clear + self.reserved_clear,
+            "residual_epsilon": self.residual_epsilon.to_json(),
+            "residual_rho": self.residual_rho.to_json(),
+            "residual_clear": self.residual_clear,
+            "reservations": self.open,
+        }
+
+
+def admitted(balance: Balance, cost: Cost) -> bool:
+    """Return whether `cost` fits what is left; see `Caps`."""
+    unbounded = cost.unbounded or balance.spent_unbounded or balance.reserved_unbounded
+    epsilon = cost.micro_epsilon + balance.spent_epsilon + balance.reserved_epsilon
+    return balance.caps.admit(
+        epsilon=math.inf if unbounded else epsilon,
+        rho=cost.micro_rho + balance.spent_rho + balance.reserved_rho,
+        clear=cost.clear + balance.spent_clear + balance.reserved_clear,
+    )
+
+
+def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
+    """Return the balance after an entry.
+
+    Parameters
+    ----------
+    balance : Balance
+    entry : Entry
+    reserved : bool
+        Whether a reservation was open under the entry's key.
+    """
+    (
+        caps, _, _, open_, spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
+        spent_rho, reserved_rho, spent_clear, reserved_clear,
+    ) = balance  # fmt: skip
+    (_, cost, _, kind, _, new_caps), sequence, _, head = entry
+    micro_epsilon, unbounded = cost.micro_epsilon, cost.unbounded
+    micro_rho, clear = cost.micro_rho, cost.clear
+    if reserved or kind == "reserve":
+        sign = -1 if reserved else 1
+        open_ += sign
+        reserved_epsilon += sign * micro_epsilon
+        reserved_unbounded += sign * unbounded
+        reserved_rho += sign * micro_rho
+        reserved_clear += sign * clear
+    if kind in PAID:
+        spent_epsilon += micro_epsilon
+        spent_unbounded += unbounded
+        spent_rho += micro_rho
+        spent_clear += clear
+    return tuple.__new__(Balance, (
+        caps if new_caps is None else new_caps, sequence + 1, head, open_,
+        spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
+        spent_rho, reserved_rho, spent_clear, reserved_clear,
+    ))  # fmt: skip
+
+
+def rebuilt(entries: Sequence[Entry]) -> Balance:
+    """Return the balance that a person's entries come to, at least one.
+
+    Raises
+    ------
+    BrokenChain
+        The entries are no chain of one person, or record what cannot have happened: a commit
+        without its reservation, or a response that did not fit the caps of its time.
+    """
+    verify_chain(entries)
+    first = entries[0].charge
+    if first.caps is None:
+        raise BrokenChain(f"ledger entry 0 of {first.person} does not say under which caps.")
+    balance = Balance(first.caps)
+    latest: dict[str, Charge] = {}
+    for entry in entries:
+        charge = entry.charge
+        before = latest.get(charge.key)
+        reserved = before is not None and before.kind == "reserve"
+        if charge.person != first.person or not _possible(charge, before, balance):
+            raise BrokenChain(
+                f"ledger entry {entry.sequence} of {first.person} is a {charge.kind} that cannot "
+                "come after the entries before it. Restore the ledger from a backup."
+            )
+        balance = after(balance, entry, reserved=reserved)
+        latest[charge.key] = charge
+    return balance
+
+
+def _possible(charge: Charge, before: Charge | None, balance: Balance) -> bool:
+    """Return whether a charge can follow on the latest one of its key, at this balance."""
+    if charge.kind == "adjust":
+        return charge.caps is not None and not charge.key
+    if charge.caps is not None and balance.entries:
+        return False
+    if charge.kind in PAID and (charge.kind == "clear_disclosure") != bool(charge.cost.clear):
+        return False
+    if before is None:
+        return charge.kind in ("reserve", *PAID) and admitted(balance, charge.cost)
+    finished = charge.kind in ("release", *PAID)
+    return finished and before.kind == "reserve" and before.cost == charge.cost

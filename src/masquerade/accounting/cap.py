@@ -1,0 +1,135 @@
+"""What a cap buys: how many answers a person can give before it is reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from masquerade.accounting.distribution import composed
+from masquerade.accounting.filter import Caps
+from masquerade.accounting.gaussian import Mu
+from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import LEVELS, Loss
+
+_MOST = 1 << 20
+"""Where counting stops; nobody answers a million questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """How many equal answers a cap allows.
+
+    Attributes
+    ----------
+    ledger : int
+        How many the ledger admits: the larger of pure and concentrated. Safe whatever is chosen on
+        the way.
+    by_method : mapping of str to int
+        How many each way of adding up would allow for a list that is fixed beforehand:
+        ``"pure"`` (epsilons add), ``"basic"`` (each answer at its exact epsilon for an equal share
+        of delta), ``"simple"`` (zero-concentrated, ``rho + 2 sqrt(rho ln(1/delta))``),
+        ``"concentrated"`` (the same, converted tightly), ``"gaussian"`` and ``"distribution"``
+        (exact). A method that does not apply is not there.
+    """
+
+    ledger: int
+    by_method: Mapping[str, int]
+
+
+def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
+    """Return how many answers of one kind fit under `caps`, by each method.
+
+    Parameters
+    ----------
+    kind : Loss, Rho, Mu, MaskedChoice or MaskedNumber
+        Of one answer, with a loss above 0.
+    caps : Caps
+
+    Examples
+    --------
+    >>> answers_allowed(Mu.of(Fraction(2, 3)), Caps()).by_method["gaussian"]
+    7
+    """
+    if is_clear(kind):
+        return Allowed(caps.clear, {"clear": caps.clear})
+    if rho_of(kind).micro == 0:
+        raise ParameterError("this kind of answer costs nothing, so that any number is allowed.")
+    delta = caps.delta
+    pure, rho = pure_of(kind), rho_of(kind)
+
+    def most(epsilon_of: Callable[[int], Loss]) -> int:
+        return _most(lambda count: epsilon_of(count) <= caps.epsilon)
+
+    by_method = {"pure": most(lambda count: pure * count)}
+    if delta:
+        by_method["basic"] = most(lambda count: _exact(kind, delta / count) * count)
+        by_method["simple"] = most(lambda count: _simple(rho.rho * count, float(delta)))
+        by_method["concentrated"] = _most(lambda count: rho * count <= caps.rho)
+        if isinstance(kind, Mu):
+            by_method["gaussian"] = most(lambda count: (kind * count).epsilon(delta))
+        one = composed({kind: 1})
+        if one is not None:
+            by_method["distribution"] = most(lambda count: _distribution(kind, count, delta))
+    admitted = max(by_method["pure"], by_method.get("concentrated", 0))
+    return Allowed(admitted, by_method)
+
+
+def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dict[str, Allowed]:
+    """Return what `caps` allow at each level: number answers, and choices of each size.
+
+    Parameters
+    ----------
+    caps : Caps
+    options : tuple of int
+        Numbers of options of the choices.
+
+    Returns
+    -------
+    dict of str to Allowed
+        Keys are the level's name and the kind of answer, such as ``"high, 5 options"``. Numbers are
+        those of Gaussian noise.
+    """
+    found = {}
+    for level in LEVELS:
+        found[f"{level.name}, number"] = answers_allowed(Mu.of(level.mu), caps)
+        for count in options:
+            mechanism = level.randomized_response(count)
+            kind = MaskedChoice(mechanism.symbols, mechanism.guarantee().epsilon_single)
+            found[f"{level.name}, {count} options"] = answers_allowed(kind, caps)
+    return found
+
+
+def _exact(kind: Kind, delta: Fraction) -> Loss:
+    """Return the least epsilon known for one answer at `delta`."""
+    if isinstance(kind, Mu):
+        return kind.epsilon(delta)
+    known = [pure_of(kind), rho_of(kind).epsilon(delta)]
+    distribution = composed({kind: 1})
+    if distribution is not None:
+        known.append(distribution.loss(delta))
+    return min(known)
+
+
+def _simple(rho: float, delta: float) -> Loss:
+    epsilon = rho + 2 * math.sqrt(rho * -math.log(delta))
+    return Loss.of_bound(epsilon, error=epsilon * 1e-14)
+
+
+def _distribution(kind: Kind, count: int, delta: Fraction) -> Loss:
+    distribution = composed({kind: count})
+    assert distribution is not None
+    return distribution.loss(delta)
+
+
+def _most(fits: Callable[[int], bool]) -> int:
+    """Return the largest count that fits; fitting never comes back once it is lost."""
+    low, high = 0, 1
+    while high <= _MOST and fits(high):
+        low, high = high, 2 * high
+    while high - low > 1 and high <= _MOST:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,147 @@
+"""The loss of mechanisms whose reports have a density: bounds, and log ratios at drawn reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.accounting.exact_loss import ROUNDING
+from masquerade.accounting.sampled_loss import Pair
+from masquerade.accounting.witness import Witness
+from masquerade.mechanisms import Loss, MatrixFactorizationRidge
+
+Floats = NDArray[np.float64]
+
+_FEWEST_DRAWS = 50
+_FAR = (2.0**30, 2.0**31, 2.0**32)
+_MARGIN = 1e-12  # share of a bound, far above the error of adding its terms: all are positive
+
+
+@runtime_checkable
+class HasDensity(Protocol):
+    """A mechanism whose reports have a density, for whole vectors of answers."""
+
+    def neighbours(
+        self, rng: np.random.Generator, *, cells: int = 1
+    ) -> Iterator[tuple[str, Floats, Floats]]:
+        """Yield pairs of answers that differ in `cells` places: words, one, the other."""
+        ...
+
+    def draw(self, answers: Floats, size: int, rng: np.random.Generator) -> Floats:
+        """Return reports of one worker, shape (size, dimension)."""
+        ...
+
+    def log_density(self, profiles: Floats, answers: Floats) -> Floats:
+        """Return the log density of each report."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DensityLoss:
+    """Exact log ratios of densities, at reports that were drawn and far from them.
+
+    Attributes
+    ----------
+    largest : float
+        The largest at a drawn report. Densities being continuous, epsilon is at least this.
+    worst : Witness or None
+        Where.
+    share_above : float
+        The largest share, over pairs of answers and directions, of reports with a log ratio above
+        the claim.
+    grows : Witness or None
+        Where the log ratio grows without bound as reports move away from 0.
+    drawn : int
+    pairs : list of Pair
+        For each pair of answers ``ln p(u | one) - ln p(u | other)`` at reports of one and of the
+        other: a statistic that tells most.
+    """
+
+    largest: float
+    worst: Witness | None
+    share_above: float
+    grows: Witness | None
+    drawn: int
+    pairs: list[Pair]
+
+
+def of_density(
+    mechanism: HasDensity,
+    *,
+    cells: int,
+    claimed: Loss,
+    samples: int,
+    rng: np.random.Generator,
+) -> DensityLoss:
+    """Return exact density ratios at drawn reports of workers whose answers differ in `cells`."""
+    neighbours = list(mechanism.neighbours(rng, cells=cells))
+    size = max(_FEWEST_DRAWS, samples // (2 * len(neighbours)))
+    largest, worst, share, grows = 0.0, None, 0.0, None
+    pairs: list[Pair] = []
+    for words, one, other in neighbours:
+        names = ("as given", words)
+        scores = []
+        for answers in (one, other):
+            reports = mechanism.draw(answers, size, rng)
+            score = mechanism.log_density(reports, one) - mechanism.log_density(reports, other)
+            scores.append(score)
+            share = max(share, float((np.abs(score) > claimed.epsilon).mean()))
+            place = int(np.abs(score).argmax())
+            report, found = reports[place], float(score[place])
+            if abs(found) > largest:
+                largest = abs(found)
+                worst = Witness(_shown(report), names if found > 0 else names[::-1])
+            if grows is None:
+                grows = _growth(mechanism, report, (one, other), names)
+        pairs.append(Pair(names, scores[0], scores[1], named=False))
+    return DensityLoss(largest, worst, share, grows, 2 * size * len(pairs), pairs)
+
+
+def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Loss:
+    """Return a proven bound on the loss of workers whose answers differ in `cells` tasks.
+
+    From features, noise and ridge alone. One answer moves the gradient, and so the noise that
+    explains a profile, by at most the width times ``|v|_1``, and multiplies the determinant of the
+    Jacobian by at most ``1 + |v|_2**2 / ridge``; for several, also by the inequality of arithmetic
+    and geometric means. What grid, solver and rounding add is taken from the mechanism.
+    """
+    rows = mechanism.features
+    d, width = mechanism.dimension, float(mechanism.width)
+    noise = width * np.abs(rows).sum(axis=1) / mechanism.noise_scale
+    share = (rows**2).sum(axis=1) / mechanism.ridge
+    # One at a time: the largest of single tasks. Together: the tasks that are worst for each term.
+    apart = np.sort(noise + np.log1p(share))[-cells:].sum()
+    determinant = d * math.log1p(float(np.sort(share)[-cells:].sum()) / d)
+    together = np.sort(noise)[-cells:].sum() + determinant
+    bound = float(min(apart, together)) + mechanism.discretisation_loss
+    return Loss.of_bound(bound, error=_MARGIN * bound)
+
+
+def exceeds(found: DensityLoss, claimed: Loss) -> bool:
+    """Return whether a drawn report refutes the claim, beyond rounding."""
+    return found.largest > claimed.epsilon * (1 + ROUNDING) + ROUNDING
+
+
+def _growth(
+    mechanism: HasDensity, report: Floats, answers: tuple[Floats, Floats], names: tuple[str, str]
+) -> Witness | None:
+    """Return a witness where the log ratio is a growing line far out on the ray through a report.
+
+    Log densities of Laplace noise under a linear map are linear far out on every ray, so that a
+    slope there is for ever.
+    """
+    far = np.array(_FAR)[:, None] * report
+    one, other = (mechanism.log_density(far, given) for given in answers)
+    near, farther = np.diff(one - other)  # the second distance is twice the first
+    if abs(near) <= 1 or abs(farther / near - 2) > 1e-3:
+        return None
+    return Witness(f"{_shown(report)} times a large number", names if near > 0 else names[::-1])
+
+
+def _shown(report: Floats) -> str:
+    return "(" + ", ".join(f"{number:.4g}" for number in report) + ")"

@@ -1,0 +1,219 @@
+"""Privacy loss distributions: the exact composition of masks whose worst case is one known pair.
+
+The loss of a report is the log ratio of its probabilities in two neighbouring worlds. Losses of
+separate reports add, so that the distribution of the sum is a convolution, and delta at any
+epsilon is read off it: ``E[(1 - e**(epsilon - loss))+]``. Here every number is an upper bound:
+
+- A loss between two points of the grid is split over both so that the probability is kept in
+  *both* worlds. Merging the two outcomes again gives the original, so the split pair is at least
+  as easy to tell apart, and composes to an upper bound (the "connect the dots" of Doroshenko et
+  al., 2022, equals this split).
+- Mass in tails that are cut goes up: to the lowest point kept, or to an infinite loss.
+- Convolutions are sums of products of positive numbers, without Fourier transforms, so that
+  rounding stays a relative error of every single probability; how large it can be is carried along.
+
+The mechanisms are composed for a fixed list; what an adaptive choice among mechanisms needs is the
+filter of `masquerade.accounting.Caps`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from masquerade.accounting.kinds import Kind, MaskedChoice, MaskedNumber, rho_of
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Loss
+
+Floats = NDArray[np.float64]
+
+_POINTS = 4096  # of the grid, over the losses that matter
+_FINE_POINTS, _FEW = 16384, 4  # a few reports have a few sharp losses, and are added up quickly
+_TAIL = 1e-22  # probability that may be cut at each convolution and end
+_ULP = 2.0**-52  # twice what one operation can be off, relatively
+_SINGLE_ERROR = 256 * _ULP  # of a probability of one report, relative
+_ERROR = 1e-9  # of the losses on the grid: relative, far above their rounding
+_DEVIATIONS = 14
+_LARGEST_VARIANCE = 10**10  # in squared steps; the lattice is summed point by point
+_HALVINGS = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossDistribution:
+    """Probabilities of losses on a grid.
+
+    Attributes
+    ----------
+    step : float
+        Distance of the grid, in epsilon.
+    start : int
+        Grid index of the first probability.
+    probability : float array, shape (n_points,)
+    infinite : float
+        Probability of an infinite loss.
+    error : float
+        By how much, relatively, rounding can have made any probability too small.
+    """
+
+    step: float
+    start: int
+    probability: Floats
+    infinite: float
+    error: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return delta at `epsilon`, rounded up."""
+        loss = (self.start + np.arange(len(self.probability))) * self.step
+        above = loss > epsilon
+        gain = -np.expm1(epsilon - loss[above])
+        error = self.error + (len(gain) + 8) * _ULP
+        sound = (float(self.probability[above] @ gain) + self.infinite) * (1 + error)
+        return min(1.0, sound)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon at `delta`, rounded up; infinity where there is none."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, (self.start + len(self.probability)) * self.step
+        if self.delta(high) > delta:
+            return math.inf
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if middle in (low, high):
+                break
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
+
+    def loss(self, delta: Fraction) -> Loss:
+        """Return the epsilon at `delta` as an amount, rounded up."""
+        epsilon = self.epsilon(float(delta) * (1 - _ERROR))
+        # Above the rounding of the losses and of the grid, below the unit of amounts.
+        return Loss.of_bound(epsilon, error=(1 + epsilon) * _ERROR if epsilon else 0.0)
+
+    def __add__(self, other: LossDistribution) -> LossDistribution:
+        """Return the distribution of the sum of independent losses."""
+        return _trimmed(
+            LossDistribution(
+                self.step,
+                self.start + other.start,
+                np.convolve(self.probability, other.probability),
+                self.infinite + other.infinite,
+                self.error
+                + other.error
+                + min(len(self.probability), len(other.probability)) * _ULP,
+            )
+        )
+
+    def times(self, count: int) -> LossDistribution:
+        """Return the distribution of the sum of `count` independent losses, at least 1."""
+        if count == 1:
+            return self
+        half = self.times(count // 2)
+        return half + half + self if count % 2 else half + half
+
+
+def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
+    """Return the loss distribution of all masks together; None where a kind has no known pair.
+
+    Parameters
+    ----------
+    counts : mapping of Kind to int
+        How often each was used, at least once.
+
+    Notes
+    -----
+    A `Loss` stands for any mechanism of that epsilon and is composed as two-option randomized
+    response, its worst case (Kairouz, Oh and Viswanath, 2015). A smaller change of an answer under
+    discrete Gaussian noise is never easier to tell: for a shift of a log-concave distribution the
+    best tests are thresholds, and their power grows with the shift.
+
+    Cost: about 0.1 s for thousands of reports.
+    """
+    if not counts or not all(_has_pair(kind) for kind in counts):
+        return None
+    alone = next(iter(counts)) if len(counts) == 1 else None
+    if isinstance(alone, Loss | MaskedChoice):
+        step = _epsilon(alone)  # every loss is on this grid, without a split
+    else:
+        rho = sum(rho_of(kind).rho * count for kind, count in counts.items())
+        points = _FINE_POINTS if sum(counts.values()) <= _FEW else _POINTS
+        step = (rho + _DEVIATIONS * math.sqrt(2 * rho)) / points
+    if step == 0:
+        return LossDistribution(1.0, 0, np.ones(1), 0.0, 0.0)
+    parts = [_single(kind, step).times(count) for kind, count in counts.items()]
+    return reduce(LossDistribution.__add__, parts)
+
+
+def _has_pair(kind: Kind) -> bool:
+    if isinstance(kind, MaskedNumber):
+        return kind.variance <= _LARGEST_VARIANCE
+    return isinstance(kind, Loss | MaskedChoice) and _epsilon(kind) < math.inf
+
+
+def _epsilon(kind: Loss | MaskedChoice) -> float:
+    return kind.epsilon if isinstance(kind, Loss) else kind.epsilon.epsilon
+
+
+def _single(kind: Kind, step: float) -> LossDistribution:
+    """Return the loss distribution of one use, on a grid."""
+    if isinstance(kind, MaskedNumber):
+        return _of_number(kind, step)
+    if not isinstance(kind, Loss | MaskedChoice):
+        raise ParameterError(f"{kind!r} has no known pair of distributions.")
+    symbols = kind.symbols if isinstance(kind, MaskedChoice) else 2
+    size = _epsilon(kind)
+    keep = 1 / (1 + (symbols - 1) * math.exp(-size))
+    other = keep * math.exp(-size)
+    loss = np.array([size, 0.0, -size])
+    probability = np.array([keep, (symbols - 2) * other, other])
+    return _on_grid(loss, probability, step)
+
+
+def _of_number(kind: MaskedNumber, step: float) -> LossDistribution:
+    deviation = math.sqrt(kind.variance)
+    reach = math.ceil(_DEVIATIONS * deviation) + 1
+    x = np.arange(-reach, reach + 1, dtype=np.float64)
+    weight = np.exp(-(x**2) / (2 * float(kind.variance)))
+    loss = (kind.change**2 - 2 * kind.change * x) / (2 * float(kind.variance))
+    on_grid = _on_grid(loss, weight / weight.sum(), step)
+    # The weights beyond `reach` add to less than the integral, all of them to more than it.
+    tail = 2 * float(ndtr(-reach / deviation))
+    infinite = on_grid.infinite + tail
+    error = on_grid.error + len(x) * _ULP  # the sum of the weights
+    return LossDistribution(step, on_grid.start, on_grid.probability, infinite, error)
+
+
+def _on_grid(loss: Floats, probability: Floats, step: float) -> LossDistribution:
+    """Return losses split over the grid; see the module's docstring."""
+    below = np.floor(loss / step).astype(np.int64)
+    rest = np.clip(loss - below * step, 0.0, step)
+    upper_share = np.expm1(-rest) / math.expm1(-step)
+    start = int(below.min())
+    total = np.zeros(int(below.max()) - start + 2)
+    np.add.at(total, below - start, probability * (1 - upper_share))
+    np.add.at(total, below - start + 1, probability * upper_share)
+    return _trimmed(LossDistribution(step, start, total, 0.0, _SINGLE_ERROR))
+
+
+def _trimmed(distribution: LossDistribution) -> LossDistribution:
+    probability = distribution.probability
+    first = int(np.searchsorted(np.cumsum(probability), _TAIL))
+    last = len(probability) - int(np.searchsorted(np.cumsum(probability[::-1]), _TAIL))
+    margin = 1 + len(probability) * _ULP
+    kept = probability[first:last].copy()
+    kept[0] += probability[:first].sum() * margin
+    lost = float(probability[last:].sum()) * margin
+    return LossDistribution(
+        distribution.step,
+        distribution.start + first,
+        kept,
+        distribution.infinite + lost,
+        distribution.error,
+    )

@@ -1,0 +1,279 @@
+"""The loss of a mechanism from its probabilities alone, without looking at what it claims."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.accounting.hockey_stick import epsilon_at, log_ratio
+from masquerade.accounting.witness import Witness
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import INFINITE_LOSS, MICRO, CategoricalMechanism, Loss
+
+MOST_ANSWERS = 500
+"""Of a person who shares one flip probability, for the joint table in fractions."""
+
+ROUNDING = 1e-9
+"""To this, losses that are computed in floats are known."""
+
+_LARGEST_TABLE = 1 << 18
+_ROUGHLY_ONE = Fraction(1, 10**9)  # for tables of floats
+_DELTA_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class ExactLoss:
+    """What the probabilities of a mechanism say.
+
+    Attributes
+    ----------
+    method : str
+        How it was found, in words.
+    event, user : Loss
+        Of one changed answer, and of all; rounded up to a millionth, as all amounts are.
+    worst : Witness or None
+        Answers and a report that attain `user`; None where every report is as likely for any
+        answer.
+    delta : float, optional
+        At the claimed epsilon, where the claim has a delta.
+    rho : float, optional
+        Zero-concentrated loss of all changed answers, where the claim has one.
+    faults : tuple of str
+        Where the mechanism contradicts itself.
+    """
+
+    method: str
+    event: Loss
+    user: Loss
+    worst: Witness | None
+    delta: float | None = None
+    rho: float | None = None
+    faults: tuple[str, ...] = ()
+
+
+def of_table(
+    rows: Sequence[Sequence[Fraction | float]],
+    *,
+    inputs: Sequence[Any],
+    reports: Sequence[Any],
+    answers: int = 1,
+) -> ExactLoss:
+    """Return the loss of a table of probabilities, `answers` reports drawn independently.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        ``rows[input][report]``. Whole numbers and fractions are exact; floats are taken as the
+        fractions that they are.
+    inputs, reports : sequence
+        Names, for words.
+
+    Raises
+    ------
+    ParameterError
+        A row does not add to 1, or holds a negative number.
+    """
+    exact = [[Fraction(p) for p in row] for row in rows]
+    require_probabilities(exact, inputs)
+    worst, witness = Fraction(1), None
+    certain = False
+    for place, column in enumerate(zip(*exact, strict=True)):
+        high, low = max(column), min(column)
+        if certain or high <= low * worst:
+            continue
+        certain = low == 0
+        worst = high if certain else high / low
+        witness = _each_time(
+            reports[place], inputs[column.index(high)], inputs[column.index(low)], answers
+        )
+    ratio = math.inf if certain else worst
+    return ExactLoss(
+        "table of fractions",
+        Loss.of_ratio(ratio),
+        Loss.of_ratio(ratio, times=answers),
+        witness,
+    )
+
+
+def of_table_at(
+    rows: Sequence[Sequence[Fraction | float]],
+    *,
+    inputs: Sequence[Any],
+    delta: Fraction,
+) -> ExactLoss:
+    """Return the least epsilon at `delta` of one report with a table of probabilities.
+
+    Parameters are those of `of_table`; the sums are in floats, known to `ROUNDING`.
+    """
+    require_probabilities([[Fraction(p) for p in row] for row in rows], inputs)
+    table = np.array([[float(p) for p in row] for row in rows])
+    allowed = float(delta) + _DELTA_ROUNDING
+    pairs = list(itertools.permutations(range(len(table)), 2))
+    found = [epsilon_at(allowed, table[a], log_ratio(table[a], table[b])) for a, b in pairs]
+    largest = max(found)
+    a, b = pairs[found.index(largest)]
+    amount = lowest(largest)
+    return ExactLoss(
+        "table, summed in floats",
+        amount,
+        amount,
+        Witness("that loses more than epsilon", (str(inputs[a]), str(inputs[b])))
+        if largest > 0
+        else None,
+    )
+
+
+def require_probabilities(rows: Sequence[Sequence[Fraction]], inputs: Sequence[Any]) -> None:
+    """Raise where a row holds a negative number or does not add to 1."""
+    for name, row in zip(inputs, rows, strict=True):
+        total = sum(row, Fraction(0))
+        if not row or min(row) < 0 or abs(total - 1) > _ROUGHLY_ONE:
+            raise ParameterError(
+                f"the probabilities of the reports for answer {name} add to {float(total)}, "
+                "expected 1 and none below 0."
+            )
+
+
+def lowest(loss: float, *, times: int = 1) -> Loss:
+    """Return a loss that is known to `ROUNDING`, rounded up from the lowest that it can be."""
+    if math.isinf(loss):
+        return INFINITE_LOSS
+    return Loss(max(0, math.ceil((loss - ROUNDING) * times * MICRO)))
+
+
+def of_response(mechanism: CategoricalMechanism, answers: int) -> ExactLoss | None:
+    """Return the loss of `answers` answers of one person, masked together.
+
+    By the whole-number form from which devices draw: one number i, uniform on first to last, then
+    every other symbol with probability i / total. Everything is exact; see `pattern_counts`. For
+    one answer the table of the mechanism, where it is not too large, is looked at too, and must
+    agree. None for too many answers that share such a number.
+    """
+    numbers = device_numbers(mechanism)
+    symbols = numbers[3]
+    if answers > 1 or symbols**2 > _LARGEST_TABLE:
+        return of_numbers(*numbers, answers)
+    table = mechanism.channel().table
+    found = of_table(table, inputs=range(symbols), reports=range(symbols))
+    keep, other = pattern_probabilities(*numbers, 1)
+    for answer, row in enumerate(table):
+        if any(p != (keep if r == answer else other) for r, p in enumerate(row)):
+            fault = f"channel() and device_form() differ for answer {answer}"
+            drawn = of_numbers(*numbers, 1)
+            assert drawn is not None
+            return replace(max(found, drawn, key=lambda loss: loss.user), faults=(fault,))
+    return found
+
+
+def of_numbers(first: int, last: int, total: int, symbols: int, answers: int) -> ExactLoss | None:
+    """Return the loss of a whole-number form; see `of_response`."""
+    if first == last:  # reports are independent
+        kept, changed = pattern_counts(first, last, total, symbols, 1)
+        ratio = _ratio(kept, changed)
+        witness = _each_time(0, *((0, 1) if kept > changed else (1, 0)), answers)
+        return ExactLoss(
+            "fractions, one report as the other",
+            Loss.of_ratio(ratio),
+            Loss.of_ratio(ratio, times=answers),
+            witness if ratio > 1 else None,
+        )
+    if answers > MOST_ANSWERS:
+        return None
+    counts = pattern_counts(first, last, total, symbols, answers)
+    high, low = counts.index(max(counts)), counts.index(min(counts))
+    # Reports that differ from all answers being 0 in the first `high` places; other answers that
+    # differ from these reports in the last `low` places.
+    report = [1] * high + [0] * (answers - high)
+    other = report[: answers - low] + [1 - symbol for symbol in report[answers - low :]]
+    worst = Witness(_in_runs(report), (_in_runs([0] * answers), _in_runs(other)))
+    return ExactLoss(
+        "joint probabilities of all reports of a person, in fractions",
+        Loss.of_ratio(max(_ratio(a, b) for a, b in itertools.pairwise(counts))),
+        Loss.of_ratio(_ratio(counts[high], counts[low])),
+        worst if counts[high] > counts[low] else None,
+    )
+
+
+@lru_cache(maxsize=16)
+def pattern_counts(
+    first: int, last: int, total: int, symbols: int, answers: int
+) -> tuple[int, ...]:
+    """Return, for m = 0 to `answers`, how likely a pattern is that differs in m given places.
+
+    It is ``sum over i = first to last of i**m (total - (symbols - 1) i)**(answers - m)``, a whole
+    number; divided by ``(last - first + 1) total**answers`` it is the probability that m given
+    answers are reported as given other symbols, and all others kept.
+
+    Notes
+    -----
+    With T(m, j) the sum of ``i**m (total - (symbols - 1) i)**j``, the sums of powers T(m, 0) come
+    from each other by ``(last + 1)**(p + 1) - first**(p + 1) = sum over k <= p of C(p + 1, k)
+    T(k, 0)``, and ``T(m, j) = total T(m, j - 1) - (symbols - 1) T(m + 1, j - 1)``.
+    Cost: answers**2 products of whole numbers of up to ``answers log2(total)`` bits.
+    """
+    n = answers
+    if first == last:
+        keep = total - (symbols - 1) * first
+        return tuple(first**m * keep ** (n - m) for m in range(n + 1))
+    sums: list[int] = []
+    for p in range(n + 1):
+        all_terms = (last + 1) ** (p + 1) - first ** (p + 1)
+        known = sum(math.comb(p + 1, k) * sums[k] for k in range(p))
+        sums.append((all_terms - known) // (p + 1))
+    counts = [sums[n]]
+    for _ in range(n):
+        sums = [total * a - (symbols - 1) * b for a, b in itertools.pairwise(sums)]
+        counts.append(sums[-1])
+    return tuple(reversed(counts))
+
+
+def pattern_probabilities(
+    first: int, last: int, total: int, symbols: int, answers: int
+) -> list[Fraction]:
+    """Return `pattern_counts` as probabilities, of m given symbols in m given places."""
+    scale = (last - first + 1) * total**answers
+    counts = pattern_counts(first, last, total, symbols, answers)
+    return [Fraction(count, scale) for count in counts]
+
+
+def pattern_law(mechanism: CategoricalMechanism, answers: int) -> NDArray[np.float64]:
+    """Return the probability that reports differ from the answers in m places, m = 0 to n."""
+    numbers = device_numbers(mechanism)
+    others = numbers[3] - 1
+    return np.array(
+        [
+            float(math.comb(answers, m) * others**m * probability)
+            for m, probability in enumerate(pattern_probabilities(*numbers, answers))
+        ]
+    )
+
+
+def device_numbers(mechanism: Any) -> tuple[int, int, int, int]:
+    """Return first, last, total and symbols of the whole-number form."""
+    form = mechanism.device_form()
+    return int(form["first"]), int(form["last"]), int(form["total"]), int(form["symbols"])
+
+
+def _each_time(report: Any, answer: Any, other: Any, times: int) -> Witness:
+    often = "" if times == 1 else f" ({times} times)"
+    return Witness(f"{report}{often}", (f"{answer}{often}", f"{other}{often}"))
+
+
+def _in_runs(symbols: Sequence[int]) -> str:
+    runs = [(symbol, len(list(group))) for symbol, group in itertools.groupby(symbols)]
+    return ", ".join(
+        f"{symbol} ({count} times)" if count > 1 else f"{symbol}" for symbol, count in runs
+    )
+
+
+def _ratio(a: int, b: int) -> Fraction | float:
+    low, high = min(a, b), max(a, b)
+    return Fraction(high, low) if low else math.inf if high else Fraction(1)

@@ -1,0 +1,114 @@
+"""The rule by which a person's budget admits another response: a filter, safe under adaptivity.
+
+Surveys come one after the other, and which comes next, at which level, may depend on what was
+reported before. A theorem about a fixed list of mechanisms does not cover that; a filter does. It
+admits a response if, counted with everything spent and reserved,
+
+- the pure epsilons add to at most ``cap.epsilon`` (nothing without a pure epsilon among them), or
+- the rhos add to at most ``cap.rho``, the largest rho that gives ``cap.epsilon`` at ``cap.delta``,
+
+and the answers sent in clear are at most ``cap.clear``.
+
+Why everything admitted together is (cap.epsilon, cap.delta)-private. Let P and Q be the
+distributions of the whole transcript in two worlds that differ in all protected answers of one
+person. Which of the two conditions holds at the end is a function of the transcript, because
+admission uses only the ledger: let A be the transcripts on which the first holds, B all others, on
+which the second does. Sums only grow, so a condition that holds at the end held all along.
+
+1. Stop the interaction just before the first condition would break. The stopped process is
+   epsilon-private: at each step the conditional losses add to at most the cap. On A it is the real
+   process, so ``P(T and A) <= e**epsilon Q(T and A)`` for every event T.
+2. Stop it just before the second would break. The stopped process is ``cap.rho``-zCDP, because rho
+   adds under adaptive choice of the rhos while the total is bounded (Whitehouse, Ramdas, Rogers and
+   Wu, 2023), hence (epsilon, delta)-private. On B it is the real process, so
+   ``P(T and B) <= e**epsilon Q(T and B) + delta``.
+3. Add the two.
+
+The sums that matter are those of the mechanisms that ran, and they only grow. A reservation that is
+released belongs to a mechanism that never ran: at the last admission the rule held for everything
+spent and reserved, which is no less than what has run at the end.
+
+What the filter never uses are the sharper numbers of `masquerade.accounting.spent` for a fixed
+list; they describe what was spent and admit nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from masquerade.accounting.concentrated import Rho, rho_of_cap
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import MICRO, Loss
+from masquerade.mechanisms.concentrated import DEFAULT_DELTA
+
+DEFAULT_CAP = Loss(10 * MICRO)
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What a person lets everything together cost.
+
+    Attributes
+    ----------
+    epsilon : Loss
+        Finite.
+    delta : Fraction
+        Probability with which the bound may fail, 0 or more, below 1. With 0 only pure epsilon
+        counts.
+    clear : int
+        How many answers may be sent in clear; these are outside every guarantee.
+    rho : Rho
+        Derived: the most zero-concentrated loss within epsilon at delta.
+    text : str
+        Derived: what was given, as it is hashed.
+
+    Examples
+    --------
+    >>> caps = Caps(Loss(10_000_000), Fraction(1, 10**6))
+    >>> str(caps.rho), caps.admit(epsilon=10_000_000, rho=9_999_092, clear=0)
+    ('1.539278', True)
+    >>> caps.admit(epsilon=10_000_001, rho=9_999_093, clear=0)
+    False
+    """
+
+    epsilon: Loss = DEFAULT_CAP
+    delta: Fraction = DEFAULT_DELTA
+    clear: int = 0
+    rho: Rho = field(init=False)
+    text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon.micro, int):
+            raise ParameterError("the cap on epsilon is infinite, expected a finite amount.")
+        if not isinstance(self.delta, Fraction) or not 0 <= self.delta < 1:
+            raise ParameterError(f"delta is {self.delta!r}, expected a fraction, 0 to below 1.")
+        if not isinstance(self.clear, int) or isinstance(self.clear, bool) or self.clear < 0:
+            raise ParameterError(f"clear is {self.clear!r}, expected an integer of at least 0.")
+        object.__setattr__(self, "rho", rho_of_cap(self.epsilon, self.delta))
+        text = f"{self.epsilon.micro},{self.delta},{self.clear}"
+        object.__setattr__(self, "text", text)
+
+    def admit(self, *, epsilon: float, rho: float, clear: int) -> bool:
+        """Return whether these totals are within the caps.
+
+        Parameters
+        ----------
+        epsilon : int or math.inf
+            Sum of pure epsilons in micro-epsilon; infinite where one of them is.
+        rho : int or math.inf
+            Sum in micro-rho; likewise.
+        clear : int
+            Number of answers in clear.
+        """
+        # exact: integers, so what is exactly enough is enough
+        within = epsilon <= self.epsilon.micro or rho <= self.rho.micro
+        return within and clear <= self.clear
+
+    def within(self, other: Caps) -> bool:
+        """Return whether no cap here is above the one of `other`."""
+        return (
+            self.epsilon <= other.epsilon
+            and self.delta <= other.delta
+            and self.clear <= other.clear
+        )

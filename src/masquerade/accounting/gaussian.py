@@ -1,0 +1,201 @@
+"""Gaussian differential privacy: what Gaussian noise costs, alone and added up, exactly.
+
+``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e**epsilon Phi(-mu/2 - epsilon/mu)`` (Balle and Wang,
+2018), and mechanisms of strengths mu_i together have ``sqrt(sum of mu_i**2)`` (Dong, Roth and Su,
+2022). All of this is for noise on the real line. Noise on a lattice has nearly the same epsilon,
+sometimes above it, so it is priced by `MaskedNumber` and never by these formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from masquerade.accounting.concentrated import Rho
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Loss
+
+_ERROR = 8e-15  # relative, above what rounding does to the few operations of each term
+_HALVINGS = 200
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mu:
+    """A Gaussian-DP strength, held as its exact square so that strengths add without rounding.
+
+    Parameters
+    ----------
+    squared : Fraction
+        Of mu: (largest change of the answer / standard deviation of the noise)**2.
+
+    Examples
+    --------
+    >>> together = Mu.of(Fraction(2, 3)) * 7
+    >>> together.epsilon(Fraction(1, 10**6)) <= Loss(10_000_000)
+    True
+    """
+
+    squared: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.squared, Fraction) or self.squared < 0:
+            raise ParameterError(f"squared is {self.squared!r}, expected a fraction, at least 0.")
+
+    @classmethod
+    def of(cls, mu: Fraction) -> Mu:
+        """Return the strength mu."""
+        return cls(Fraction(mu) ** 2)
+
+    @property
+    def mu(self) -> float:
+        """The strength, rounded up."""
+        return math.sqrt(self.squared) * (1 + 1e-15)
+
+    @property
+    def rho(self) -> Rho:
+        """Zero-concentrated loss, mu**2 / 2."""
+        return Rho.of(self.squared / 2)
+
+    def epsilon(self, delta: Fraction) -> Loss:
+        """Return the epsilon at `delta`, rounded up."""
+        return Loss.of_bound(gaussian_epsilon(_below(delta), mu=self.mu), error=0.0)
+
+    def __add__(self, other: Mu) -> Mu:
+        return Mu(self.squared + other.squared)
+
+    def __mul__(self, times: int) -> Mu:
+        return Mu(self.squared * times)
+
+    __rmul__ = __mul__
+
+
+def gaussian_delta(epsilon: float, *, mu: float) -> float:
+    """Return the least delta at which strength `mu` is epsilon-private, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    mu : float
+        Largest change of the answer over the standard deviation of the noise, at least 0.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(0.85, mu=2 / 3), 5)
+    0.04712
+    """
+    if not 0 <= epsilon < math.inf:
+        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
+    _check_mu(mu)
+    if mu == 0:
+        return 0.0
+    return min(1.0, math.nextafter(math.exp(_log_delta(epsilon, mu)), 1.0))  # never quite 0
+
+
+def gaussian_epsilon(delta: float, *, mu: float) -> float:
+    """Return the least epsilon that strength `mu` has at `delta`, rounded up.
+
+    Parameters
+    ----------
+    delta : float
+        Above 0, at most 1; 0 gives infinity where `mu` is above 0.
+    mu : float
+        At least 0.
+
+    Examples
+    --------
+    >>> round(gaussian_epsilon(1e-6, mu=4 / 3), 4)
+    6.8027
+    """
+    _check_delta(delta)
+    _check_mu(mu)
+    if mu == 0 or delta == 1:
+        return 0.0
+    if delta == 0:
+        return math.inf
+    log_delta = math.log(delta)
+    if _log_delta(0.0, mu) <= log_delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while _log_delta(high, mu) > log_delta:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if _log_delta(middle, mu) > log_delta else (low, middle)
+    return high
+
+
+def gaussian_sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) -> float:
+    """Return the least standard deviation with which Gaussian noise is private, rounded up.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What it has to keep; epsilon at least 0, delta above 0 and below 1.
+    sensitivity : float
+        Largest change of the answer, above 0.
+
+    Examples
+    --------
+    >>> round(gaussian_sigma(1, 1e-6), 4)
+    4.2247
+    """
+    if not 0 <= epsilon < math.inf:
+        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
+    if not 0 < delta < 1:
+        raise ParameterError(f"delta is {delta}, expected above 0 and below 1.")
+    if not 0 < sensitivity < math.inf:
+        raise ParameterError(f"sensitivity is {sensitivity}, expected above 0.")
+    log_delta = math.log(delta)
+    low, high = 0.0, 1.0  # of 1 / mu
+    while _log_delta(epsilon, 1 / high) > log_delta:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        too_little = _log_delta(epsilon, 1 / middle) > log_delta
+        low, high = (middle, high) if too_little else (low, middle)
+    return high * sensitivity * (1 + 1e-15)
+
+
+def _log_delta(epsilon: float, mu: float) -> float:
+    """Return ln of delta, rounded up.
+
+    ``delta = phi(a) (M(a) - M(b))`` with ``a = epsilon/mu - mu/2``, ``b = epsilon/mu + mu/2`` and M
+    the Mills ratio, because ``e**epsilon phi(b) = phi(a)``; so neither term can overflow, and only
+    the difference of the ratios, whose error is added, can cancel.
+    """
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if a < -5:  # delta is nearly 1, and the second term is far below the first
+        difference = float(ndtr(-a)) - math.exp(min(0.0, epsilon + float(log_ndtr(-b))))
+        return math.log(difference + _ERROR)
+    ratio_a = float(erfcx(a / math.sqrt(2)))
+    ratio_b = float(erfcx(b / math.sqrt(2)))
+    difference = (ratio_a - ratio_b + _ERROR * ratio_a) / 2
+    # M is convex, so its fall is at most mu times its slope at a, `a M(a) - 1`; where mu is tiny,
+    # this loses less than the difference does.
+    slope = 1 / math.sqrt(2 * math.pi) - a * ratio_a / 2
+    fall = mu * (slope + _ERROR * (1 + abs(a) * ratio_a))
+    error = _ERROR * (1 + abs(a) * b)  # of a, as it grows in the exponent
+    return math.log(min(difference, fall)) - a * a / 2 + error
+
+
+def _below(delta: Fraction) -> float:
+    """Return a float that is not above `delta`."""
+    return math.nextafter(float(delta), 0.0) if delta else 0.0
+
+
+def _check_mu(mu: float) -> None:
+    if not 0 <= mu < math.inf:
+        raise ParameterError(f"mu is {mu}, expected at least 0.")
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 <= delta <= 1:
+        raise ParameterError(f"delta is {delta}, expected 0 to 1.")

@@ -1,0 +1,147 @@
+"""The kinds of loss that the accounting knows, and what each is worth in epsilon and in rho.
+
+A kind says what happened; `masquerade.accounting.spent` says what it costs. Besides amounts
+(`Loss`, `Rho`, `Mu`) there are mechanisms whose worst pair of report distributions is known exactly
+and composes to less than their amounts do: `MaskedChoice` and `MaskedNumber`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from masquerade.accounting.concentrated import Rho, rho_of_pure, rho_of_response
+from masquerade.accounting.gaussian import Mu
+from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss, Mechanism, RandomizedResponse
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedChoice:
+    """One answer masked by randomized response.
+
+    Attributes
+    ----------
+    symbols : int
+        Number of different reports, at least 2.
+    epsilon : Loss
+        Of one report.
+    """
+
+    symbols: int
+    epsilon: Loss
+
+    def __post_init__(self) -> None:
+        if self.symbols < 2:
+            raise ParameterError(f"symbols is {self.symbols}, expected at least 2.")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedNumber:
+    """One answer masked by discrete Gaussian noise on a lattice.
+
+    Attributes
+    ----------
+    change : int
+        Largest change of the answer, in steps of the lattice, at least 0.
+    variance : Fraction
+        Parameter of the noise in squared steps, above 0.
+    """
+
+    change: int
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        if self.change < 0 or self.variance <= 0:
+            raise ParameterError(
+                f"change is {self.change} and variance {self.variance}, expected at least 0 and "
+                "above 0."
+            )
+
+
+Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber
+
+
+def pure_of(kind: Kind) -> Loss:
+    """Return the pure epsilon of a kind; infinite where it has none."""
+    match kind:
+        case Loss():
+            return kind
+        case MaskedChoice():
+            return kind.epsilon
+        case _:
+            return NO_LOSS if rho_of(kind).micro == 0 else INFINITE_LOSS
+
+
+def rho_of(kind: Kind) -> Rho:
+    """Return the zero-concentrated loss of a kind, rounded up.
+
+    The discrete Gaussian costs exactly what the continuous one does (Canonne, Kamath and Steinke,
+    2020, Theorem 4): ``change**2 / (2 variance)``.
+    """
+    match kind:
+        case Loss():
+            return rho_of_pure(kind)
+        case Rho():
+            return kind
+        case Mu():
+            return kind.rho
+        case MaskedChoice():
+            return rho_of_response(kind.symbols, kind.epsilon)
+        case MaskedNumber():
+            return Rho.of(Fraction(kind.change**2) / (2 * kind.variance))
+
+
+def is_clear(kind: Kind) -> bool:
+    """Return whether nothing bounds what a report says: the answer leaves in clear."""
+    return math.isinf(rho_of(kind).micro) and math.isinf(pure_of(kind).micro)
+
+
+def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
+    """Return the losses of a response whose answers are masked by `mechanisms`.
+
+    Parameters
+    ----------
+    mechanisms : iterable of Mechanism
+        One for each answer. Those of the same text form are one draw where the mechanism shares
+        one, such as a two-layer flip probability, and are then one loss.
+
+    Raises
+    ------
+    NoGuarantee
+        A mechanism promises nothing, or only an epsilon at a delta, which does not add up.
+    """
+    kinds: list[Kind] = []
+    for mechanism, count in Counter(mechanisms).items():
+        match mechanism:
+            case RandomizedResponse():
+                kind = MaskedChoice(mechanism.symbols, mechanism.guarantee().epsilon_single)
+                kinds += [kind] * count
+            case DiscreteGaussian():
+                number = MaskedNumber(mechanism.lattice.points - 1, mechanism.noise_variance)
+                kinds += [number] * count
+            case _:
+                kinds.append(_loss_together(mechanism, count))
+    return kinds
+
+
+def _loss_together(mechanism: Mechanism, count: int) -> Kind:
+    guarantee = mechanism.guarantee(answers=count)
+    if guarantee.status != "proven":
+        raise NoGuarantee(
+            f"{mechanism} promises nothing (guarantee: {guarantee.status}), so that its loss "
+            "cannot be counted. Use it with simulate in studies, and a mechanism with a proven "
+            "guarantee for people."
+        )
+    if guarantee.rho_user is not None:
+        return Rho(guarantee.rho_user.micro)
+    if guarantee.delta:
+        raise NoGuarantee(
+            f"{mechanism} promises an epsilon at a delta only, and such promises do not add up "
+            "over a lifetime. Use a mechanism that states rho or pure epsilon."
+        )
+    return guarantee.epsilon_user

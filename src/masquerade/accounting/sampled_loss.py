@@ -1,0 +1,187 @@
+"""A lower confidence bound on epsilon from reports alone, whatever the mechanism says of itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv
+
+from masquerade.accounting.witness import Witness
+
+_MOST_KINDS = 512  # of reports; more are put into ranges, as are numbers that hardly repeat
+_MOST_RANGES = 256
+_FEWEST_A_KIND = 4
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLoss:
+    """What drawn reports prove.
+
+    Attributes
+    ----------
+    epsilon : float
+        At most the true epsilon, but for the probability of a false alarm; at least 0.
+    worst : Witness or None
+        The reports that show it, how many were seen, and between which answers; None where no set
+        of reports tells the answers apart.
+    """
+
+    epsilon: float
+    worst: Witness | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two answers (or vectors of answers) whose reports are compared.
+
+    Attributes
+    ----------
+    words : (str, str)
+    one, other : array, shape (n,)
+        Reports of each: numbers or texts.
+    named : bool
+        Whether reports mean something to a reader; otherwise they are counted, not named.
+    """
+
+    words: tuple[str, str]
+    one: NDArray[Any]
+    other: NDArray[Any]
+    named: bool = True
+
+
+def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> SampledLoss:
+    """Return the largest lower confidence bound on epsilon over pairs, in both directions.
+
+    The first half of the reports chooses a set of reports, the second half bounds its
+    probabilities under both answers (Clopper and Pearson, 1934), so that the choice costs nothing.
+    The confidence is shared among all pairs and directions (Bonferroni).
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    delta : float
+    false_alarm : float
+        Probability with which the bound may exceed the true epsilon.
+    """
+    alpha = false_alarm / (4 * len(pairs))  # two directions, two probabilities
+    best = SampledLoss(0.0, None)
+    for pair in pairs:
+        choose, check = _halves(pair)
+        for swap in (False, True):
+            (a, b), (a2, b2) = (
+                (half[1], half[0]) if swap else half for half in (choose.counts, check.counts)
+            )
+            kinds = _choose(a, b, delta, alpha)
+            k, n = int(a2[kinds].sum()), int(a2.sum())
+            k_other, n_other = int(b2[kinds].sum()), int(b2.sum())
+            low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)
+            found = math.log((low - delta) / high) if low > delta else -math.inf
+            if found > best.epsilon:
+                event = check.name(kinds, a2, named=pair.named)
+                seen = f"({k} of {n} against {k_other} of {n_other})"
+                one, other = pair.words[::-1] if swap else pair.words
+                best = SampledLoss(float(found), Witness(f"{event} {seen}", (one, other)))
+    return best
+
+
+def fit_p_value(counts: ArrayLike, probability: ArrayLike) -> float:
+    """Return how likely counts this far from their probabilities are, at most.
+
+    Every count is tested against its exact binomial law; the smallest p-value is multiplied by how
+    many there are.
+    """
+    seen = np.asarray(counts, dtype=np.int64).ravel()
+    expected = np.clip(np.asarray(probability, dtype=np.float64).ravel(), 0.0, 1.0)
+    n = int(seen.sum())
+    # P(count <= seen) and P(count >= seen), as incomplete beta integrals
+    below = np.where(seen < n, betainc(np.maximum(n - seen, 1), seen + 1, 1 - expected), 1.0)
+    above = np.where(seen > 0, betainc(np.maximum(seen, 1), n - seen + 1, expected), 1.0)
+    return float(min(1.0, 2 * np.minimum(below, above).min() * len(seen)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """Counts of kinds of reports in one half, for both answers."""
+
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]]
+    names: list[str]
+
+    def name(self, kinds: NDArray[np.int64], seen: NDArray[np.int64], *, named: bool) -> str:
+        if not named:
+            return f"of {len(kinds)} of {len(self.names) - 1} kinds"
+        often = kinds[np.argsort(-seen[kinds], kind="stable")]
+        shown = " or ".join(self.names[kind] for kind in often[:_MOST_NAMED])
+        more = len(kinds) - _MOST_NAMED
+        return shown + (f" or {more} others" if more > 0 else "")
+
+
+def _halves(pair: Pair) -> tuple[_Half, _Half]:
+    """Return counts in both halves; what the kinds are is decided by the first."""
+    cut, cut_other = len(pair.one) // 2, len(pair.other) // 2
+    first = np.concatenate([pair.one[:cut], pair.other[:cut_other]])
+    values = np.unique(first)
+    floats = np.issubdtype(first.dtype, np.floating)
+    if floats:
+        values = values[~np.isnan(values)]
+    most = min(_MOST_KINDS, len(first) // _FEWEST_A_KIND)
+    ranges = np.issubdtype(first.dtype, np.number) and len(values) > max(most, 2)
+    if ranges:
+        shares = np.linspace(0, 1, min(_MOST_RANGES, max(2, most // 2)) + 1)[1:-1]
+        edges = np.unique(np.nanquantile(first, shares))
+        names = [f"below {edges[0]:.4g}"]
+        names += [f"{a:.4g} to {b:.4g}" for a, b in itertools.pairwise(edges)]
+        names += [f"from {edges[-1]:.4g}", "'no answer'"]
+    else:
+        edges = values
+        names = [
+            *(str(value) for value in values.tolist()),
+            "'no answer'" if floats else "one seldom seen",
+        ]
+
+    def counted(reports: NDArray[Any]) -> NDArray[np.int64]:
+        if ranges:
+            kind = np.searchsorted(edges, reports, side="right")
+            kind[np.isnan(reports)] = len(names) - 1
+        else:
+            kind = np.minimum(np.searchsorted(edges, reports), max(len(edges) - 1, 0))
+            same = edges[kind] == reports if len(edges) else np.zeros(len(reports), dtype=bool)
+            kind = np.where(same, kind, len(names) - 1)
+        return np.bincount(kind, minlength=len(names)).astype(np.int64)
+
+    return (
+        _Half((counted(pair.one[:cut]), counted(pair.other[:cut_other])), names),
+        _Half((counted(pair.one[cut:]), counted(pair.other[cut_other:])), names),
+    )
+
+
+def _choose(
+    a: NDArray[np.int64], b: NDArray[np.int64], delta: float, alpha: float
+) -> NDArray[np.int64]:
+    """Return the kinds of reports that promise the largest bound: one, or the most telling ones."""
+    order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
+    in_a = np.concatenate([np.cumsum(a[order]), a[order]])
+    in_b = np.concatenate([np.cumsum(b[order]), b[order]])
+    low, high = _lowest(in_a, a.sum(), alpha), _highest(in_b, b.sum(), alpha)
+    with np.errstate(divide="ignore"):
+        promised = np.log(np.maximum(low - delta, 0.0) / high)
+    best = int(np.argmax(promised))
+    return order[: best + 1] if best < len(order) else order[best - len(order)][None]
+
+
+def _lowest(k: ArrayLike, n: ArrayLike, alpha: float) -> Any:
+    """Return the lower end of a Clopper-Pearson interval."""
+    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0)
+
+
+def _highest(k: ArrayLike, n: ArrayLike, alpha: float) -> Any:
+    """Return the upper end of a Clopper-Pearson interval."""
+    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    return np.where(k < n, 1 - betaincinv(np.maximum(n - k, 1), k + 1, alpha), 1.0)

@@ -1,0 +1,89 @@
+"""A person's account in words: what was sent, what it comes to, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from masquerade.accounting.balance import Balance
+from masquerade.accounting.chain import PAID, Entry
+from masquerade.accounting.composition import Spent, spent
+from masquerade.accounting.concentrated import NO_RHO, Rho
+from masquerade.accounting.cost import Cost
+from masquerade.accounting.kinds import Kind, is_clear, kinds_of, pure_of, rho_of
+from masquerade.accounting.words import coin_in_words, risk_in_words
+from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.mechanisms import NO_LOSS, Loss, parse_mechanism
+
+_METHODS = {
+    "pure": "That is the sum of what each response cost, and holds outright.",
+    "concentrated": "That is added up in rho, as if your responses had been fixed beforehand.",
+    "distribution": "That is the exact sum, as if your responses had been fixed beforehand.",
+}
+
+
+def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
+    """Return what a person's committed responses come to; see `Ledger.spent`."""
+    paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
+    found = spent((kind for cost in paid for kind in _kinds(cost)), balance.caps.delta)
+    # The sum that the chain holds: each response was rounded once there, and not each answer.
+    exact = Loss(balance.spent_epsilon)
+    # A bound that may fail is no better for being a hundredth lower.
+    if balance.spent_unbounded or 99 * exact > 100 * found.epsilon:
+        return found
+    return Spent(exact, Fraction(0), "pure", {**found.bounds, "pure": exact})
+
+
+def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return where a person stands, in sentences; see `Ledger.explain`."""
+    so_far = spent_by(balance, entries)
+    return (
+        "For the answers you protected, what anyone else can learn about them from everything "
+        f"this app has ever sent is limited by epsilon = {so_far.epsilon}, delta = "
+        f"{float(so_far.delta):g}. It does not cover answers you sent in clear "
+        f"({balance.spent_clear}), nor the fact that you took part.",
+        coin_in_words(so_far.epsilon, delta=so_far.delta),
+        risk_in_words(so_far.epsilon, delta=so_far.delta),
+        _METHODS[so_far.method],
+        _cap_in_words(balance),
+        f"At least {_percent_left(balance)} % of it is left, {balance.open} reserved responses "
+        f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
+    )
+
+
+def _cap_in_words(balance: Balance) -> str:
+    caps = balance.caps
+    bound = f"epsilon = {caps.epsilon}, delta = {float(caps.delta):g}"
+    if caps.admit(epsilon=balance.epsilon.micro, rho=balance.rho.micro, clear=0):
+        return f"Whatever was and will be chosen on the way, your cap holds: {bound}."
+    return f"You lowered your cap below what was spent: {bound}. It only stops what would follow."
+
+
+def _percent_left(balance: Balance) -> int:
+    pairs = (
+        (balance.residual_epsilon.micro, balance.caps.epsilon.micro),
+        (balance.residual_rho.micro, balance.caps.rho.micro),
+    )
+    return max(int(100 * left // of) if of else 0 for left, of in pairs)  # rounded down
+
+
+@lru_cache(maxsize=1024)
+def _known_kinds(mechanisms: tuple[str, ...]) -> tuple[Kind, ...]:
+    try:
+        kinds = kinds_of(parse_mechanism(text) for text in mechanisms)
+    except (ParameterError, NoGuarantee):
+        return ()  # written by another version, or by hand
+    return tuple(kind for kind in kinds if not is_clear(kind))
+
+
+def _kinds(cost: Cost) -> Sequence[Kind]:
+    """Return the losses of one response, as finely as its mechanisms are known."""
+    amount = Rho(cost.micro_rho) if cost.unbounded else Loss(cost.micro_epsilon)
+    known = _known_kinds(cost.mechanisms)
+    # Never less than what was charged.
+    if isinstance(amount, Rho):
+        enough = sum(map(rho_of, known), NO_RHO) >= amount
+    else:
+        enough = sum(map(pure_of, known), NO_LOSS) >= amount
+    return known if known and enough else (amount,)

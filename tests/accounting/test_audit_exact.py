@@ -1,0 +1,346 @@
+"""The audit's exact look: losses from probabilities alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
+
+from masquerade.accounting.audit_subject import Claim, OfMechanism
+from masquerade.accounting.exact_loss import (
+    ExactLoss,
+    of_numbers,
+    of_response,
+    of_table,
+    of_table_at,
+    pattern_counts,
+    pattern_law,
+    pattern_probabilities,
+)
+from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
+from masquerade.accounting.lattice_loss import LatticeLaw, of_lattice
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import (
+    Channel,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LatticeMechanism,
+    Loss,
+    QuantisedResponse,
+    RandomizedResponse,
+    TwoLayer,
+    parse_mechanism,
+)
+
+EXACT = (
+    "randomized-response:options=2,epsilon=1",
+    "randomized-response:options=4,epsilon=0.1",
+    "randomized-response:options=3,epsilon=0",
+    "randomized-response:options=5,flip_probability=0.3,null=true",
+    "randomized-response:options=3,flip_probability=0.9",
+    "randomized-response:options=1000,epsilon=2",
+    "two-layer:options=2,low=0,high=0.5379",
+    "two-layer:options=2,low=0,high=1",
+    "two-layer:options=3,low=1/3,high=1",
+    "two-layer:options=4,low=0.2,high=0.2",
+    "question-sampling:options=2,epsilon=10",
+    "question-sampling:options=4,epsilon=1,keep=3",
+    "discrete-laplace:low=1,high=5,epsilon=1",
+    "discrete-laplace:low=1,high=5,epsilon=1/3,null=true",
+    "discrete-laplace:low=0,high=1,step=0.1,epsilon=2,null=true,fill=uniform",
+    "discrete-laplace:low=0,high=100,step=10,epsilon=0.7,null=true,fill=0",
+    "discrete-laplace:low=1,high=5,epsilon=1,scale_rule=paper",
+    "discrete-laplace:low=0,high=4,epsilon=900",
+    "quantised-response:low=-100,high=100,epsilon=2,null=true",
+    "quantised-response:low=0,high=1,step=0.1,epsilon=1,levels=3",
+    "quantised-response:low=0,high=1000000,epsilon=1,levels=5",
+)
+
+
+def exact_of(text: str, answers: int) -> tuple[Claim, ExactLoss]:
+    """Return what a mechanism claims, and what its probabilities say."""
+    subject = OfMechanism(parse_mechanism(text), answers)
+    found = subject.exact()
+    assert found is not None
+    return subject.claim, found
+
+
+@pytest.mark.parametrize("answers", [1, 2, 3, 20])
+@pytest.mark.parametrize("text", EXACT)
+def test_exact_the_claim_is_what_the_probabilities_say(text: str, answers: int) -> None:
+    """Every claim without a delta is the exact worst-case loss, to the last millionth."""
+    claim, found = exact_of(text, answers)
+    assert (found.event, found.user) == (claim.event, claim.user)
+    assert found.faults == ()
+    assert claim.status == "proven"
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "3", "10"])
+@pytest.mark.parametrize("options", [2, 3, 10, 100])
+def test_exact_randomized_response_loses_what_was_asked_for(options: int, epsilon: str) -> None:
+    """Before any rounding to millionths, the loss is within 1e-9 of epsilon and not above it."""
+    ratio = RandomizedResponse(options, epsilon=epsilon).channel().worst_ratio()
+    assert isinstance(ratio, Fraction)
+    loss = math.log(ratio.numerator) - math.log(ratio.denominator)
+    assert abs(loss - float(epsilon)) <= 1e-9
+    assert Loss.of_ratio(ratio) <= Loss.of_amount(Fraction(epsilon))
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "event", "user"),
+    [
+        ("two-layer:options=2,low=0,high=1", 2, 0.693148, 0.693148),
+        ("two-layer:options=2,low=0,high=1", 20, 2.995733, 12.126792),
+        ("two-layer:options=2,low=0,high=1", 100, 4.605171, 66.783842),
+        ("two-layer:options=3,low=1/3,high=1", 3, 0.693148, 0.98083),
+        ("question-sampling:options=2,epsilon=10", 20, 2.0, 10.0),
+        ("discrete-laplace:low=1,high=5,epsilon=1,scale_rule=paper", 1, 0.8, 0.8),
+    ],
+)
+def test_exact_golden_values(text: str, answers: int, event: float, user: float) -> None:
+    """Reference values of one changed answer, and of all."""
+    _, found = exact_of(text, answers)
+    assert (found.event.epsilon, found.user.epsilon) == (event, user)
+
+
+def test_exact_the_worst_report_and_answers_are_named() -> None:
+    """The pair of answers and the report that attain the loss are given, for all answers."""
+    _, one = exact_of("randomized-response:options=4,epsilon=1", 1)
+    assert one.worst is not None
+    assert (one.worst.report, one.worst.answers) == ("0", ("0", "1"))
+    _, many = exact_of("two-layer:options=2,low=0,high=1", 20)
+    assert str(many.worst) == (
+        "report 0 (20 times): answer 0 (20 times) against 0 (10 times), 1 (10 times)"
+    )
+    assert exact_of("randomized-response:options=3,epsilon=0", 5)[1].worst is None
+
+
+small_forms = st.tuples(
+    st.integers(0, 5), st.integers(0, 5), st.integers(2, 4), st.integers(1, 4)
+).map(lambda drawn: (min(drawn[:2]), max(drawn[:2]), 5 * drawn[2], drawn[2], drawn[3]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(form=small_forms)
+def test_prop_joint_loss_is_that_of_the_whole_enumerated_channel(
+    form: tuple[int, int, int, int, int],
+) -> None:
+    """Over every pair of answer vectors and every vector of reports, nothing loses more or less."""
+    first, last, total, symbols, n = form
+
+    def probability(answers: tuple[int, ...], reports: tuple[int, ...]) -> Fraction:
+        changed = sum(a != r for a, r in zip(answers, reports, strict=True))
+        draws = range(first, last + 1)
+        terms = (i**changed * (total - (symbols - 1) * i) ** (n - changed) for i in draws)
+        return Fraction(sum(terms), len(draws) * total**n)
+
+    vectors = list(itertools.product(range(symbols), repeat=n))
+    start = vectors[0]  # all else follows by renaming symbols place by place
+    one_changed = [v for v in vectors if sum(a != b for a, b in zip(v, start, strict=True)) == 1]
+    rows = {v: [probability(v, reports) for reports in vectors] for v in vectors}
+    user = Channel(tuple(map(tuple, rows.values()))).epsilon()
+    event = max(Channel((tuple(rows[start]), tuple(rows[v]))).epsilon() for v in one_changed)
+    found = of_numbers(first, last, total, symbols, n)
+    assert found is not None
+    assert (found.event, found.user) == (event, user)
+    assert pattern_probabilities(first, last, total, symbols, n)[0] == rows[start][0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(form=small_forms)
+def test_prop_pattern_counts_are_the_plain_sum(form: tuple[int, int, int, int, int]) -> None:
+    """The recurrence gives the sum over all flip probabilities, one by one."""
+    first, last, total, symbols, n = form
+    draws = range(first, last + 1)
+    plain = [
+        sum(i**m * (total - (symbols - 1) * i) ** (n - m) for i in draws) for m in range(n + 1)
+    ]
+    counts = pattern_counts(first, last, total, symbols, n)
+    scale = Fraction(plain[0], counts[0]) if counts[0] else Fraction(1)
+    assert [scale * count for count in counts] == plain
+
+
+@pytest.mark.parametrize("answers", [1, 2, 7, 100])
+def test_exact_patterns_add_to_one(answers: int) -> None:
+    """In how many places reports differ from answers is a probability law."""
+    law = pattern_law(TwoLayer(3, low="0.1", high="0.9"), answers)
+    assert law.sum() == pytest.approx(1, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.integers(2, 4).flatmap(
+        lambda reports: st.lists(
+            st.lists(st.integers(1, 9), min_size=reports, max_size=reports), min_size=2, max_size=5
+        )
+    )
+)
+def test_prop_a_table_loses_its_largest_ratio_at_its_witness(counts: list[list[int]]) -> None:
+    """The loss of any table is the largest ratio in a column, and the named cells attain it."""
+    rows = [[Fraction(c, sum(row)) for c in row] for row in counts]
+    found = of_table(rows, inputs=range(len(rows)), reports=range(len(rows[0])), answers=3)
+    largest = max(a / b for column in zip(*rows, strict=True) for a in column for b in column)
+    assert found.event == Loss.of_ratio(largest)
+    assert found.user == Loss.of_ratio(largest, times=3)
+    if found.worst is None:
+        assert largest == 1
+    else:
+        report, a, b = (
+            int(word.partition(" ")[0]) for word in (found.worst.report, *found.worst.answers)
+        )
+        assert rows[a][report] / rows[b][report] == largest
+
+
+def test_exact_a_report_that_only_one_answer_gives_loses_everything() -> None:
+    """A probability of 0 against one above 0 is an infinite loss."""
+    rows = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1), Fraction(0)]]
+    found = of_table(rows, inputs="ab", reports="xy")
+    assert found.user.epsilon == math.inf
+    assert str(found.worst) == "report y: answer a against b"
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], []])
+def test_a_table_that_is_no_probability_is_refused(row: list[float]) -> None:
+    """The message names the answer and what its probabilities add to."""
+    with pytest.raises(ParameterError, match="for answer b add to"):
+        of_table([[0.5, 0.5][: len(row)] or [1], row], inputs="ab", reports="xy")
+
+
+def test_exact_a_channel_that_differs_from_what_devices_draw_is_a_fault() -> None:
+    """A table of probabilities that the whole-number form does not have is found."""
+
+    class Prettier(RandomizedResponse):
+        """Shows a channel that it does not draw from."""
+
+        def channel(self) -> Channel:
+            return Channel.symmetric(symbols=2, flip_probability=Fraction(2, 5))
+
+    found = of_response(Prettier(2, epsilon=3), 1)
+    assert found is not None
+    assert found.faults == ("channel() and device_form() differ for answer 0",)
+    assert found.user.epsilon == 3
+
+
+def test_exact_probabilities_of_laplace_noise_must_fit_its_scale() -> None:
+    """Probabilities of another scale than the one that is drawn from are found."""
+
+    class Prettier(DiscreteLaplace):
+        """Shows probabilities of more noise than it draws."""
+
+        def probability(self, answer: ArrayLike, report: ArrayLike) -> NDArray[np.float64]:
+            return DiscreteLaplace(1, 5, epsilon=1).probability(answer, report)
+
+    found = OfMechanism(Prettier(1, 5, epsilon=2), 1).exact()
+    assert found is not None
+    assert found.faults == ("the scale drawn from loses 2, by probability() it would be 1",)
+    assert found.user.epsilon == 2
+
+
+def law_of(mechanism: LatticeMechanism, *inputs: float) -> LatticeLaw:
+    """Return the law of a mechanism, to look at its probabilities alone."""
+    lattice = mechanism.lattice
+    return LatticeLaw(inputs, mechanism.probability, lattice.values, lattice.points)
+
+
+def test_exact_probabilities_alone_give_a_loss_and_its_multiples() -> None:
+    """A loss of 1/3, known to 1e-9, is rounded up once: three of them are 1, not 1.000002."""
+    law = law_of(DiscreteLaplace(0, 1, "0.1", epsilon="1/3", null=True), 0.0, 1.0, math.nan)
+    for answers, event, user in ((1, 333_334, 333_334), (3, 333_334, 1_000_000)):
+        found = of_lattice(law, answers=answers, claimed=Loss(1_000_000))
+        assert found is not None
+        assert (found.event.micro, found.user.micro) == (event, user)
+        assert found.faults == ()
+
+
+def test_exact_a_loss_that_grows_with_the_report_has_no_bound() -> None:
+    """Gaussian noise has no pure epsilon: the loss still grows where the window ends."""
+    law = law_of(DiscreteGaussian(1, 5, sigma=6), 1.0, 5.0)
+    found = of_lattice(law, answers=1, claimed=Loss(3_000_000))
+    assert found is not None
+    assert found.faults == ("the loss still grows at the last report that was looked at",)
+
+
+def test_exact_quantised_response_on_a_fine_lattice_loses_no_more_than_on_its_levels() -> None:
+    """For more answers than a table holds, the loss is still exact, and the ends attain it."""
+    fine = QuantisedResponse(0, 1_000_000, epsilon=2, levels=5, null=True)
+    found = OfMechanism(fine, 3).exact()
+    assert found is not None
+    assert found.user.epsilon == 6
+    assert str(found.worst) == "report 0: answer 0 against 1e+06"
+
+
+@pytest.mark.parametrize("sigma", ["0.5", "3", "6", "12", "400"])
+def test_exact_gaussian_noise_keeps_epsilon_delta_and_rho(sigma: str) -> None:
+    """Of one report epsilon is tight to 2e-6, delta is kept, and rho is exact to 1e-9."""
+    mechanism = DiscreteGaussian(1, 5, sigma=sigma)
+    claim, found = exact_of(str(mechanism), 1)
+    assert claim.event.micro - 2 <= found.event.micro <= claim.event.micro
+    assert found.delta is not None
+    assert 0.99e-6 < found.delta <= 1e-6 + 1e-12
+    assert found.rho == pytest.approx(float(mechanism.rho), rel=1e-9)
+
+
+@pytest.mark.parametrize("answers", [2, 5, 100])
+def test_exact_gaussian_noise_of_several_answers_is_below_its_claim(answers: int) -> None:
+    """The conversion from rho that is claimed bounds the exact epsilon of all reports."""
+    claim, found = exact_of("discrete-gaussian:low=1,high=5,sigma=6", answers)
+    assert 0.7 * claim.user.epsilon < found.user.epsilon <= claim.user.epsilon
+    assert found.delta is not None
+    assert found.delta < 1e-6
+    assert found.rho == pytest.approx(answers * 2 / 9, rel=1e-9)
+
+
+def test_exact_two_gaussian_answers_by_enumerating_every_pair_of_reports() -> None:
+    """The law of the summed losses gives the delta that all pairs of reports give."""
+    mechanism = DiscreteGaussian(0, 4, sigma=3)
+    subject = OfMechanism(mechanism, 2)
+    found = subject.exact()
+    assert found is not None
+    reports = np.arange(-60.0, 65.0)
+    one, other = (mechanism.probability(answer, reports) for answer in (0.0, 4.0))
+    both, both_other = (np.outer(law, law) for law in (one, other))
+    gain = both - math.exp(subject.claim.user.epsilon) * both_other
+    assert found.delta == pytest.approx(np.maximum(gain, 0).sum(), rel=1e-6)
+
+
+def test_exact_noise_that_is_beyond_floats_is_left_to_the_sampler() -> None:
+    """Where probabilities underflow, no exact figure is made up."""
+    assert OfMechanism(DiscreteGaussian(0, 100, sigma=1), 1).exact() is None
+    assert OfMechanism(DiscreteGaussian(0, 1_000_000, sigma=1_000_000), 1).exact() is None
+    assert OfMechanism(TwoLayer(2, low=0, high=1), 501).exact() is None
+
+
+def test_exact_a_table_at_a_delta() -> None:
+    """A table that leaks with probability delta has the epsilon of the rest, at that delta."""
+    leak = Fraction(1, 1000)
+    rows: list[list[Fraction | float]] = [
+        [leak, 0, (1 - leak) * Fraction(3, 4), (1 - leak) * Fraction(1, 4)],
+        [0, leak, (1 - leak) * Fraction(1, 4), (1 - leak) * Fraction(3, 4)],
+    ]
+    found = of_table_at(rows, inputs="ab", delta=leak)
+    assert found.event.epsilon == pytest.approx(math.log(3), abs=2e-6)
+    assert of_table_at(rows, inputs="ab", delta=leak / 2).event.epsilon == math.inf
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    one=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+    other=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+    delta=st.floats(1e-9, 0.5),
+)
+def test_prop_epsilon_and_delta_undo_each_other(
+    one: list[float], other: list[float], delta: float
+) -> None:
+    """Delta at the epsilon found is at most delta, and just below that epsilon it is above."""
+    p, q = (np.array(law) / sum(law) for law in (one, other))
+    loss = log_ratio(p, q)
+    epsilon = epsilon_at(delta, p, loss)
+    assert delta_at(epsilon, p, loss) <= delta
+    if epsilon > 1e-6:
+        assert delta_at(epsilon - 1e-6, p, loss) > delta

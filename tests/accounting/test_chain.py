@@ -1,0 +1,227 @@
+"""A person's ledger adds exactly, and no entry can be changed, moved or taken out unseen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade.accounting import (
+    GENESIS,
+    INFINITE_RHO,
+    Caps,
+    Charge,
+    Cost,
+    Entry,
+    Rho,
+    append,
+    total,
+    verify_chain,
+)
+from masquerade.accounting.chain import KINDS, PAID
+from masquerade.errors import BrokenChain, ParameterError
+from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss
+
+losses = st.integers(0, 10**12).map(Loss)
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+micro_rho = st.integers(0, 10**12).map(Rho)
+costs = st.builds(
+    Cost,
+    survey=texts,
+    mechanisms=st.lists(texts, max_size=4).map(tuple),
+    event=losses,
+    user=losses,
+    rho=st.none() | micro_rho,
+) | st.builds(
+    Cost,
+    survey=texts,
+    mechanisms=st.lists(texts, max_size=4).map(tuple),
+    event=st.just(INFINITE_LOSS),
+    user=st.just(INFINITE_LOSS),
+    protected=losses,
+    rho=st.none() | micro_rho,
+    clear=st.integers(1, 9),
+)
+caps = st.builds(
+    Caps,
+    epsilon=st.sampled_from([Loss(1), Loss(10**7)]),
+    delta=st.sampled_from([Fraction(0), Fraction(1, 10**6)]),
+    clear=st.integers(0, 3),
+)
+kinds = st.sampled_from(KINDS)
+charges = st.builds(
+    Charge,
+    person=st.just("person"),
+    cost=costs,
+    day=st.dates().map(str),
+    kind=kinds,
+    key=texts,
+    caps=st.none() | caps,
+)
+chains = st.lists(charges, min_size=1, max_size=6)
+
+
+ONE = Cost("s", ("m",), Loss(1), Loss(2))
+
+
+def chain_of(charges: list[Charge]) -> list[Entry]:
+    """Return the chain of these charges."""
+    entries: list[Entry] = []
+    for charge in charges:
+        entries.append(append(charge, entries[-1] if entries else None))
+    return entries
+
+
+def test_the_first_entry_follows_nothing() -> None:
+    """A person's first entry has place 0 and the agreed stand-in for a predecessor's hash."""
+    entry = append(Charge("p", ONE, "2026-03-14"), None)
+    assert (entry.sequence, entry.previous_hash) == (0, GENESIS)
+    assert len(entry.hash) == len(GENESIS) == 64
+
+
+def test_the_hash_of_an_entry_is_fixed() -> None:
+    """Ledgers of earlier versions stay verifiable: the hash of a known entry does not change."""
+    entry = append(Charge("p", Cost("s", ("m", "ü"), Loss(1), Loss(2)), "2026-03-14"), None)
+    assert entry.hash == "e0c34d262acbfde7b5b86f877234ad0c96d852340399407bfdee6c94074e6e98"
+    keyed = append(entry.charge._replace(key="k", caps=Caps()), entry)
+    assert keyed.hash == "d9a2e63ab7fa2d80188e1f13b80148c6855ddc8612398dcd17e40c212469ada2"
+
+
+@given(charges=chains)
+def test_prop_a_chain_verifies(charges: list[Charge]) -> None:
+    """A chain made by appending verifies, entry for entry, and so does each of its beginnings."""
+    entries = chain_of(charges)
+    assert [entry.sequence for entry in entries] == list(range(len(charges)))
+    for length in range(len(entries) + 1):
+        assert verify_chain(entries[:length]) == length
+
+
+@given(charges=chains, data=st.data())
+def test_prop_a_change_of_any_field_is_found(charges: list[Charge], data: st.DataObject) -> None:
+    """Whatever single field of whatever entry is changed, the chain no longer verifies."""
+    entries = chain_of(charges)
+    place = data.draw(st.integers(0, len(entries) - 1))
+    entry = entries[place]
+    changes: dict[str, Any] = {
+        "person": texts,
+        "day": st.dates().map(str),
+        "kind": kinds,
+        "key": texts,
+        "caps": st.none() | caps,
+        "survey": texts,
+        "mechanisms": st.lists(texts, max_size=4).map(tuple),
+        "event": losses | st.just(INFINITE_LOSS),
+        "user": losses,
+        "protected": losses,
+        "rho": st.none() | micro_rho,
+        "clear": st.integers(1, 9),
+        "sequence": st.integers(0, 9),
+        "previous_hash": st.text("0123456789abcdef", min_size=64, max_size=64),
+        "hash": st.text("0123456789abcdef", min_size=64, max_size=64),
+    }
+    for impossible in ("user",) if entry.charge.cost.clear else ("protected", "clear"):
+        del changes[impossible]
+    name = data.draw(st.sampled_from(sorted(changes)))
+    value = data.draw(changes[name])
+    charge = entry.charge
+    if name in Entry._fields:
+        changed = entry._replace(**{name: value})
+    elif name in Charge._fields:
+        changed = entry._replace(charge=charge._replace(**{name: value}))
+    else:
+        cost = replace(charge.cost, **{name: value})
+        changed = entry._replace(charge=charge._replace(cost=cost))
+    if changed == entry:
+        return
+    with pytest.raises(BrokenChain):
+        verify_chain([*entries[:place], changed, *entries[place + 1 :]])
+
+
+@given(charges=st.lists(charges, min_size=2, max_size=6), data=st.data())
+def test_prop_a_missing_or_moved_entry_is_found(charges: list[Charge], data: st.DataObject) -> None:
+    """Removing any entry but the last, or exchanging two, breaks the chain and names the place."""
+    entries = chain_of(charges)
+    place = data.draw(st.integers(0, len(entries) - 2))
+    with pytest.raises(BrokenChain, match=f"ledger entry {place} "):
+        verify_chain([*entries[:place], *entries[place + 1 :]])
+    moved = list(entries)
+    moved[place], moved[place + 1] = moved[place + 1], moved[place]
+    with pytest.raises(BrokenChain, match=f"ledger entry {place} "):
+        verify_chain(moved)
+
+
+def test_an_entry_that_is_hashed_again_is_found() -> None:
+    """An entry changed together with its own hash does not fit the entries after it."""
+    charge = Charge("p", ONE, "2026-03-14")
+    entries = chain_of([charge, charge, charge])
+    forged = append(charge._replace(cost=replace(ONE, user=Loss(1))), entries[0])
+    with pytest.raises(BrokenChain, match="ledger entry 2 of p"):
+        verify_chain([entries[0], forged, entries[2]])
+
+
+def test_a_boundary_between_fields_cannot_be_moved() -> None:
+    """Text that moves from one field to the next changes the hash."""
+    one = append(Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", "k"), None)
+    for other in (
+        Charge("a", Cost("b", ("cd", "e"), Loss(1), Loss(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d,e",), Loss(1), Loss(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ('d","e',), Loss(1), Loss(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d1:e",), Loss(1), Loss(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d", "e"), Loss(12), Loss(2)), "day", "commit", "k"),
+        Charge("ak", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", ""),
+        Charge("", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", "ak"),
+        Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "daycommit", "", "k"),
+        Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "da", "ycommit", "k"),
+        Charge("a\0k", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", ""),
+    ):
+        assert append(other, None).hash != one.hash
+
+
+def test_texts_that_hold_the_separator_keep_their_places() -> None:
+    """Texts with the character between fields, or that are no UTF-8, are hashed apart too."""
+    cost = Cost("s", (), Loss(1), Loss(1))
+    charges = [
+        Charge(person, cost, "day", "commit", key)
+        for person, key in (("a\0b", "c"), ("a", "b\0c"), ("a\0", "bc"), ("\ud800", "é"))
+    ]
+    assert len({append(charge, None).hash for charge in charges}) == len(charges)
+
+
+@given(charges=st.lists(charges, max_size=8))
+def test_prop_the_total_adds_exactly(charges: list[Charge]) -> None:
+    """The total is the exact sum of the user-level losses that were spent, to the micro-epsilon."""
+    paid = [charge.user.micro for charge in charges if charge.kind in PAID]
+    assert total(chain_of(charges)).micro == sum(paid)
+
+
+def test_totals_at_the_ends() -> None:
+    """Nothing spent is no loss, and one infinite loss makes the total infinite."""
+    assert total([]) == NO_LOSS
+    assert verify_chain([]) == 0
+    charge = Charge("p", ONE, "2026-03-14")
+    endless = charge._replace(cost=replace(ONE, event=INFINITE_LOSS, user=INFINITE_LOSS))
+    entries = chain_of([charge, endless, charge])
+    assert total(entries) == INFINITE_LOSS
+    assert verify_chain(entries) == 3
+
+
+def test_an_answer_in_clear_never_costs_nothing() -> None:
+    """A cost with answers in clear and a finite loss is refused, and so is a negative number."""
+    with pytest.raises(ParameterError, match="never as nothing"):
+        Cost("s", (), NO_LOSS, NO_LOSS, clear=1)
+    with pytest.raises(ParameterError, match="clear is -1"):
+        Cost("s", (), NO_LOSS, NO_LOSS, clear=-1)
+    with pytest.raises(ParameterError, match="given where answers are sent in clear"):
+        Cost("s", (), INFINITE_LOSS, INFINITE_LOSS, clear=1)
+
+
+def test_a_cost_is_never_below_what_it_says() -> None:
+    """A pure loss is not lowered by another number, and bounds rho."""
+    with pytest.raises(ParameterError, match="and only there"):
+        Cost("s", (), Loss(5), Loss(5), protected=Loss(1))
+    with pytest.raises(ParameterError, match="rho is infinite"):
+        Cost("s", (), Loss(5), Loss(5), rho=INFINITE_RHO)

@@ -1,0 +1,114 @@
+"""The filter admits what fits a cap, to the last millionth, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from masquerade.accounting import (
+    Caps,
+    Kind,
+    MaskedChoice,
+    MaskedNumber,
+    Mu,
+    Rho,
+    pure_of,
+    rho_of,
+    spent,
+)
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import INFINITE_LOSS, MICRO, Loss
+
+MILLIONTH = Fraction(1, 10**6)
+kinds: st.SearchStrategy[Kind] = st.one_of(
+    st.integers(1, 2 * MICRO).map(Loss),
+    st.integers(1, MICRO).map(Rho),
+    st.sampled_from([Mu.of(Fraction(k, 3)) for k in (1, 2, 4)]),
+    st.builds(MaskedChoice, st.integers(2, 30), st.integers(1, 2 * MICRO).map(Loss)),
+    st.builds(MaskedNumber, st.just(4), st.sampled_from([Fraction(s * s) for s in (3, 6, 12)])),
+)
+
+
+def run(caps: Caps, offered: list[Kind]) -> list[Kind]:
+    """Return what the filter admits of a list of offers, one after the other."""
+    admitted: list[Kind] = []
+    for kind in offered:
+        trial = [*admitted, kind]
+        epsilon = sum(pure_of(k).micro for k in trial)
+        rho = sum(rho_of(k).micro for k in trial)
+        if caps.admit(epsilon=epsilon, rho=int(rho), clear=0):
+            admitted = trial
+    return admitted
+
+
+def test_exactly_enough_is_enough() -> None:
+    """A cap admits its own amount in each unit, and not a millionth more."""
+    caps = Caps(Loss(3 * MICRO), MILLIONTH, clear=2)
+    much = 10**9
+    assert caps.admit(epsilon=3_000_000, rho=much, clear=0)
+    assert not caps.admit(epsilon=3_000_001, rho=much, clear=0)
+    assert caps.admit(epsilon=math.inf, rho=int(caps.rho.micro), clear=0)
+    assert not caps.admit(epsilon=math.inf, rho=int(caps.rho.micro) + 1, clear=0)
+    assert caps.admit(epsilon=0, rho=0, clear=2)
+    assert not caps.admit(epsilon=0, rho=0, clear=3)
+
+
+def test_basic_examples() -> None:
+    """A cap of 10 admits 10 losses of 1; many weak ones and Gaussian noise as long as rho fits."""
+    assert len(run(Caps(), [Loss(MICRO)] * 20)) == 10
+    assert len(run(Caps(), [Mu.of(Fraction(1, 3))] * 50)) == 27
+    assert len(run(Caps(), [Loss(100_000)] * 900)) == 308  # by rho: by epsilon it would be 100
+    # After Gaussian noise only rho counts: 1.539278 - 0.222223 leaves two of tanh(1 / 2).
+    assert len(run(Caps(), [Mu.of(Fraction(2, 3)), *[Loss(MICRO)] * 20])) == 3
+
+
+def test_without_delta_only_pure_epsilon_counts() -> None:
+    """With delta 0 the cap admits pure epsilon and no Gaussian noise at all."""
+    caps = Caps(Loss(2 * MICRO), Fraction(0))
+    assert len(run(caps, [Mu.of(Fraction(1, 3)), *[Loss(MICRO)] * 5])) == 2
+    assert run(caps, [Rho(1)]) == []
+
+
+@given(
+    offered=st.lists(kinds, max_size=25), cap=st.integers(1, 20 * MICRO), power=st.integers(2, 9)
+)
+@settings(deadline=None)
+def test_prop_what_is_admitted_costs_at_most_the_cap(
+    offered: list[Kind], cap: int, power: int
+) -> None:
+    """Whatever is offered, everything admitted together is within the cap by a sound bound."""
+    caps = Caps(Loss(cap), Fraction(1, 10**power))
+    admitted = run(caps, offered)
+    bounds = spent(admitted, caps.delta).bounds
+    assert min(bounds["pure"], bounds.get("concentrated", Loss(0))) <= caps.epsilon
+
+
+@given(epsilon=st.integers(0, 20 * MICRO), lower=st.integers(0, 20 * MICRO))
+@settings(deadline=None, max_examples=30)
+def test_prop_a_lower_cap_admits_no_more(epsilon: int, lower: int) -> None:
+    """Caps are ordered: what a lower one admits, the higher one does."""
+    low, high = sorted([epsilon, lower])
+    one, other = Caps(Loss(low)), Caps(Loss(high))
+    assert one.within(other)
+    assert one.rho <= other.rho
+    assert other.within(one) == (low == high)
+
+
+def test_impossible_caps_are_refused() -> None:
+    """A cap is a finite epsilon, a delta below 1 and a number of answers."""
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"epsilon": INFINITE_LOSS},
+        {"delta": Fraction(1)},
+        {"delta": Fraction(-1, 2)},
+        {"delta": 1e-6},
+        {"clear": -1},
+        {"clear": True},
+    )
+    for wrong in wrongs:
+        with pytest.raises(ParameterError, match="expected"):
+            Caps(**wrong)

@@ -1,0 +1,31 @@
+"""The page about accounting says what the code does."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+from masquerade.accounting import Caps, what_a_cap_buys
+from masquerade.mechanisms import MICRO, Loss
+
+PAGE = Path(__file__).parents[2] / "docs" / "accounting.md"
+
+
+def test_the_page_runs() -> None:
+    """Its examples give what they say."""
+    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
+    assert tried >= 15
+    assert failed == 0
+
+
+def test_the_table_of_caps_is_true() -> None:
+    """Its numbers of answers are those of the calculator, and its rhos those of the filter."""
+    page = PAGE.read_text(encoding="utf-8")
+    for cap in (3, 10, 20):
+        caps = Caps(Loss(cap * MICRO))
+        found = what_a_cap_buys(caps, options=())
+        numbers = [found[f"{level}, number"] for level in ("low", "medium", "high")]
+        ledger = " / ".join(str(one.ledger) for one in numbers)
+        exact = " / ".join(str(one.by_method["gaussian"]) for one in numbers)
+        assert f"| {cap} | {ledger} | {exact} |" in page
+        assert f" {caps.rho.rho:.4f} |" in page
