@@ -1,0 +1,117 @@
+"""``masquerade select`` and ``masquerade plan``: whom to ask, and how many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.cli.privacy import MechanismText
+
+PoolFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Columns person, cost and level (high, medium, low, none) or noise_variance; "
+        "optionally privacy_share and bias_variance. CSV, CSV.gz, Parquet.",
+        metavar="POOL",
+        show_default=False,
+    ),
+]
+
+
+def select(
+    pool: PoolFile,
+    budget: Annotated[float, typer.Option(help="How much may be paid in all.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="precision, loki-greedy, loki-greedy-paper, best-predictors, random or "
+            "stratified-random."
+        ),
+    ] = "precision",
+    alpha: Annotated[
+        float, typer.Option(min=0, max=1, help="0: cheapest; 1: spread the loss of privacy.")
+    ] = 0.0,
+    history: Annotated[
+        Path | None,
+        typer.Option(help="Past reports: person, question, report, noise_variance, in widths."),
+    ] = None,
+    options: Annotated[
+        int | None, typer.Option(min=2, help="The survey asks for one of so many options.")
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Stop at this predicted standard error, in widths.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For the policies by chance: repeat a selection.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the chosen people.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Choose whom to invite, for the money and fairly. Sees reports and costs, never an answer."""
+    import numpy as np
+    import pyarrow as pa
+
+    from masquerade.answers.frames import write_table
+    from masquerade.selection import select as choose
+    from masquerade.selection.files import read_history, read_pool
+
+    people = read_pool(pool, options=options)
+    past = None
+    if history is not None:
+        past = read_history(
+            history, people, weighting="plain" if policy == "loki-greedy-paper" else "precision"
+        )
+    found = choose(
+        people,
+        budget=budget,
+        policy=policy,
+        alpha=alpha,
+        history=past,
+        rng=None if seed is None else np.random.default_rng(seed),
+        precision_target=target,
+    )
+    result = {**found.to_json(), "pool": len(people)}
+    if out is not None:
+        write_table(pa.table({"person": list(found.people)}), out)
+        result["out"] = str(out)
+    if not json:
+        names = result.pop("selected")
+        result = {"people": len(names), **result, "first": ", ".join(names[:10])}
+    show(result, as_json=json, title="Selection")
+
+
+def plan(
+    spec: MechanismText,
+    margin: Annotated[
+        float,
+        typer.Option(help="Half the interval: 0.05 is five points of a share, or on the scale."),
+    ],
+    confidence: Annotated[float, typer.Option(help="How often the interval holds.")] = 0.95,
+    share: Annotated[float, typer.Option(help="The share expected; 0.5 is the usual worst.")] = 0.5,
+    spread: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation of answers; default a quarter of the range."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say how many participants an interval of a wanted width takes, masks included."""
+    from masquerade.mechanisms import parse_mechanism
+    from masquerade.selection import participants_needed
+
+    mechanism = parse_mechanism(spec)
+    participants = participants_needed(
+        mechanism, margin=margin, confidence=confidence, share=share, spread=spread
+    )
+    guarantee = mechanism.guarantee(answers=1)
+    result = {
+        "participants": participants,
+        "margin": margin,
+        "confidence": confidence,
+        "mechanism": str(mechanism),
+        "epsilon_event": guarantee.epsilon_event.to_json(),
+        "delta": float(guarantee.delta),
+    }
+    show(result, as_json=json, title="Plan")

@@ -1,0 +1,24 @@
+"""Whom to ask: past errors without the noise of masks, policies, and how many people are needed."""
+
+from masquerade.selection.choose import POLICIES, Selection, select
+from masquerade.selection.group_error import GroupError, group_error
+from masquerade.selection.history import Components, History, Tendencies
+from masquerade.selection.planning import participants_needed
+from masquerade.selection.pool import Pool
+from masquerade.selection.precision import predicted_error
+from masquerade.selection.waves import next_wave
+
+__all__ = [
+    "POLICIES",
+    "Components",
+    "GroupError",
+    "History",
+    "Pool",
+    "Selection",
+    "Tendencies",
+    "group_error",
+    "next_wave",
+    "participants_needed",
+    "predicted_error",
+    "select",
+]

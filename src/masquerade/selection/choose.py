@@ -1,0 +1,192 @@
+"""Whom to ask: one call for every policy, and a record that explains the choice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.selection.baselines import (
+    at_random,
+    best_predictors,
+    published_squared_error,
+    stratified_random,
+)
+from masquerade.selection.greedy import Codes, Progress, greedy
+from masquerade.selection.history import Floats, History
+from masquerade.selection.pool import Pool
+from masquerade.selection.precision import by_precision, predicted_error
+
+POLICIES = (
+    "precision",
+    "loki-greedy",
+    "loki-greedy-paper",
+    "best-predictors",
+    "random",
+    "stratified-random",
+)
+_WITH_HISTORY = ("loki-greedy", "loki-greedy-paper", "best-predictors")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Who is asked, and why.
+
+    Attributes
+    ----------
+    policy : str
+    alpha, budget : float
+    chosen : int array
+        Places in the pool, in the order of choice.
+    people : tuple of str
+        The same, by name.
+    cost : float
+        What they are paid together.
+    predicted_error : float
+        Expected root-mean-square error of the weighted estimate, in widths of the question; NaN
+        where nobody is chosen.
+    score, precision : float array, shape (n_chosen,)
+        What each takes of money and privacy, and what each adds.
+    inputs : str
+        SHA-256 of the pool: the same inputs give the same choice.
+    """
+
+    policy: str
+    alpha: float
+    budget: float
+    chosen: Codes
+    people: tuple[str, ...]
+    cost: float
+    predicted_error: float
+    score: Floats
+    precision: Floats
+    inputs: str
+
+    def explain(self, person: str) -> str:
+        """Return a sentence for somebody who was chosen or not."""
+        if person not in self.people:
+            return (
+                f"You were not invited: with a budget of {self.budget:g}, others came first by the "
+                f"policy '{self.policy}'. It looked at costs, privacy levels and past reports, "
+                "never at an answer."
+            )
+        place = self.people.index(person)
+        return (
+            f"You were invited as number {place + 1} of {len(self.people)} by the policy "
+            f"'{self.policy}': a report at your privacy level adds {self.precision[place]:.3g} to "
+            f"the precision of the result and takes {self.score[place]:.3g} of money and privacy "
+            "together. It looked at costs, privacy levels and past reports, never at an answer."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as a JSON object."""
+        return {
+            "policy": self.policy,
+            "alpha": self.alpha,
+            "budget": self.budget,
+            "selected": list(self.people),
+            "cost": self.cost,
+            "predicted_rmse": None if np.isnan(self.predicted_error) else self.predicted_error,
+            "inputs": self.inputs,
+        }
+
+
+def select(
+    pool: Pool,
+    *,
+    budget: float,
+    policy: str = "precision",
+    alpha: float = 0.0,
+    history: History | None = None,
+    rng: np.random.Generator | None = None,
+    quotas: bool = True,
+    precision_target: float | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Return who is asked.
+
+    Parameters
+    ----------
+    pool : Pool
+    budget : float
+        Above 0; infinite where only `precision_target` ends the selection.
+    policy : str
+        ``"precision"``, ``"loki-greedy"`` (with the corrected error), ``"loki-greedy-paper"`` (as
+        published), ``"best-predictors"``, ``"random"`` or ``"stratified-random"``.
+    alpha : float
+        0: spend the least money; 1: spread the loss of privacy most evenly.
+    history : History, optional
+        Past reports of the people in the pool, in the pool's order; the policies named after past
+        errors need it.
+    rng : numpy.random.Generator, optional
+        For the policies by chance; unpredictable by default.
+    quotas : bool
+        See `by_precision`.
+    precision_target : float, optional
+        Predicted standard error, in widths, at which ``"precision"`` stops.
+    progress : callable, optional
+        Called with the share of the budget that is spent, by the greedy policies.
+
+    Privacy
+    -------
+    It sees reports, levels and costs, never an answer: for whoever holds the reports, a selection
+    tells nothing new. That people chose their level without looking at their answers is assumed.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range, or a policy lacks the history.
+    """
+    if not budget > 0:
+        raise ParameterError(f"budget is {budget}, expected above 0.")
+    if policy not in POLICIES:
+        raise ParameterError(f"policy is {policy!r}, expected one of {', '.join(POLICIES)}.")
+    if policy in _WITH_HISTORY and (history is None or history.people != len(pool)):
+        known = "none" if history is None else str(history.people)
+        raise ParameterError(
+            f"policy {policy!r} needs the history of all {len(pool)} people in the pool, {known} "
+            "given; use policy 'precision', which can do without."
+        )
+    if precision_target is not None and (policy != "precision" or not precision_target > 0):
+        raise ParameterError(
+            f"precision_target is {precision_target} with policy {policy!r}; expected a number "
+            "above 0 with policy 'precision'."
+        )
+    score = pool.score(budget=budget, alpha=alpha)
+    rng = rng or np.random.default_rng()
+    if policy == "random":
+        chosen = at_random(pool, budget=budget, rng=rng)
+    elif policy == "stratified-random":
+        chosen = stratified_random(pool, budget=budget, rng=rng)
+    elif policy == "precision" or history is None:
+        chosen = by_precision(
+            pool, score, budget=budget, quotas=quotas, precision_target=precision_target
+        )
+    elif policy == "best-predictors":
+        chosen = best_predictors(pool, published_squared_error(history), budget=budget)
+    else:
+        chosen = greedy(
+            history,
+            pool.noise_variance,
+            pool.cost,
+            score,
+            budget=budget,
+            admissible=pool.admissible,
+            paper=policy == "loki-greedy-paper",
+            progress=progress,
+        )
+    return Selection(
+        policy=policy,
+        alpha=alpha,
+        budget=budget,
+        chosen=chosen,
+        people=tuple(pool.people[i] for i in chosen.tolist()),
+        cost=math.fsum(pool.cost[chosen]),
+        predicted_error=predicted_error(pool, chosen),
+        score=score[chosen],
+        precision=pool.precision[chosen],
+        inputs=pool.digest(),
+    )

@@ -1,0 +1,124 @@
+"""Pools and histories from tables."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.answers.frames import read_table
+from masquerade.errors import ParameterError, SchemaError
+from masquerade.mechanisms import LEVELS, level_named
+from masquerade.selection.history import Floats, History
+from masquerade.selection.pool import Pool
+
+CLEAR = "none"
+
+
+def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:
+    """Return the pool of a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in clear)
+        or ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. Others are not
+        looked at.
+    options : int, optional
+        The survey asks for one of so many options; default: for a number or rating.
+    within : float
+        See `Pool`.
+
+    Raises
+    ------
+    SchemaError
+        A column is missing.
+    ParameterError
+        A value is not what it should be; the message names row and value.
+    """
+    table = read_table(path)
+    people = _texts(table, "person", path)
+    level = _texts(table, "level", path) if "level" in table.column_names else None
+    if "noise_variance" in table.column_names:
+        noise = _numbers(table, "noise_variance", path)
+    elif level is None:
+        raise SchemaError(f"{path} has neither a column level nor noise_variance; give one.")
+    else:
+        known = {name: _noise_of_level(name, options) for name in dict.fromkeys(level)}
+        noise = np.array([known[name] for name in level])
+    more: dict[str, Any] = {
+        name: _numbers(table, name, path)
+        for name in ("privacy_share", "bias_variance")
+        if name in table.column_names
+    }
+    cost = _numbers(table, "cost", path)
+    return Pool(people, cost, noise, level=level, within=within, **more)
+
+
+def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") -> History:
+    """Return the history of a pool from a CSV or Parquet file.
+
+    Columns ``person``, ``question``, ``report`` and ``noise_variance``, the last two in widths (and
+    squared widths) of the question's range. Reports of people who are not in the pool are left
+    out.
+    """
+    table = read_table(path)
+    place = {person: code for code, person in enumerate(pool.people)}
+    person = _texts(table, "person", path)
+    kept = np.array([name in place for name in person], dtype=np.bool_)
+    code = np.array([place.get(name, -1) for name in person], dtype=np.int64)
+    question = np.unique(np.array(_texts(table, "question", path), dtype=str), return_inverse=True)
+    return History(
+        code[kept],
+        question[1][kept],
+        _numbers(table, "report", path)[kept],
+        _numbers(table, "noise_variance", path)[kept],
+        people=len(pool),
+        questions=len(question[0]),
+        weighting=weighting,
+    )
+
+
+def _noise_of_level(name: str, options: int | None) -> float:
+    """Return what a level's mask adds, in squared widths: of a number, or of all shares."""
+    if name == CLEAR:
+        return 0.0
+    if name not in {level.name for level in LEVELS}:
+        known = ", ".join(level.name for level in LEVELS)
+        raise ParameterError(f"level is {name!r}, expected one of {known}, {CLEAR}.")
+    level = level_named(name)
+    if options is None:
+        return float(1 / level.mu**2)
+    return level.randomized_response(options).variance()
+
+
+def _texts(table: pa.Table, name: str, path: str | Path) -> list[str]:
+    values = _column(table, name, path)
+    for row, value in enumerate(values, start=1):
+        if value is None:
+            raise ParameterError(f"row {row}: {name} is missing in {path}.")
+    return [str(value) for value in values]
+
+
+def _numbers(table: pa.Table, name: str, path: str | Path) -> Floats:
+    found = np.empty(table.num_rows)
+    for row, value in enumerate(_column(table, name, path)):
+        try:
+            found[row] = math.nan if value is None else float(value)
+        except ValueError:
+            found[row] = math.nan
+        if math.isnan(found[row]):
+            raise ParameterError(f"row {row + 1}: {name} is {value!r}, expected a number ({path}).")
+    return found
+
+
+def _column(table: pa.Table, name: str, path: str | Path) -> list[Any]:
+    if name not in table.column_names:
+        raise SchemaError(
+            f"{path} has no column {name!r}; it has {', '.join(table.column_names) or 'none'}."
+        )
+    column: list[Any] = table.column(name).to_pylist()
+    return column

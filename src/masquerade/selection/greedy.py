@@ -1,0 +1,217 @@
+"""The published policy: ask whoever lowers the group's error most for what asking costs.
+
+Kandappu et al. (2014), Algorithm 1. The group's error on past questions is kept as sums that one
+more member changes in few places, so a step costs a pass over the reports on the new member's
+questions (or, where everybody answered everything, one product of a matrix and a vector) instead of
+a computation from scratch. The choice is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.selection.group_error import UNKNOWN
+from masquerade.selection.history import Floats, History
+
+Codes = NDArray[np.int64]
+Progress = Callable[[float], None]
+
+_ROUNDING = 1e-12  # of sums of costs
+
+
+class _Errors(Protocol):
+    """The group's squared error from history, as members join."""
+
+    def with_each(self) -> Floats:
+        """Return, for each person, the squared error of the group with that person added."""
+
+    def join(self, person: int) -> None:
+        """Add a member."""
+
+
+def greedy(
+    history: History,
+    noise_variance: Floats,
+    cost: Floats,
+    score: Floats,
+    *,
+    budget: float,
+    admissible: NDArray[np.bool_] | None = None,
+    paper: bool = False,
+    progress: Progress | None = None,
+) -> Codes:
+    """Return the people chosen, in the order in which they were.
+
+    Parameters
+    ----------
+    history : History
+        Of everybody in the pool, codes as below; persons may be without reports.
+    noise_variance, cost, score : float array, shape (n,)
+        See `Pool`.
+    budget : float
+    admissible : bool array, shape (n,), optional
+    paper : bool
+        As published: the error without its covariance term, and people are added until nobody is
+        affordable. Otherwise the corrected error is used, nobody is added who raises it, and the
+        best of the groups on the way is returned.
+    progress : callable, optional
+        Called with the share of the budget that is spent.
+    """
+    size = len(cost)
+    errors: _Errors
+    complete = len(history.person) == history.people * history.questions > 0
+    errors = (_Complete if complete else _Sparse)(history, paper=paper)
+    open_ = np.ones(size, dtype=np.bool_) if admissible is None else admissible.copy()
+    chosen: list[int] = []
+    roots: list[float] = []
+    left, masks, root = budget, 0.0, UNKNOWN**0.5
+    while True:
+        open_ &= cost <= left + _ROUNDING * budget
+        if not open_.any():
+            break
+        members = len(chosen) + 1
+        floor = (masks + noise_variance) / members**2
+        squared = errors.with_each() + floor
+        squared = np.maximum(squared, 0 if paper else floor)
+        gain = np.where(open_, (root - np.sqrt(squared)) / score, -np.inf)
+        best = int(np.argmax(gain))
+        if not paper and gain[best] <= 0:
+            break
+        errors.join(best)
+        open_[best] = False
+        chosen.append(best)
+        root = float(np.sqrt(squared[best]))
+        roots.append(root)
+        masks += float(noise_variance[best])
+        left -= float(cost[best])
+        if progress is not None:
+            progress(1 - left / budget)
+    if not paper and roots:
+        chosen = chosen[: int(np.argmin(roots)) + 1]
+    return np.array(chosen, dtype=np.int64)
+
+
+class _Complete:
+    """Everybody answered everything: sums over questions stay sums over people."""
+
+    def __init__(self, history: History, *, paper: bool) -> None:
+        order = np.lexsort((history.question, history.person))
+        shape = (history.people, history.questions)
+        variance = history.noise_variance[order].reshape(shape)
+        weight = history.weight[order].reshape(shape)
+        self._errors = np.ascontiguousarray(history.error[order].reshape(history.people, -1))
+        self._questions = history.questions
+        self._squares = (self._errors**2).sum(axis=1)
+        self._variance = variance.sum(axis=1)
+        self._shared = np.zeros(history.people) if paper else (variance * weight).sum(axis=1)
+        self._everyone = float((weight**2 * variance).sum())
+        self._sum = np.zeros(self._errors.shape[1])
+        self._products = np.zeros(history.people)  # of the group's sum with each person's errors
+        self._members = 0
+        self._in_sum = self._in_shared = 0.0
+
+    def with_each(self) -> Floats:
+        n = self._members + 1
+        squares = float(self._sum @ self._sum) + 2 * self._products + self._squares
+        noise = (self._in_sum + self._variance) / n**2 - 2 * (self._in_shared + self._shared) / n
+        return np.asarray((squares / n**2 - noise - self._everyone) / self._questions)
+
+    def join(self, person: int) -> None:
+        own = self._errors[person]
+        self._sum += own
+        self._products += self._errors @ own
+        self._in_sum += float(self._variance[person])
+        self._in_shared += float(self._shared[person])
+        self._members += 1
+
+
+class _Sparse:
+    """Some questions each: only the new member's questions change, for whoever answered them."""
+
+    def __init__(self, history: History, *, paper: bool) -> None:
+        order = np.lexsort((history.person, history.question))
+        self._person = history.person[order]
+        self._question = history.question[order]
+        self._error = history.error[order]
+        self._variance = history.noise_variance[order]
+        shared = history.weight * history.noise_variance
+        self._shared = np.zeros(len(order)) if paper else shared[order]
+        self._start = np.searchsorted(self._question, np.arange(history.questions + 1))
+        by_person = np.argsort(self._person, kind="stable")
+        self._own = np.split(
+            by_person, np.searchsorted(self._person[by_person], np.arange(1, history.people))
+        )
+        self._everyone: Floats = np.bincount(
+            history.question, history.weight**2 * history.noise_variance, history.questions
+        ).astype(np.float64)
+        self._sum = np.zeros((history.questions, history.error.shape[1]))
+        self._in_sum = np.zeros(history.questions)
+        self._in_shared = np.zeros(history.questions)
+        self._count = np.zeros(history.questions, dtype=np.int64)
+        self._value = np.zeros(history.questions)  # of each question with members, else 0
+        self._total, self._seen = 0.0, 0
+        self._change = self._changes(np.arange(len(order)))
+        self._changed = np.bincount(self._person, self._change, history.people)
+        self._new = np.bincount(self._person, minlength=history.people)  # questions not yet seen
+
+    def with_each(self) -> Floats:
+        seen = self._seen + self._new
+        total = (self._total + self._changed) / np.maximum(seen, 1)
+        return np.where(seen > 0, total, UNKNOWN)
+
+    def join(self, person: int) -> None:
+        own = self._own[person]
+        questions = self._question[own]
+        if not questions.size:
+            return
+        fresh = questions[self._count[questions] == 0]
+        self._sum[questions] += self._error[own]
+        self._in_sum[questions] += self._variance[own]
+        self._in_shared[questions] += self._shared[own]
+        self._count[questions] += 1
+        value = self._values(
+            self._sum[questions],
+            self._in_sum[questions],
+            self._in_shared[questions],
+            self._count[questions],
+            self._everyone[questions],
+        )
+        self._total += float((value - self._value[questions]).sum())
+        self._value[questions] = value
+        self._seen += fresh.size
+        np.subtract.at(self._new, self._person[self._rows(fresh)], 1)
+        rows = self._rows(questions)
+        changes = self._changes(rows)
+        np.add.at(self._changed, self._person[rows], changes - self._change[rows])
+        self._change[rows] = changes
+
+    def _rows(self, questions: Codes) -> Codes:
+        """Return the reports on these questions."""
+        start, stop = self._start[questions], self._start[questions + 1]
+        sizes = stop - start
+        ends = np.cumsum(sizes)
+        total = int(ends[-1]) if ends.size else 0
+        rows: Codes = np.arange(total) + np.repeat(start - (ends - sizes), sizes)
+        return rows
+
+    def _changes(self, rows: Codes) -> Floats:
+        """Return by how much a report's person, joining, changes the sum over questions."""
+        questions = self._question[rows]
+        value = self._values(
+            self._sum[questions] + self._error[rows],
+            self._in_sum[questions] + self._variance[rows],
+            self._in_shared[questions] + self._shared[rows],
+            self._count[questions] + 1,
+            self._everyone[questions],
+        )
+        return value - self._value[questions]
+
+    def _values(
+        self, sums: Floats, variance: Floats, shared: Floats, count: Codes, everyone: Floats
+    ) -> Floats:
+        squares = (sums**2).sum(axis=1)
+        return np.asarray((squares - variance) / count**2 + 2 * shared / count - everyone)

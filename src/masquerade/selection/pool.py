@@ -1,0 +1,135 @@
+"""The people who could be asked: what each would cost, and how noisy their reports would be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.errors import ParameterError
+from masquerade.selection.history import Floats
+
+LEAST_SCORE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """People who are eligible and willing.
+
+    Parameters
+    ----------
+    people : sequence of str
+        Names, each once.
+    cost : float array, shape (n,)
+        What each is paid, at least 0.
+    noise_variance : float array, shape (n,)
+        What each one's mask adds, in squared widths of the question's range.
+    level : sequence of str, optional
+        Privacy level of each; for quotas and strata.
+    privacy_share : float array, shape (n,), optional
+        Largest share, over a person's ledger accounts, that the survey takes of what is left.
+        Above 1: the person cannot be asked.
+    bias_variance : float array, shape (n,), optional
+        What is not known of each one's bias (`History.tendencies`); default 0.
+    within : float
+        Variance of answers around the crowd's, in squared widths.
+    """
+
+    people: tuple[str, ...]
+    cost: Floats
+    noise_variance: Floats
+    level: tuple[str, ...]
+    privacy_share: Floats
+    bias_variance: Floats
+    within: float
+
+    def __init__(
+        self,
+        people: Sequence[str],
+        cost: Sequence[float] | Floats,
+        noise_variance: Sequence[float] | Floats,
+        *,
+        level: Sequence[str] | None = None,
+        privacy_share: Sequence[float] | Floats | None = None,
+        bias_variance: Sequence[float] | Floats | None = None,
+        within: float = 0.0625,
+    ) -> None:
+        size = len(people)
+        columns = {
+            "cost": cost,
+            "noise_variance": noise_variance,
+            "privacy_share": np.zeros(size) if privacy_share is None else privacy_share,
+            "bias_variance": np.zeros(size) if bias_variance is None else bias_variance,
+        }
+        object.__setattr__(self, "people", tuple(people))
+        object.__setattr__(self, "level", ("",) * size if level is None else tuple(level))
+        for name, values in columns.items():
+            object.__setattr__(self, name, _column(name, values, size, self.people))
+        if len(set(self.people)) < size:
+            seen = Counter(self.people)
+            twice = next(person for person in self.people if seen[person] > 1)
+            raise ParameterError(f"{twice!r} stands {seen[twice]} times; give each person once.")
+        if len(self.level) != size:
+            raise ParameterError(f"{size} people have {len(self.level)} levels; give one each.")
+        if not 0 < within < np.inf:
+            raise ParameterError(f"within is {within}, expected above 0.")
+        object.__setattr__(self, "within", float(within))
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    @property
+    def admissible(self) -> NDArray[np.bool_]:
+        """Whose ledger has room for the survey."""
+        flags: NDArray[np.bool_] = self.privacy_share <= 1
+        return flags
+
+    @property
+    def precision(self) -> Floats:
+        """How much each person's report is worth: 1 / (within + bias variance + noise variance)."""
+        return np.asarray(1 / (self.within + self.bias_variance + self.noise_variance))
+
+    def score(self, *, budget: float, alpha: float) -> Floats:
+        """Return what asking each person takes of money and of privacy, at least 1e-9.
+
+        ``(1 - alpha) cost / budget + alpha privacy share``; Kandappu et al. (2014), eq. (7), with
+        the budget that was given at the start, and the larger of a person's ledger shares.
+        """
+        if not 0 <= alpha <= 1:
+            raise ParameterError(f"alpha is {alpha}, expected 0 to 1.")
+        score = (1 - alpha) * self.cost / budget
+        if alpha:  # a share may be infinite
+            score = score + alpha * self.privacy_share
+        return np.asarray(np.maximum(score, LEAST_SCORE))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of everything a selection looks at."""
+        text = "\n".join((*self.people, "", *self.level))
+        parts = (self.cost, self.noise_variance, self.privacy_share, self.bias_variance)
+        found = hashlib.sha256(text.encode())
+        for part in parts:
+            found.update(np.ascontiguousarray(part).tobytes())
+        found.update(np.float64(self.within).tobytes())
+        return found.hexdigest()
+
+
+def _column(
+    name: str, values: Sequence[float] | Floats, size: int, people: tuple[str, ...]
+) -> Floats:
+    column = np.asarray(values, dtype=np.float64)
+    if column.shape != (size,):
+        raise ParameterError(f"{name} has shape {column.shape}, expected one for {size} people.")
+    bad = np.flatnonzero(~np.isfinite(column) | (column < 0))
+    if name == "privacy_share":  # infinite: nothing is left
+        bad = np.flatnonzero(np.isnan(column) | (column < 0))
+    if bad.size:
+        row = int(bad[0])
+        raise ParameterError(
+            f"row {row + 1} ({people[row]}): {name} is {column[row]}, expected a number of at "
+            "least 0."
+        )
+    return column

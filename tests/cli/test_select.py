@@ -1,0 +1,89 @@
+"""``masquerade select`` and ``masquerade plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+POOL = "person,cost,level\n" + "".join(
+    f"{level}{i},{cost},{level}\n"
+    for level, cost in (("low", 0.4), ("medium", 0.2), ("high", 0.1))
+    for i in range(20)
+)
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    """Return a file of 60 people at three levels."""
+    path = tmp_path / "pool.csv"
+    path.write_text(POOL)
+    return path
+
+
+def test_select_says_who_and_at_what_cost(run: Run, pool: Path, tmp_path: Path) -> None:
+    """The keys that scripts rely on; the file has the same people."""
+    out = tmp_path / "chosen.csv"
+    found = run("select", pool, "--budget", 4, "--out", out, "--json")
+    assert found.code == 0
+    assert found.json["cost"] <= 4 + 1e-9
+    assert 0 < found.json["predicted_rmse"] < 1
+    assert out.read_text().replace('"', "").split()[1:] == found.json["selected"]
+    assert found.json["policy"] == "precision"
+    assert "people" in run("select", pool, "--budget", 4).out
+
+
+def test_select_takes_history(run: Run, pool: Path, tmp_path: Path) -> None:
+    """The policies named after past errors work with it and refuse without."""
+    history = tmp_path / "history.csv"
+    rows = [f"low{i},q{j},0.{(i * 7 + j * 3) % 10},0.1\n" for i in range(20) for j in range(3)]
+    history.write_text("person,question,report,noise_variance\n" + "".join(rows))
+    for policy in ("loki-greedy", "loki-greedy-paper", "best-predictors"):
+        words = ("select", pool, "--budget", 4, "--policy", policy)
+        assert run(*words, "--history", history, "--json").json["cost"] <= 4 + 1e-9
+        refused = run(*words)
+        assert refused.code == 1
+        assert "needs the history" in refused.err
+
+
+def test_select_by_chance_repeats_with_a_seed(run: Run, pool: Path) -> None:
+    """The same seed, the same people."""
+    words = ("select", pool, "--budget", 3, "--policy", "random", "--seed", 5, "--json")
+    assert run(*words).json["selected"] == run(*words).json["selected"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("person,level\na,low\n", "no column 'cost'"),
+        ("person,cost\na,1\n", "neither a column level nor noise_variance"),
+        ("person,cost,level\na,1,low\nb,x,low\n", "row 2: cost is 'x'"),
+        ("person,cost,level\na,1,tiny\n", "level is 'tiny'"),
+        ("person,cost,level\na,1,low\n,1,low\n", "row 2: person is missing"),
+        ("person,cost,level\na,1,low\na,1,low\n", "'a' stands 2 times"),
+    ],
+)
+def test_bad_pools_are_refused_with_row_and_value(
+    run: Run, tmp_path: Path, text: str, said: str
+) -> None:
+    """Exit code 1 and one line that says what to change."""
+    path = tmp_path / "pool.csv"
+    path.write_text(text)
+    found = run("select", path, "--budget", 1)
+    assert found.code == 1
+    assert said in found.err
+
+
+def test_plan_says_how_many(run: Run) -> None:
+    """1,799 for five points at epsilon 1; a refusal where masks say nothing."""
+    spec = "randomized-response:options=2,epsilon=1"
+    found = run("plan", spec, "--margin", 0.05, "--json")
+    assert found.json["participants"] == 1799
+    assert found.json["epsilon_event"] == 1
+    assert "1799" in run("plan", spec, "--margin", 0.05).out
+    nothing = "randomized-response:options=2,flip_probability=0.5"
+    assert run("plan", nothing, "--margin", 0.05).code == 1

@@ -1,0 +1,63 @@
+"""How many people give an interval of a wanted width."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import parse_mechanism
+from masquerade.selection import participants_needed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "randomized-response:options=2,epsilon=1",
+        "randomized-response:options=5,epsilon=2",
+        "two-layer:options=2,low=0,high=0.5",
+        "discrete-gaussian:low=1,high=5,step=1,sigma=6",
+        "quantised-response:low=0,high=10,step=1,epsilon=2,levels=3",
+    ],
+)
+def test_the_planned_number_gives_the_planned_interval(text: str) -> None:
+    """The formula, inverted: the half width at this number is the margin, one fewer is more."""
+    mechanism = parse_mechanism(text)
+    margin = 0.05 if mechanism.kind == "categorical" else 0.5
+    n = participants_needed(mechanism, margin=margin)
+    assert participants_needed(mechanism, margin=margin * np.sqrt(n / (4 * n))) == pytest.approx(
+        4 * n, abs=4
+    )
+
+
+def test_without_a_mask_it_is_the_textbook_number() -> None:
+    """385 for five points at 95 %, half the people on either side."""
+    clear = parse_mechanism("randomized-response:options=2,flip_probability=0")
+    assert participants_needed(clear, margin=0.05) == 385
+
+
+def test_simulated_surveys_of_that_size_have_that_error() -> None:
+    """Two standard errors of 4,000 simulated shares are the margin, within 5 %."""
+    mechanism = parse_mechanism("randomized-response:options=2,epsilon=1")
+    n = participants_needed(mechanism, margin=0.1, confidence=0.9545)
+    keep = 1 / (1 + np.exp(-1))
+    seen = 2 * keep - 1
+    counts = np.random.default_rng(1).binomial(n, 0.5, 4_000)
+    shares = (counts / n - (1 - keep)) / seen
+    assert 2 * shares.std() == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "said"),
+    [
+        ("randomized-response:options=2,epsilon=1", {"margin": 0}, "margin is 0"),
+        ("randomized-response:options=2,epsilon=1", {"confidence": 1.0}, "confidence is 1"),
+        ("randomized-response:options=2,flip_probability=0.5", {}, "say nothing"),
+        ("question-sampling:options=2,epsilon=4", {}, "planning needs"),
+        ("discrete-gaussian:low=1,high=5,step=1,sigma=6", {"spread": -1.0}, "spread is -1"),
+    ],
+)
+def test_what_cannot_be_planned_is_an_error(text: str, change: dict[str, float], said: str) -> None:
+    """Each message says why."""
+    with pytest.raises(ParameterError, match=said):
+        participants_needed(parse_mechanism(text), **{"margin": 0.05, **change})
