@@ -5,13 +5,16 @@ Free text is not among them: it has no finite domain, so no mechanism can mask i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from masquerade.errors import ParameterError
 
 MOST_OPTIONS = 100
 MOST_CHARACTERS = 500
+MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,136 @@ class Rating:
         }
 
 
-Question = Choice | Rating
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Name a number on a public scale of equal steps.
+
+    Attributes
+    ----------
+    id, text
+        As in `Choice`.
+    low, high, step : int or float
+        The answers that can be given: low, low + step, ..., high; read as people mean them, 0.1 is
+        a tenth. At most a million points.
+    unit : str
+        What is counted, such as ``"hours a week"``.
+    """
+
+    id: str
+    text: str
+    low: int | float
+    high: int | float
+    unit: str
+    step: int | float = 1
+    kind: ClassVar[str] = "number"
+    allow_skip: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_text(self.id, "id")
+        _check_text(self.text, f"question {self.id!r}: text")
+        _check_text(self.unit, f"question {self.id!r}: unit")
+        for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (whole or (isinstance(value, float) and math.isfinite(value))):
+                raise ParameterError(
+                    f"question {self.id!r}: {name} is {value!r}, expected a finite number."
+                )
+        low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
+        steps = (high - low) / step if step > 0 else Fraction(0)
+        if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
+            raise ParameterError(
+                f"question {self.id!r}: {self.low} to {self.high} by {self.step} is no scale; low "
+                f"must reach high in 1 to {MOST_POINTS - 1} whole steps."
+            )
+
+    @property
+    def points(self) -> int:
+        """How many different answers there are."""
+        low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
+        return int((high - low) / step) + 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Empty: a number is not picked from a list."""
+        return ()
+
+    @property
+    def scores(self) -> None:
+        """None: reports are already numbers."""
+        return
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "text": self.text,
+            "low": self.low,
+            "high": self.high,
+            "step": self.step,
+            "unit": self.unit,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Say which of two is preferred.
+
+    Attributes
+    ----------
+    id, text, allow_skip
+        As in `Choice`.
+    item_a, item_b : str
+        The two.
+    tie : str
+        Label of a third answer, for no preference; empty where there is none.
+    """
+
+    id: str
+    text: str
+    item_a: str
+    item_b: str
+    tie: str = ""
+    allow_skip: bool = False
+    kind: ClassVar[str] = "comparison"
+
+    def __post_init__(self) -> None:
+        _check_text(self.id, "id")
+        _check_text(self.text, f"question {self.id!r}: text")
+        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        for name, item in (("item_a", self.item_a), ("item_b", self.item_b)):
+            _check_text(item, f"question {self.id!r}: {name}")
+        if self.tie != "":
+            _check_text(self.tie, f"question {self.id!r}: tie")
+        if len(set(self.labels)) < len(self.labels):
+            raise ParameterError(
+                f"question {self.id!r}: the answers {list(self.labels)} are not all different."
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the person can choose: the two, then the tie where there is one."""
+        return (self.item_a, self.item_b, *([self.tie] if self.tie else []))
+
+    @property
+    def scores(self) -> None:
+        """None: the answers have no numbers."""
+        return
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "text": self.text,
+            "item_a": self.item_a,
+            "item_b": self.item_b,
+            "tie": self.tie,
+            "allow_skip": self.allow_skip,
+        }
+
+
+Question = Choice | Rating | Number | Comparison
 
 
 def question_from_json(data: dict[str, Any]) -> Question:
@@ -171,11 +303,15 @@ def question_from_json(data: dict[str, Any]) -> Question:
             return Choice(**fields)
         if kind == "rating":
             return Rating(**fields)
+        if kind == "number":
+            return Number(**fields)
+        if kind == "comparison":
+            return Comparison(**fields)
     except TypeError as error:
         raise ParameterError(f"a {kind} question cannot be read: {error}") from error
     raise ParameterError(
-        f"question kind {kind!r} is unknown; expected 'choice' or 'rating'. Free text cannot be "
-        "masked and is not offered."
+        f"question kind {kind!r} is unknown; expected 'choice', 'rating', 'number' or "
+        "'comparison'. Free text cannot be masked and is not offered."
     )
 
 

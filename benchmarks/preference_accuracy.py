@@ -1,0 +1,274 @@
+"""How well private preferences decide: made-up voters and real choices.
+
+Run with ``python benchmarks/preference_accuracy.py [--draws 15] [--figure FILE]``. Real data are
+found by the environment variable ``MASQUERADE_DATA``; the figure needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from masquerade import Comparisons
+from masquerade.preference import (
+    SocialPreference,
+    expected_agreement,
+    held_out_accuracy,
+    made_up_voters,
+    one_feature_baseline,
+    split_voters,
+)
+
+TARGETS: dict[str, dict[float, float | None]] = {
+    "central-laplace": {0.1: 0.58, 0.3: 0.72, 1: 0.88, 3: 0.95},
+    "local-laplace": {1: 0.58, 3: 0.70, 10: 0.88},
+    "local-functional": {1: 0.71, 3: 0.86, 10: 0.95},
+    "aggregate-functional": {1: None, 3: None, 10: None},
+    "central-functional": {0.1: None, 0.3: None, 1: None},
+    "linear-knorm": {0.1: 0.67, 0.3: 0.84, 1: 0.94},
+    "linear-laplace": {0.1: None, 0.3: None, 1: None},
+    "linear-gaussian": {0.1: None, 0.3: None, 1: None},
+    "choice-response": {0.1: 0.70, 0.3: 0.85, 1: 0.95},
+    "privunit": {1: 0.68, 3: 0.85, 10: 0.95},
+    "direction-selection": {1: None, 3: None, 10: None},
+}
+"""Accuracy wanted at 100 voters x 100 records x 10 features, against r1; None: no target."""
+
+TOLERANCE = 0.03
+
+REAL_CURVES = (
+    ("voter, trusted aggregator", "central-laplace:bound=10", "voter"),
+    ("voter, local", "privunit", "voter"),
+    ("record, trusted aggregator", "central-functional", "record"),
+    ("record, local", "aggregate-functional", "record"),
+    ("record, local, linear", "linear-knorm", "record"),
+    ("choice, local, linear", "linear-knorm", "choice"),
+    ("choice, local", "choice-response", "choice"),
+)
+EPSILONS = (0.1, 0.3, 1, 3, 10)
+
+TRAIN_RANGES = {
+    "price": (0.0, 2000.0),
+    "time": (0.0, 60.0),
+    "change": (0.0, 2.0),
+    "comfort": (0.0, 1.0),
+}
+"""Round numbers. They, and the bound of 10 above, were picked with these data in sight, as nobody
+may who publishes: a real study takes them from the design of its questions."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=15)
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    made_up(arguments.draws)
+    personalised(arguments.draws)
+    folder = os.environ.get("MASQUERADE_DATA")
+    if folder is None:
+        print("MASQUERADE_DATA is not set: real data are skipped")
+        return
+    curves = train_choice(Path(folder), arguments.draws)
+    weights = moral_machine(Path(folder), 4 * arguments.draws)
+    if arguments.figure is not None:
+        draw(arguments.figure, curves, weights)
+
+
+def made_up(draws: int) -> None:
+    """Print accuracy of every mechanism at 100 voters, 100 records, 10 features."""
+    print(f"100 voters x 100 records x 10 features, {draws} draws; accuracy against r1")
+    crowds = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        voters = made_up_voters(rng, voters=100, features=10)
+        crowds.append((voters, voters.choose(rng, 100)))
+    for fit, wanted in (("average", 0.976), ("pooled", None), ("linear", 0.974)):
+        scores = []
+        for voters, choices in crowds:
+            learned = SocialPreference.learn(choices, mechanism=f"none:fit={fit}")
+            scores.append([
+                expected_agreement(learned.weights, target, reference=name).accuracy
+                for name, target in (("r1", voters.mean_weights), ("r2", voters.population))
+            ])  # fmt: skip
+        r1, r2 = np.mean(scores, axis=0)
+        print(f"  none:fit={fit:8} r1 {r1:.3f} (wanted {wanted}), r2 {r2:.3f}")
+    for mechanism, wanted_at in TARGETS.items():
+        for epsilon, target in wanted_at.items():
+            found = []
+            started = time.perf_counter()
+            for seed, (voters, choices) in enumerate(crowds):
+                learned = SocialPreference.simulate(
+                    choices, np.random.default_rng(seed), mechanism=mechanism, epsilon=epsilon
+                )
+                found.append(
+                    expected_agreement(
+                        learned.weights, voters.mean_weights, reference="r1"
+                    ).accuracy
+                )
+            mean, error = np.mean(found), np.std(found) / np.sqrt(draws)
+            verdict = "no target"
+            if target is not None:
+                verdict = f"wanted {target:.2f}: " + (
+                    "met" if mean >= target - TOLERANCE else "MISSED"
+                )
+            whole = learned.guarantee.voter_level_epsilon
+            print(
+                f"  {mechanism:20} {learned.guarantee.paradigm} epsilon {epsilon:4} a "
+                f"{learned.guarantee.unit}, {whole} a voter: {mean:.3f} +- {error:.3f} ({verdict}; "
+                f"{(time.perf_counter() - started) / draws:.2f} s)"
+            )
+
+
+def personalised(draws: int) -> None:
+    """Print what weighting by privacy does for the default groups, 100 voters x 50 records."""
+    from masquerade.preference.personal_epsilon import EpsilonGroups
+
+    print("personalised epsilons, default groups, 100 voters x 50 records x 10 features")
+    for weights in ("equal", "inverse-variance", "capped"):
+        scores, effective = [], []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            voters = made_up_voters(rng, voters=100, features=10)
+            learned = SocialPreference.simulate(
+                voters.choose(rng, 50),
+                rng,
+                mechanism=f"linear-knorm:weights={weights}",
+                epsilon=EpsilonGroups().draw(100, rng),
+            )
+            scores.append(
+                expected_agreement(learned.weights, voters.mean_weights, reference="r1").accuracy
+            )
+            effective.append(learned.released.details["effective_voters"])
+        print(
+            f"  linear-knorm, {weights:16}: {np.mean(scores):.3f} +- "
+            f"{np.std(scores) / np.sqrt(draws):.3f}, {np.mean(effective):.0f} effective voters"
+        )
+
+
+def train_choice(folder: Path, draws: int) -> dict[str, tuple[list[float], float]]:
+    """Print held-out accuracy on 235 real voters against epsilon, for each unit and trust."""
+    data = Comparisons.read(folder / "train_choice" / "comparisons.csv.gz", ranges=TRAIN_RANGES)
+    print(f"train_choice: {data}, 70 % of voters to learn from, {draws} splits; reference r4")
+    print(f"  {data.clipped} of {data.difference.size} numbers were clipped to the ranges")
+    splits = [split_voters(data, np.random.default_rng(seed)) for seed in range(draws)]
+    for fit in ("average", "average,bound=10", "pooled", "linear"):
+        found = [
+            held_out_accuracy(SocialPreference.learn(a, mechanism=f"none:fit={fit}"), b).accuracy
+            for a, b in splits
+        ]
+        print(f"  none:fit={fit:17} {np.mean(found):.3f} +- {np.std(found) / np.sqrt(draws):.3f}")
+    baseline = [one_feature_baseline(b) for _, b in splits]
+    print(
+        f"  best one feature ({baseline[0][1]}): {np.mean([s.accuracy for s, _ in baseline]):.3f}"
+    )
+    return real_curves(splits)
+
+
+def real_curves(
+    splits: list[tuple[Comparisons, Comparisons]],
+) -> dict[str, tuple[list[float], float]]:
+    curves: dict[str, tuple[list[float], float]] = {}
+    for label, mechanism, unit in REAL_CURVES:
+        curve = []
+        most = 0.0
+        for epsilon in EPSILONS:
+            found = []
+            for seed, (train, test) in enumerate(splits):
+                learned = SocialPreference.simulate(
+                    train,
+                    np.random.default_rng(seed),
+                    mechanism=mechanism,
+                    epsilon=epsilon,
+                    unit=unit,
+                )
+                found.append(held_out_accuracy(learned, test).accuracy)
+                most = max(most, learned.guarantee.voter_level_epsilon.epsilon / epsilon)
+            curve.append(float(np.mean(found)))
+        curves[f"{label} ({mechanism})"] = (curve, most)
+        text = "  ".join(f"{e}: {a:.3f}" for e, a in zip(EPSILONS, curve, strict=True))
+        print(f"  {label:28} {mechanism:24} voter-level x{most:<4.0f} {text}")
+    return curves
+
+
+def moral_machine(folder: Path, draws: int) -> list[tuple[str, float, float]]:
+    """Print weights and held-out accuracy on 5,000 decisions, each taken as of its own voter."""
+    data = Comparisons.read(folder / "moral_machine" / "comparisons.csv.gz", one_each=True)
+    print(f"moral_machine: {data}, 70 % to learn from, {draws} splits; reference r4")
+    splits = [split_voters(data, np.random.default_rng(seed)) for seed in range(draws)]
+    runs: list[tuple[str, str, Any, str | None]] = [
+        ("none", "none", None, None),
+        *((f"choice-response, epsilon {e}", "choice-response", e, None) for e in (0.3, 1, 3)),
+        *((f"linear-knorm, choice, epsilon {e}", "linear-knorm", e, "choice") for e in (0.3, 1, 3)),
+    ]
+    for label, mechanism, epsilon, unit in runs:
+        found = []
+        # noise by length is slow to draw exactly for 20 features
+        some = splits[: draws // 4] if mechanism == "linear-knorm" else splits
+        for seed, (train, test) in enumerate(some):
+            learned = SocialPreference.simulate(
+                train, np.random.default_rng(seed), mechanism=mechanism, epsilon=epsilon, unit=unit
+            )
+            found.append(held_out_accuracy(learned, test).accuracy)
+        print(f"  {label:36} {np.mean(found):.3f} +- {np.std(found) / np.sqrt(len(some)):.3f}")
+    larger = [np.mean((1 + np.sign(test.difference.sum(axis=1))) / 2) for _, test in splits]
+    single = [one_feature_baseline(test)[0].accuracy for _, test in splits]
+    print(f"  baselines: one side always 0.500, larger group {np.mean(larger):.3f}, ", end="")
+    print(f"best one feature with hindsight {np.mean(single):.3f}")
+    learned = SocialPreference.learn(data, mechanism="none")
+    errors = learned.standard_errors
+    assert errors is not None
+    rows = [
+        (feature.name, float(learned.weights[i]), float(errors[i]))
+        for i, feature in enumerate(learned.features)
+    ]
+    rows.sort(key=lambda row: -row[1])
+    print("  | character | weight | standard error | 95 % interval |")
+    print("  |---|---:|---:|---|")
+    for name, weight, error in rows:
+        low, high = weight - 1.96 * error, weight + 1.96 * error
+        print(f"  | {name} | {weight:.3f} | {error:.3f} | {low:.2f} to {high:.2f} |")
+    return rows
+
+
+def draw(
+    path: Path,
+    curves: dict[str, tuple[list[float], float]],
+    weights: list[tuple[str, float, float]],
+) -> None:
+    """Write the two figures side by side."""
+    matplotlib = importlib.import_module("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = importlib.import_module("matplotlib.pyplot")
+    figure, (unit, voter, right) = pyplot.subplots(1, 3, figsize=(20, 6))
+    for label, (curve, most) in curves.items():
+        unit.plot(
+            EPSILONS, curve, marker="o", label=f"{label}; a voter: up to {most:.0f} x epsilon"
+        )
+        voter.plot(np.array(EPSILONS) * most, curve, marker="o", label=label)
+    for axes, whose in ((unit, "one unit (see the legend)"), (voter, "a whole voter")):
+        axes.set(
+            xscale="log",
+            xlabel=f"epsilon of {whose}",
+            ylabel="held-out choices predicted",
+            title="train_choice: 235 voters",
+        )
+        axes.legend(fontsize=7)
+    names, values, errors = zip(*reversed(weights), strict=True)
+    right.errorbar(values, range(len(names)), xerr=1.96 * np.array(errors), fmt="o", capsize=2)
+    right.set_yticks(range(len(names)), names)
+    right.axvline(0, color="grey", linewidth=0.8)
+    right.set(xlabel="weight, 95 % interval", title="moral_machine: whom to spare")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    print(f"figure: {path}")
+
+
+if __name__ == "__main__":
+    main()

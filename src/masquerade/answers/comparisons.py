@@ -1,0 +1,515 @@
+"""Comparisons: who preferred what to what, checked once and sorted by voter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from masquerade.answers.features import Feature, Ranges, declare_features, widths
+from masquerade.answers.frames import (
+    Frame,
+    first_missing,
+    plain_column,
+    read_table,
+    to_arrow,
+    write_table,
+)
+from masquerade.errors import (
+    DuplicateVoter,
+    EmptyTable,
+    InvalidRecord,
+    MissingValue,
+    ParameterError,
+    SchemaError,
+)
+
+Floats = NDArray[np.float64]
+
+VOTER, CHOICE, LABEL = "voter", "choice", "comparison"
+ITEM_COLUMNS = ("chosen", "rejected")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparisons:
+    """A table of pairwise choices; the records of one voter stand together.
+
+    Build one with `from_frame`, `read` or `from_pairs`, which check every row.
+
+    Attributes
+    ----------
+    difference : float64 array, shape (n_records, n_features)
+        Chosen minus rejected alternative, in the features' own units, within the public ranges.
+        No features (shape (n_records, 0)) where items are only named.
+    offsets : int64 array, shape (n_voters + 1,)
+        The records of voter i are ``offsets[i]:offsets[i + 1]``, in the order of the table.
+    voters : pyarrow.Array
+        Names, each once: the declared ones in their declared order, else by first appearance.
+    features : tuple of Feature
+    choice : int64 array, shape (n_records,), optional
+        Records of one voter with equal number come from one choice among more than two
+        alternatives, and depend on one another.
+    items : pyarrow.Array, optional
+        Names of the items compared, sorted, where records name items.
+    chosen, rejected : int32 array, shape (n_records,), optional
+        Codes into `items`.
+    clipped : int
+        How many numbers were outside their public range and were clipped to it. It depends on the
+        answers: do not publish it.
+
+    Examples
+    --------
+    >>> comparisons = Comparisons.from_frame(
+    ...     {"voter": ["a", "b", "a"], "price": [-3, 1, -2], "comfort": [1, 1, 0]},
+    ...     ranges={"price": (0, 10), "comfort": (0, 2)})
+    >>> comparisons
+    Comparisons(3 records of 2 voters, 2 features)
+    >>> comparisons.of_voter(0).tolist()
+    [[-3.0, 1.0], [-2.0, 0.0]]
+    """
+
+    difference: Floats
+    offsets: NDArray[np.int64]
+    voters: pa.Array
+    features: tuple[Feature, ...]
+    choice: NDArray[np.int64] | None = None
+    items: pa.Array | None = None
+    chosen: NDArray[np.int32] | None = None
+    rejected: NDArray[np.int32] | None = None
+    clipped: int = 0
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        features: Sequence[str] | None = None,
+        ranges: Ranges | None = None,
+        voters: Sequence[Any] | None = None,
+        one_each: bool = False,
+    ) -> Comparisons:
+        """Check a table and return it as comparisons.
+
+        Parameters
+        ----------
+        frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
+            One row a record: a column ``voter``, then either one column a feature with chosen
+            minus rejected, or the columns ``chosen`` and ``rejected`` with names of items. A column
+            ``choice`` numbers the choices of a voter: records that share one depend on one another.
+            A column ``comparison`` is a label of the row and is ignored.
+        features : sequence of str, optional
+            The columns that are features. Default: all columns but those named above.
+        ranges : mapping of str to (low, high), optional
+            Public range of each feature of an alternative, from the design of the questions. A
+            difference beyond ``high - low`` is clipped.
+        voters : sequence, optional
+            Everybody who was asked, also those without a record.
+        one_each : bool
+            There is no column ``voter``: every row is of a voter of its own.
+
+        Raises
+        ------
+        SchemaError, EmptyTable, MissingValue, MixedTypes, InvalidRecord, DuplicateVoter
+            Each names the row (from 1, the header not counted) or the voter, and what to do.
+        ParameterError
+            A range cannot be used.
+        """
+        wanted = None if features is None else (VOTER, CHOICE, *features)
+        table = to_arrow(frame, columns=wanted)
+        found = table.column_names
+        if not one_each and VOTER not in found:
+            raise SchemaError(
+                f"column {VOTER!r} is missing; the table has {found}. Rename a column, or say that "
+                "every row is of a voter of its own with one_each=True (--one-each on the command "
+                "line)."
+            )
+        by_name = features is None and all(name in found for name in ITEM_COLUMNS)
+        names = [] if by_name else _feature_columns(found, features)
+        if table.num_rows == 0 and voters is None:
+            raise EmptyTable("the table has no rows; expected at least one comparison.")
+        codes, known = _encode_voters(table, voters, one_each=one_each)
+        choice = _encode_choices(table) if CHOICE in found else None
+        if by_name:
+            return _sorted(cls(_nothing(table), codes, known, (), choice, *_encode_items(table)))
+        declared = declare_features(names, ranges)
+        columns = [_numbers(plain_column(table, name), name, codes, known) for name in names]
+        difference = np.stack(columns, axis=1) if columns else _nothing(table)
+        difference, clipped = _within(difference, -widths(declared), widths(declared), declared)
+        return _sorted(cls(difference, codes, known, declared, choice, clipped=clipped))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        features: Sequence[str] | None = None,
+        ranges: Ranges | None = None,
+        voters: Sequence[Any] | None = None,
+        one_each: bool = False,
+    ) -> Comparisons:
+        """Read comparisons from CSV (also .gz) or Parquet; see `from_frame`."""
+        return cls.from_frame(
+            read_table(path), features=features, ranges=ranges, voters=voters, one_each=one_each
+        )
+
+    @classmethod
+    def from_pairs(
+        cls,
+        chosen: ArrayLike,
+        rejected: ArrayLike,
+        voter: Sequence[Any] | NDArray[Any] | pa.Array,
+        *,
+        features: Sequence[str],
+        ranges: Ranges | None = None,
+        voters: Sequence[Any] | None = None,
+    ) -> Comparisons:
+        """Return comparisons of alternatives given by their features.
+
+        Parameters
+        ----------
+        chosen, rejected : float array, shape (n_records, n_features)
+            Features of both alternatives; clipped to their public range one by one.
+        voter : sequence, shape (n_records,)
+            Who chose.
+        features, ranges, voters
+            As in `from_frame`.
+
+        Raises
+        ------
+        InvalidRecord
+            A shape does not fit the features, or a number is not finite.
+        """
+        declared = declare_features(features, ranges)
+        table = to_arrow({VOTER: voter})
+        codes, known = _encode_voters(table, voters, one_each=False)
+        clipped = 0
+        pair = []
+        for name, given in zip(ITEM_COLUMNS, (chosen, rejected), strict=True):
+            try:
+                values = np.asarray(given, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InvalidRecord(f"{name} does not hold numbers alone: {error}") from error
+            if values.shape != (len(codes), len(declared)):
+                raise InvalidRecord(
+                    f"{name} has shape {values.shape}, expected ({len(codes)}, {len(declared)}): a "
+                    f"row for each of {len(codes)} records and a column for each of the features "
+                    f"{list(features)}."
+                )
+            for i, feature in enumerate(declared):
+                _check_finite(values[:, i], feature.name, codes, known)
+            low = np.array([feature.low for feature in declared])
+            high = np.array([feature.high for feature in declared])
+            values, outside = _within(values, low, high, declared)
+            clipped += outside
+            pair.append(values)
+        return _sorted(cls(pair[0] - pair[1], codes, known, declared, clipped=clipped))
+
+    @property
+    def n_voters(self) -> int:
+        """Number of voters, those without a record counted."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def widths(self) -> Floats:
+        """Public scale of each feature, shape (n_features,); see `Feature.width`."""
+        return widths(self.features)
+
+    @property
+    def voter(self) -> NDArray[np.int64]:
+        """Whose each record is: codes into `voters`, ascending, shape (n_records,)."""
+        return np.repeat(np.arange(self.n_voters), np.diff(self.offsets))
+
+    def scaled(self) -> Floats:
+        """Return the differences divided by the public widths, shape (n_records, n_features).
+
+        Where ranges were declared, every number is in [-1, 1].
+        """
+        scaled: Floats = self.difference / self.widths
+        return scaled
+
+    def of_voter(self, voter: int) -> Floats:
+        """Return one voter's differences, shape (n, n_features)."""
+        return self.difference[self.offsets[voter] : self.offsets[voter + 1]]
+
+    def records_per_voter(self) -> NDArray[np.int64]:
+        """Return how many records each voter has, shape (n_voters,)."""
+        return np.diff(self.offsets)
+
+    def most_records_of_a_voter(self) -> int:
+        """Return the largest number of records of one voter."""
+        return int(self.records_per_voter().max(initial=0))
+
+    def most_records_of_a_choice(self) -> int:
+        """Return the largest number of records that one choice of one voter led to."""
+        if self.choice is None or len(self) == 0:
+            return min(1, len(self))
+        same_choice = np.stack([self.voter, self.choice], axis=1)
+        return int(np.unique(same_choice, axis=0, return_counts=True)[1].max())
+
+    def of_voters(self, kept: ArrayLike) -> Comparisons:
+        """Return the comparisons of some voters, in the given order.
+
+        Parameters
+        ----------
+        kept : int array, or bool array of shape (n_voters,)
+            Codes of voters, each at most once.
+        """
+        codes = np.asarray(kept)
+        codes = np.flatnonzero(codes) if codes.dtype == np.bool_ else codes.astype(np.int64)
+        if len(np.unique(codes)) < len(codes):
+            raise DuplicateVoter("a voter was asked for twice; one voter has one budget.")
+        counts = self.records_per_voter()[codes]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[codes] - offsets[:-1], counts)
+        return replace(
+            self._take(rows), offsets=offsets, voters=self.voters.take(pa.array(codes, pa.int64()))
+        )
+
+    def at_most(self, records: int) -> Comparisons:
+        """Return the first `records` records of each voter.
+
+        A public cap makes every voter's influence, and the voter's total privacy cost, bounded.
+        """
+        if records < 1:
+            raise ParameterError(f"records is {records}, expected at least 1.")
+        place = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.records_per_voter())
+        counts = np.minimum(self.records_per_voter(), records)
+        return replace(
+            self._take(np.flatnonzero(place < records)),
+            offsets=np.concatenate([[0], np.cumsum(counts)]),
+        )
+
+    def by_items(self) -> Comparisons:
+        """Return named items as features: +1 for the chosen one, -1 for the rejected one.
+
+        Every mechanism for features then learns one weight an item.
+
+        Raises
+        ------
+        ParameterError
+            The records do not name items.
+        """
+        if self.items is None or self.chosen is None or self.rejected is None:
+            raise ParameterError("these comparisons have features already; they name no items.")
+        rows = np.arange(len(self))
+        difference = np.zeros((len(self), len(self.items)))
+        difference[rows, self.chosen] = 1
+        difference[rows, self.rejected] = -1
+        features = tuple(Feature(str(name), 0, 1) for name in self.items.to_pylist())
+        return replace(self, difference=difference, features=features)
+
+    def to_table(self) -> pa.Table:
+        """Return an Arrow table that `from_frame` reads."""
+        columns: dict[str, Any] = {VOTER: self.voters.take(pa.array(self.voter, pa.int64()))}
+        if self.choice is not None:
+            columns[CHOICE] = self.choice
+        if self.items is not None and self.chosen is not None and self.rejected is not None:
+            columns["chosen"] = self.items.take(pa.array(self.chosen))
+            columns["rejected"] = self.items.take(pa.array(self.rejected))
+        else:
+            columns |= dict(zip(self.names, self.difference.T, strict=True))
+        return pa.table(columns)
+
+    def write(self, path: str | Path) -> None:
+        """Write the comparisons as CSV (also .gz) or Parquet, by the ending of `path`."""
+        write_table(self.to_table(), path)
+
+    def __len__(self) -> int:
+        return len(self.difference)
+
+    def __repr__(self) -> str:
+        what = f"{self.n_features} features"
+        if self.items is not None and not self.features:
+            what = f"{len(self.items)} items"
+        return f"Comparisons({len(self)} records of {self.n_voters} voters, {what})"
+
+    def _take(self, rows: NDArray[np.int64]) -> Comparisons:
+        def taken(codes: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if codes is None else codes[rows]
+
+        return replace(
+            self,
+            difference=self.difference[rows],
+            choice=taken(self.choice),
+            chosen=taken(self.chosen),
+            rejected=taken(self.rejected),
+        )
+
+
+def _sorted(unsorted: Comparisons) -> Comparisons:
+    """Return comparisons whose `offsets` still hold each record's voter, sorted by voter."""
+    voter = unsorted.offsets
+    counts = np.bincount(voter, minlength=len(unsorted.voters))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if (voter[1:] >= voter[:-1]).all():
+        return replace(unsorted, offsets=offsets)
+    rows = np.argsort(voter, kind="stable")
+    return replace(unsorted._take(rows), offsets=offsets)
+
+
+def _nothing(table: pa.Table) -> Floats:
+    return np.zeros((table.num_rows, 0))
+
+
+def _feature_columns(found: list[str], features: Sequence[str] | None) -> list[str]:
+    if features is None:
+        return [name for name in found if name not in (VOTER, CHOICE, LABEL)]
+    if isinstance(features, str):
+        raise ParameterError(f"features is {features!r}, expected a sequence of columns.")
+    for name in features:
+        if name not in found:
+            raise SchemaError(
+                f"column {name!r}, declared as a feature, is missing; the table has {found}."
+            )
+        if name in (VOTER, CHOICE):
+            raise SchemaError(f"column {name!r} has a meaning of its own and is no feature.")
+    return list(features)
+
+
+def _encode_voters(
+    table: pa.Table, declared: Sequence[Any] | None, *, one_each: bool
+) -> tuple[NDArray[np.int64], pa.Array]:
+    if one_each:
+        if declared is not None:
+            raise ParameterError("voters are declared although every row is of its own voter.")
+        return np.arange(table.num_rows), pa.array(range(1, table.num_rows + 1))
+    ids = plain_column(table, VOTER)
+    row = first_missing(ids)
+    if row is not None:
+        raise MissingValue(
+            f"column {VOTER!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
+            "give every record a voter, or remove the row."
+        )
+    if pa.types.is_nested(ids.type):
+        raise SchemaError(f"column {VOTER!r} holds {ids.type}; give texts or whole numbers as ids.")
+    if declared is None:
+        encoded = ids.dictionary_encode()
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    try:
+        known = pa.array(declared)
+        ids = ids.cast(known.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ParameterError(
+            f"the declared voters are not ids of the table's type {ids.type}: {error}"
+        ) from error
+    _, first = np.unique(known.dictionary_encode().indices.to_numpy(), return_index=True)
+    if len(first) < len(known):
+        again = int(np.setdiff1d(np.arange(len(known)), first)[0])
+        raise DuplicateVoter(
+            f"voter {known[again].as_py()!r} is declared twice; one voter has one budget."
+        )
+    codes = pc.index_in(ids, value_set=known)
+    stranger = first_missing(codes)
+    if stranger is not None:
+        raise InvalidRecord(
+            f"column {VOTER!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not among the "
+            f"{len(known)} declared voters; declare the voter, or remove the row."
+        )
+    return codes.to_numpy().astype(np.int64), known
+
+
+def _encode_choices(table: pa.Table) -> NDArray[np.int64]:
+    ids = plain_column(table, CHOICE)
+    row = first_missing(ids)
+    if row is not None:
+        raise MissingValue(
+            f"column {CHOICE!r}, row {row}: the number is missing; say which choice of the voter "
+            "the record is from, or remove the column."
+        )
+    codes: NDArray[np.int64] = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes
+
+
+def _encode_items(table: pa.Table) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.int32]]:
+    columns = []
+    for name in ITEM_COLUMNS:
+        values = plain_column(table, name)
+        row = first_missing(values)
+        if row is not None:
+            raise InvalidRecord(f"column {name!r}, row {row}: the item is missing; name it.")
+        if pa.types.is_nested(values.type):
+            raise SchemaError(f"column {name!r} holds {values.type}; give names of items.")
+        columns.append(values.cast(pa.large_string()))
+    items = pc.unique(pa.concat_arrays(columns))
+    items = items.take(pc.sort_indices(items))
+    chosen, rejected = (
+        pc.index_in(values, value_set=items).to_numpy().astype(np.int32) for values in columns
+    )
+    same = np.flatnonzero(chosen == rejected)
+    if same.size:
+        raise InvalidRecord(
+            f"row {same[0] + 1}: {items[int(chosen[same[0]])].as_py()!r} is compared with itself; "
+            "remove the row or correct it."
+        )
+    return items, chosen, rejected
+
+
+def _numbers(
+    column: pa.Array, name: str, codes: NDArray[np.int64], known: pa.Array
+) -> NDArray[np.float64]:
+    row = first_missing(column)
+    if row is not None:
+        raise InvalidRecord(
+            f"column {name!r}, row {row} (voter {_voter(row - 1, codes, known)}): the number is "
+            f"missing ({column[row - 1].as_py()!r}); remove the row or correct it."
+        )
+    try:
+        numbers = column.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        row, value = _first_text(column)
+        raise InvalidRecord(
+            f"column {name!r}, row {row} (voter {_voter(row - 1, codes, known)}): {value!r} is "
+            "not a number; correct it, or name the columns that are features with features=[...] "
+            "(--features on the command line)."
+        ) from error
+    values = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    _check_finite(values, name, codes, known)
+    return values
+
+
+def _check_finite(values: Floats, name: str, codes: NDArray[np.int64], known: pa.Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise InvalidRecord(
+            f"column {name!r}, row {bad[0] + 1} (voter {_voter(bad[0], codes, known)}): "
+            f"{values[bad[0]]} is not finite; remove the row or correct it."
+        )
+
+
+def _voter(record: int, codes: NDArray[np.int64], known: pa.Array) -> str:
+    return repr(known[int(codes[record])].as_py())
+
+
+def _first_text(column: pa.Array) -> tuple[int, Any]:
+    for row, value in enumerate(column, start=1):
+        try:
+            value.cast(pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return row, value.as_py()
+    return 1, column[0].as_py()
+
+
+def _within(
+    values: Floats, low: Floats, high: Floats, features: Sequence[Feature]
+) -> tuple[Floats, int]:
+    """Return `values` clipped to the declared ranges, and how many were outside."""
+    if not features or not features[0].declared:
+        return values, 0
+    inside = np.clip(values, low, high)
+    return inside, int(np.count_nonzero(inside != values))

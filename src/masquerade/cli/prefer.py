@@ -1,0 +1,160 @@
+"""``masquerade prefer``: what the crowd wants."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.errors import ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from masquerade.preference import SocialPreference
+
+
+def prefer(
+    comparisons: Annotated[
+        Path,
+        typer.Argument(
+            help="Choices: a column voter and one column a feature with chosen minus rejected, or "
+            "columns voter, chosen, rejected; CSV, CSV.gz, Parquet.",
+            metavar="COMPARISONS",
+            show_default=False,
+        ),
+    ],
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="How weights are learned and protected, NAME or NAME:KEY=VALUE,...; none protects "
+            "nobody."
+        ),
+    ],
+    epsilon: Annotated[
+        str | None, typer.Option(help="Privacy loss per unit: smaller protects more.")
+    ] = None,
+    epsilons: Annotated[
+        Path | None,
+        typer.Option(
+            help="Personal losses instead of one (voter,epsilon), of everybody who was asked."
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="What is protected: voter, record or choice. Default: the mechanism's."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="The columns that are features, separated by commas. Default: all."),
+    ] = None,
+    ranges: Annotated[
+        str | None,
+        typer.Option(
+            help="Public range of each feature of an alternative, NAME=LOW:HIGH,...; from the "
+            "design of the questions, never from the answers."
+        ),
+    ] = None,
+    one_each: Annotated[
+        bool, typer.Option("--one-each", help="No column voter: every row is of its own voter.")
+    ] = False,
+    most_records: Annotated[
+        int | None, typer.Option(min=1, help="Keep the first so many records of each voter.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Choices that were held out, to score the weights on.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the weights (CSV or Parquet).")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Learn what the voters prefer from their pairwise choices, with a privacy guarantee."""
+    from masquerade.answers import Comparisons
+    from masquerade.answers.frames import write_table
+    from masquerade.preference import (
+        SocialPreference,
+        held_out_accuracy,
+        one_feature_baseline,
+        preference_mechanism,
+    )
+
+    voters: list[Any] | None = None
+    losses: Any = epsilon
+    if epsilons is not None:
+        if epsilon is not None:
+            raise ParameterError("give --epsilon or --epsilons, one of the two.")
+        voters, losses = _personal(epsilons)
+    chosen = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # refuses before reading
+    names = None if features is None else [name.strip() for name in features.split(",")]
+    declared = None if ranges is None else _ranges(ranges)
+    table = Comparisons.read(
+        comparisons, features=names, ranges=declared, one_each=one_each, voters=voters
+    )
+    if most_records is not None:
+        table = table.at_most(most_records)
+    held_out = None
+    if test is not None:
+        held_out = Comparisons.read(test, features=names, ranges=declared, one_each=one_each)
+    started = time.perf_counter()
+    learned = SocialPreference.learn(table, mechanism=chosen)
+    seconds = time.perf_counter() - started
+    result = learned.to_json() | {"seconds": round(seconds, 6)}
+    if held_out is not None:
+        score = held_out_accuracy(learned, held_out)
+        baseline, rule = one_feature_baseline(held_out)
+        result |= {
+            "accuracy": score.accuracy,
+            "baseline": baseline.accuracy,
+            "baseline_method": f"prefer {rule}",
+            "scored": len(held_out),
+            "reference": score.reference,
+        }
+    if out is not None:
+        write_table(learned.to_table(), out)
+        result["out"] = str(out)
+    show(result if json else _for_people(result, learned), as_json=json, title="Preference")
+
+
+def _personal(path: Path) -> tuple[list[Any], Any]:
+    """Return everybody who was asked, and each one's epsilon."""
+    from masquerade.answers.frames import plain_column, read_table
+
+    table = read_table(path)
+    for name in ("voter", "epsilon"):
+        if name not in table.column_names:
+            raise SchemaError(f"column {name!r} is missing; {path} has {table.column_names}.")
+    return plain_column(table, "voter").to_pylist(), plain_column(table, "epsilon").to_pylist()
+
+
+def _ranges(text: str) -> dict[str, tuple[float, float]]:
+    found = {}
+    for part in text.split(","):
+        name, equals, ends = part.strip().rpartition("=")
+        low, colon, high = ends.partition(":")
+        try:
+            if not equals or not colon:
+                raise ValueError
+            found[name] = (float(low), float(high))
+        except ValueError as error:
+            raise ParameterError(
+                f"--ranges has {part!r}, expected NAME=LOW:HIGH, for instance price=0:5000."
+            ) from error
+    return found
+
+
+def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, Any]:
+    """Return the result with one line a feature and the guarantee as a sentence first."""
+    errors = learned.standard_errors
+    lines = {}
+    for i, feature in enumerate(learned.features):
+        text = f"{learned.weights[i]:.4g}"
+        if errors is not None:
+            text += f" ± {errors[i]:.2g}"
+        elif learned.noise_sd[i] > 0:
+            text += f" (noise {learned.noise_sd[i]:.2g})"
+        lines[feature.name] = text
+    shown = {"statement": str(learned.guarantee), "weights": lines}
+    hidden = ("weights", "features", "noise_sd", "standard_errors")
+    return shown | {key: value for key, value in result.items() if key not in hidden}

@@ -1,0 +1,83 @@
+"""What the crowd wants: preferences learned from pairwise comparisons, private where asked."""
+
+from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_terry
+from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
+from masquerade.preference.choice_response import ChoiceResponse
+from masquerade.preference.direction_selection import DirectionSelection
+from masquerade.preference.functional import AggregateFunctional, CentralFunctional, LocalFunctional
+from masquerade.preference.linear import LinearFit, fit_linear
+from masquerade.preference.linear_sum import LinearGaussian, LinearKNorm, LinearLaplace
+from masquerade.preference.local_fit import LocalGaussian, LocalLaplace
+from masquerade.preference.local_mechanism import LocalMechanism, VoterDevice, VoterReport
+from masquerade.preference.mechanism import PreferenceGuarantee, PreferenceMechanism, Release
+from masquerade.preference.metrics import (
+    REFERENCES,
+    Score,
+    agreement,
+    expected_agreement,
+    held_out_accuracy,
+    one_feature_baseline,
+    split_voters,
+)
+from masquerade.preference.no_mechanism import NoMechanism
+from masquerade.preference.personal_epsilon import EpsilonGroups
+from masquerade.preference.pooled import PooledFit, fit_pooled
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.privunit import PrivUnit
+from masquerade.preference.registry import MECHANISMS, preference_mechanism
+from masquerade.preference.secure_laplace import SecureLaplace
+from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
+from masquerade.preference.social import Decision, SocialPreference
+from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
+from masquerade.preference.thurstone import VoterFits, fit_voters
+from masquerade.preference.voter_device import read_voter_device
+
+__all__ = [
+    "MECHANISMS",
+    "REFERENCES",
+    "AggregateFunctional",
+    "BradleyTerryFit",
+    "CentralFunctional",
+    "CentralGaussian",
+    "CentralLaplace",
+    "ChoiceResponse",
+    "Decision",
+    "DirectionSelection",
+    "EpsilonGroups",
+    "LinearFit",
+    "LinearGaussian",
+    "LinearKNorm",
+    "LinearLaplace",
+    "LocalFunctional",
+    "LocalGaussian",
+    "LocalLaplace",
+    "LocalMechanism",
+    "MadeUpVoters",
+    "NoMechanism",
+    "PooledFit",
+    "PreferenceGuarantee",
+    "PreferenceMechanism",
+    "PrivUnit",
+    "PrivateMechanism",
+    "Release",
+    "Score",
+    "SecureLaplace",
+    "SecureSum",
+    "SimulatedSecureSum",
+    "SocialPreference",
+    "VoterDevice",
+    "VoterFits",
+    "VoterReport",
+    "agreement",
+    "expected_agreement",
+    "fit_bradley_terry",
+    "fit_linear",
+    "fit_pooled",
+    "fit_voters",
+    "held_out_accuracy",
+    "made_up_voters",
+    "one_feature_baseline",
+    "preference_mechanism",
+    "read_voter_device",
+    "split_voters",
+]

@@ -1,0 +1,209 @@
+"""A voter's whole preference as one of many random directions, in whole numbers."""
+
+from __future__ import annotations
+
+import decimal
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from masquerade.answers import Comparisons
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import Words, WordSource, uniform_below
+from masquerade.mechanisms.noise import bernoulli
+from masquerade.mechanisms.number import whole
+from masquerade.preference.integer_vectors import Integers, whole_directions_of_integers
+from masquerade.preference.privunit import DirectionReports, voter_directions
+
+TOTAL = 1 << 62
+MOST_CANDIDATES = 1 << 16
+_PRECISION = 1 << 16
+_EACH_2, _EACH_4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+_EACH_8, _SUM = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
+_CENTRE = 32  # mean of the number of ones in 64 random bits
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How a candidate is selected.
+
+    Attributes
+    ----------
+    candidates : int
+    best : int
+        How many of the candidates, the nearest ones, are selected more often.
+    numerator : int
+        One of the best is selected with probability numerator / `TOTAL`.
+    mean : float
+        Nearly the mean inner product of the selected direction with the voter's.
+    """
+
+    candidates: int
+    best: int
+    numerator: int
+    mean: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole numbers that a device draws from."""
+        return {
+            "name": DirectionSelection.name,
+            "candidates": self.candidates,
+            "best": self.best,
+            "numerator": str(self.numerator),
+            "total": str(TOTAL),
+        }
+
+
+@lru_cache(maxsize=4096)
+def best_selection(epsilon: Fraction, features: int, candidates: int) -> Selection:
+    """Return how many candidates to prefer so that the selected one is nearest on average.
+
+    Privacy
+    -------
+    However many are preferred: with k of m, each of the best has probability at most ``e**epsilon``
+    times that of each of the others. Rounding is towards more privacy.
+    """
+    rank = np.arange(1, candidates + 1)
+    share = 1 - (rank - 0.375) / (
+        candidates + 0.25
+    )  # Blom's approximation of mean order statistics
+    if features == 1:
+        cosine = np.sign(share - 0.5)
+    else:
+        size = np.sqrt(betaincinv(0.5, (features - 1) / 2, np.abs(2 * share - 1)))
+        cosine = np.sign(share - 0.5) * size
+    best = rank[: max(candidates // 2, 1)]
+    inside = cosine.cumsum()[: len(best)] / best
+    growth = np.exp(np.float64(epsilon))
+    chance = best * growth / (best * growth + candidates - best)
+    mean = (chance - (1 - chance) * best / (candidates - best)) * inside
+    k = int(best[np.argmax(mean)])
+    numerator = _numerator(epsilon, k, candidates)
+    exact = numerator / TOTAL
+    return Selection(
+        candidates,
+        k,
+        numerator,
+        float((exact - (1 - exact) * k / (candidates - k)) * inside[k - 1]),
+    )
+
+
+def _numerator(epsilon: Fraction, best: int, candidates: int) -> int:
+    with decimal.localcontext(decimal.Context(prec=60)):
+        growth = (decimal.Decimal(epsilon.numerator) / epsilon.denominator).exp()
+        chance = best * growth / (best * growth + candidates - best)
+        # Down, so that the loss drawn is never above epsilon; the guard covers 60 digits' rounding.
+        share = chance * TOTAL - decimal.Decimal(10) ** -30
+        return int(share.to_integral_value(decimal.ROUND_FLOOR))
+
+
+def select(own: Integers, selection: Selection, source: WordSource) -> Integers:
+    """Return one of many random directions, more often one of those nearest to `own`.
+
+    Parameters
+    ----------
+    own : int64 array, shape (n_features,)
+        The voter's direction, of any length.
+    selection : Selection
+    source : WordSource
+        Words are drawn in this order: one a coordinate for each candidate in turn, then one for
+        whether it is one of the best, then one for which of those, one for which of the others.
+
+    Returns
+    -------
+    int64 array, shape (n_features,)
+        Between -32 and 32: ones less zeros, halved, of 64 random bits a coordinate.
+    """
+    m, d = selection.candidates, len(own)
+    points: Integers = _ones(source.words(m * d)).reshape(m, d) - _CENTRE
+    along = points @ whole_directions_of_integers(own[None])[0]
+    # the squared length of each point's shadow on `own`, with the sign of the side it is on
+    shadow = along**2 * _PRECISION // np.maximum((points**2).sum(axis=1), 1)
+    nearest = np.argsort(-np.sign(along) * shadow, kind="stable")  # of equal ones, the first
+    inside = bernoulli(source, selection.numerator, TOTAL, 1)[0]
+    among_best = int(uniform_below(source, selection.best, 1)[0])
+    among_others = int(uniform_below(source, m - selection.best, 1)[0])
+    place = among_best if inside else selection.best + among_others
+    chosen: Integers = points[nearest[place]]
+    return chosen
+
+
+def _ones(words: Words) -> Integers:
+    """Return how many of the 64 bits of each word are ones."""
+    pairs = words - ((words >> np.uint64(1)) & _EACH_2)
+    fours = (pairs & _EACH_4) + ((pairs >> np.uint64(2)) & _EACH_4)
+    bytes_ = (fours + (fours >> np.uint64(4))) & _EACH_8
+    counts: Integers = (bytes_ * _SUM >> np.uint64(56)).astype(np.int64)
+    return counts
+
+
+@dataclass(frozen=True)
+class DirectionSelection(DirectionReports):
+    """Each voter draws many random directions and sends one, more often one near the voter's own.
+
+    The hardened way to do what `PrivUnit` does: the same accuracy, in whole numbers alone.
+
+    Parameters
+    ----------
+    epsilon : number or sequence of numbers
+        One for all, or one a voter.
+    unit : {"voter", "record"}
+        Both have the same noise, and under either a whole voter is protected.
+    weights, most
+        How much each voter counts; see `voter_weights`.
+    candidates : int
+        How many directions are drawn, 2 to 65536. More of them are worth it for large epsilons.
+
+    Privacy
+    -------
+    Protects each voter, with all records and their number, from everybody but the voter's own
+    device. The candidates are drawn without looking at the records. The voter's direction only
+    ranks them, and the k nearest of m are preferred; as k and m are fixed, each candidate has one
+    of two probabilities, whose ratio is at most ``e**epsilon``, exactly. That holds for every list
+    of candidates, so also for what is sent, which shows one of them. However the ranking is
+    rounded, the loss stays the same.
+
+    References
+    ----------
+    Subset selection: Ye and Barg (2018), here over random directions.
+    """
+
+    candidates: int = 1024
+
+    name = "direction-selection"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number = whole(self.candidates, "candidates", low=2, high=MOST_CANDIDATES)
+        object.__setattr__(self, "candidates", number)
+
+    def mean_cosine(self, epsilon: Fraction, features: int) -> float:
+        """Return nearly the mean inner product of a report of length 1 with the direction."""
+        return best_selection(epsilon, features, self.candidates).mean
+
+    def device_form(self, epsilon: Fraction, features: int) -> dict[str, Any]:
+        """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
+        return {
+            **best_selection(epsilon, features, self.candidates).to_json(),
+            "features": features,
+        }
+
+    def report_rows(
+        self,
+        records: Comparisons,
+        epsilon: Fraction,
+        *,
+        records_a_choice: int,
+        source: WordSource,
+    ) -> NDArray[Any]:
+        """Return the selected direction of each voter, shape (n_voters, n_features)."""
+        own = voter_directions(records)
+        selection = best_selection(epsilon, own.shape[1], self.candidates)
+        if selection.numerator <= 0:
+            raise ParameterError("epsilon is too small to prefer any candidate; raise it.")
+        return np.array([select(each, selection, source) for each in own])

@@ -1,0 +1,194 @@
+"""The ball of weights whose absolute values sum to at most a bound."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STEPS = 1 << 20
+"""Grid steps from the centre of the ball to a corner."""
+
+_GRADIENT_STEPS = 6
+_MOST_ROUNDS = 60
+_DAMPING = 1e-9
+
+
+def project(points: Floats, bound: float) -> Floats:
+    """Return the nearest points of the ball, row by row.
+
+    Parameters
+    ----------
+    points : float array, shape (n, d)
+    bound : float
+        Above 0.
+
+    Notes
+    -----
+    Duchi et al. (2008): soft thresholding at ``(sum of the largest rho - bound) / rho``. Rounding
+    can leave a row above the bound by some 1e-15; `on_grid` is exact.
+    """
+    size = np.abs(points)
+    outside = size.sum(axis=1) > bound
+    if not outside.any():
+        return points
+    big = size[outside]
+    ordered = -np.sort(-big, axis=1)
+    excess = np.cumsum(ordered, axis=1) - bound
+    rank = np.arange(1, points.shape[1] + 1)
+    kept = np.count_nonzero(ordered * rank > excess, axis=1)
+    threshold = excess[np.arange(len(big)), kept - 1] / kept
+    out = points.copy()
+    out[outside] = np.copysign(np.maximum(big - threshold[:, None], 0), points[outside])
+    return out
+
+
+def gap(points: Floats, gradient: Floats, bound: float) -> Floats:
+    """Return an upper bound of how far each row's concave objective is below its maximum.
+
+    It is ``bound * max|g| - g . b``, at least 0 for points of the ball (Frank-Wolfe gap).
+    """
+    certificate: Floats = bound * np.abs(gradient).max(axis=1, initial=0)
+    certificate -= np.einsum("nd,nd->n", gradient, points)
+    return np.maximum(certificate, 0)
+
+
+def on_grid(points: Floats, bound: Fraction, *, steps: int = STEPS) -> Integers:
+    """Return rows as whole multiples of ``bound / steps``, cut towards zero.
+
+    The absolute values of a row sum to at most `steps`, exactly: a row that rounding has left
+    outside is cut further. So two rows differ by at most ``2 * steps`` in total.
+
+    Parameters
+    ----------
+    points : float array, shape (n, d)
+        Rows of the ball of `bound`, up to rounding.
+    bound : Fraction
+        Above 0.
+    steps : int
+        Grid steps in `bound`, at least 1.
+
+    Returns
+    -------
+    int64 array, shape (n, d)
+    """
+    if bound <= 0 or steps < 1:
+        raise ParameterError(f"bound {bound} and steps {steps} must be above 0.")
+    scaled = np.clip(points * (steps / float(bound)), -steps, steps)
+    grid: Integers = np.trunc(scaled).astype(np.int64)
+    excess = np.abs(grid).sum(axis=1) - steps
+    for row in np.flatnonzero(excess > 0):
+        left = int(excess[row])
+        for column in np.argsort(-np.abs(grid[row]), kind="stable"):
+            cut = min(left, abs(int(grid[row, column])))
+            grid[row, column] -= cut if grid[row, column] > 0 else -cut
+            left -= cut
+    if (np.abs(grid).sum(axis=1) > steps).any():
+        raise AssertionError("a row on the grid is outside the ball")
+    return grid
+
+
+def maximise_quadratic(
+    matrix: Floats, linear: Floats, start: Floats, bound: float, tolerance: Floats
+) -> Floats:
+    """Return rows b of the ball that nearly maximise ``linear . b - b . matrix b / 2``.
+
+    Projected gradient steps with momentum find the face of the ball on which the maximum lies, and
+    a Newton step on that face goes to it; a step ends where a weight would change its sign.
+
+    Parameters
+    ----------
+    matrix : float array, shape (n, d, d)
+        Positive semidefinite.
+    linear, start : float array, shape (n, d)
+        `start` in the ball.
+    bound : float
+    tolerance : float array, shape (n,)
+        Rows end when their `gap` is at most this. What is returned is never worse than the start.
+    """
+    best = start.copy()
+    rows = np.arange(len(start))
+    diagonal = np.arange(matrix.shape[1])
+    matrix = matrix.copy()
+    # a little damping picks one of many maxima; the caller's next model has its centre there
+    trace = matrix[:, diagonal, diagonal].sum(axis=1)
+    matrix[:, diagonal, diagonal] += (_DAMPING * trace + 1e-300)[:, None]
+    linear = linear + (_DAMPING * trace)[:, None] * start
+    step = 1 / np.abs(matrix).sum(axis=2).max(axis=1)[:, None]
+    point = start
+    for _ in range(_MOST_ROUNDS):
+        gradient = linear - _times(matrix, point)
+        open_ = gap(point, gradient, bound) > tolerance
+        best[rows] = point
+        if not open_.any():
+            break
+        if not open_.all():
+            rows, matrix, linear, step = rows[open_], matrix[open_], linear[open_], step[open_]
+            point, tolerance = point[open_], tolerance[open_]
+        point = _gradient_steps(matrix, linear, point, step, bound)
+        point = _face_step(matrix, linear, point, bound)
+    best[rows] = point
+    return best
+
+
+def _times(matrix: Floats, point: Floats) -> Floats:
+    product: Floats = np.matmul(matrix, point[:, :, None])[:, :, 0]
+    return product
+
+
+def _gradient_steps(
+    matrix: Floats, linear: Floats, point: Floats, step: Floats, bound: float
+) -> Floats:
+    """Return the rows after some steps of FISTA (Beck and Teboulle 2009)."""
+    ahead, t = point, 1.0
+    for _ in range(_GRADIENT_STEPS):
+        earlier = point
+        point = project(ahead + step * (linear - _times(matrix, ahead)), bound)
+        t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
+        moved = point - earlier
+        back = np.einsum("nd,nd->n", ahead - point, moved) > 0  # restart where momentum overshoots
+        ahead = point + np.where(back, 0, (before - 1) / t)[:, None] * moved
+    return point
+
+
+def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> Floats:
+    """Return the rows after one Newton step on the face of the ball that each lies on."""
+    n, d = point.shape
+    free = point != 0
+    sign = np.sign(point)
+    tight = np.abs(point).sum(axis=1) >= bound * (1 - 1e-12)
+    system = np.zeros((n, d + 1, d + 1))
+    system[:, :d, :d] = matrix * (free[:, :, None] & free[:, None, :])
+    diagonal = np.arange(d)
+    system[:, diagonal, diagonal] += ~free
+    border = sign * tight[:, None]
+    system[:, :d, d] = border
+    system[:, d, :d] = border
+    system[:, d, d] = ~(tight & free.any(axis=1))
+    right = np.zeros((n, d + 1, 1))
+    right[:, :d, 0] = (linear - _times(matrix, point)) * free
+    try:
+        move: Floats = np.linalg.solve(system, right)[:, :d, 0]
+    except np.linalg.LinAlgError:
+        return point
+    with np.errstate(divide="ignore", invalid="ignore"):
+        to_zero = np.where(sign * move < 0, -point / move, np.inf)
+        outward = np.where(tight, 0, np.einsum("nd,nd->n", sign, move))
+        room = bound - np.abs(point).sum(axis=1)
+        to_bound = np.where(outward > 0, room / outward, np.inf)
+    length = np.minimum(np.minimum(to_zero.min(axis=1), to_bound), 1)[:, None]
+    moved = np.where(to_zero <= length, 0, point + length * move)
+    before = _value(matrix, linear, point)
+    better = np.isfinite(moved).all(axis=1) & (_value(matrix, linear, moved) >= before)
+    return np.where(better[:, None], project(moved, bound), point)
+
+
+def _value(matrix: Floats, linear: Floats, point: Floats) -> Floats:
+    value: Floats = np.einsum("nd,nd->n", linear - _times(matrix, point) / 2, point)
+    return value

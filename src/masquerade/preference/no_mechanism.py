@@ -1,0 +1,133 @@
+"""The mechanism that protects nobody: what private results are measured against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from masquerade.answers import Comparisons
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import Coins
+from masquerade.mechanisms.loss import INFINITE_LOSS
+from masquerade.preference.linear import fit_linear
+from masquerade.preference.mechanism import Floats, PreferenceGuarantee, Release, Unit
+from masquerade.preference.pooled import fit_pooled
+from masquerade.preference.thurstone import fit_voters
+
+Fit = Literal["pooled", "average", "linear"]
+
+_DEFAULT_BOUND: dict[str, float] = {"pooled": 1000.0, "average": 2.0, "linear": math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class NoMechanism:
+    """Learn weights from the raw choices, without any privacy.
+
+    Parameters
+    ----------
+    epsilon : float
+        Infinite, and cannot be anything else.
+    unit : {"voter", "record", "choice"}
+        Has no effect.
+    fit : {"pooled", "average", "linear"}
+        ``"pooled"``: one maximum-likelihood fit over all records. ``"average"``: the mean of the
+        voters' own fits under an L1 bound, as in Wang et al. (2019). ``"linear"``: the direction of
+        the linear statistic. They estimate different things; see Notes.
+    bound : float, optional
+        L1 bound on the scaled weights. Default: 2 for ``"average"``, 1000 for ``"pooled"``.
+    voters_count_equally : bool
+        For ``"pooled"``: see `fit_pooled`.
+
+    Notes
+    -----
+    A pooled fit gives a voter with twice the records twice the say; an average gives every voter
+    one vote but shrinks voters with strong views to the bound, and the ball of the bound depends on
+    how features are scaled. On features spread evenly the three agree closely.
+    """
+
+    name: ClassVar[str] = "none"
+    units: ClassVar[tuple[Unit, ...]] = ("voter", "record", "choice")
+
+    epsilon: float = math.inf
+    unit: Unit = "voter"
+    fit: Fit = "pooled"
+    bound: float | None = None
+    voters_count_equally: bool = False
+
+    def __post_init__(self) -> None:
+        if self.epsilon != math.inf:
+            raise ParameterError(
+                f"epsilon is {self.epsilon!r} for the mechanism 'none', which adds no noise; leave "
+                "epsilon out, or choose a mechanism that keeps it."
+            )
+        if self.fit not in _DEFAULT_BOUND:
+            raise ParameterError(
+                f"fit is {self.fit!r}, expected one of {', '.join(map(repr, _DEFAULT_BOUND))}."
+            )
+
+    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+        """Return the weights; there is no noise, so `coins` is not used."""
+        del coins
+        return self._learn(comparisons)
+
+    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+        """Return the weights; there is no noise, so `rng` is not used."""
+        del rng
+        return self._learn(comparisons)
+
+    def __str__(self) -> str:
+        return f"{self.name}:fit={self.fit}"
+
+    def _learn(self, comparisons: Comparisons) -> Release:
+        weights, covariance, details = self._fitted(comparisons)
+        return Release(
+            weights=weights,
+            noise_covariance=np.zeros((len(weights), len(weights))),
+            guarantee=PreferenceGuarantee(
+                unit=self.unit,
+                trust="everyone",
+                epsilon=INFINITE_LOSS,
+                voter_level_epsilon=INFINITE_LOSS,
+                status="none",
+                hardened=True,
+            ),
+            mechanism=str(self),
+            sampling_covariance=covariance,
+            direction_only=self.fit == "linear",
+            details=details,
+        )
+
+    def _fitted(self, comparisons: Comparisons) -> tuple[Floats, Floats | None, dict[str, Any]]:
+        bound = _DEFAULT_BOUND[self.fit] if self.bound is None else self.bound
+        if self.fit == "linear":
+            linear = fit_linear(comparisons)
+            return linear.weights, linear.covariance, {}
+        if self.fit == "average":
+            fits = fit_voters(comparisons, bound=bound)
+            n = comparisons.n_voters
+            centred = fits.weights - fits.weights.mean(axis=0)
+            spread = centred.T @ centred / max(n - 1, 1) / n
+            details = {
+                "converged": bool(fits.converged.all()),
+                "largest_gap": float(fits.gap.max()),
+                "voters_on_bound": int(
+                    np.count_nonzero(np.abs(fits.weights).sum(axis=1) >= bound * (1 - 1e-9))
+                ),
+            }
+            return fits.weights.mean(axis=0), spread if n > 1 else None, details
+        pooled = fit_pooled(
+            comparisons, bound=bound, voters_count_equally=self.voters_count_equally
+        )
+        return (
+            pooled.weights,
+            pooled.covariance,
+            {
+                "converged": pooled.converged,
+                "gap": pooled.gap,
+                "identified": pooled.identified,
+                "on_bound": pooled.on_bound,
+            },
+        )

@@ -1,0 +1,120 @@
+"""How much each voter gives: one epsilon for all, or one a voter."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.loss import MICRO
+from masquerade.mechanisms.number import Number, finite, text_of
+
+Epsilon = Number | Sequence[Number]
+
+LARGEST_SENSIBLE_EPSILON = 20
+
+
+def read_epsilon(epsilon: Epsilon) -> Fraction | tuple[Fraction, ...]:
+    """Return one epsilon, or a tuple of one a voter, rounded down to millionths.
+
+    Raises
+    ------
+    ParameterError
+        An epsilon is not a finite number, or not at least a millionth.
+    """
+    if isinstance(epsilon, Sequence | np.ndarray) and not isinstance(epsilon, str):
+        return tuple(_one(value, f"voter {i}: ") for i, value in enumerate(epsilon, start=1))
+    return _one(epsilon, "")
+
+
+def _one(value: Number, whose: str) -> Fraction:
+    name = f"{whose}epsilon"
+    number = finite(value, name)
+    rounded = Fraction(int(number * MICRO), MICRO)
+    if number <= 0 or rounded == 0:
+        raise ParameterError(
+            f"{name} is {text_of(number)}, expected at least a millionth; for a result without "
+            "privacy choose the mechanism 'none'."
+        )
+    if rounded > LARGEST_SENSIBLE_EPSILON:
+        warnings.warn(
+            f"{name} is {text_of(rounded)}: above {LARGEST_SENSIBLE_EPSILON} hardly anything is "
+            "protected; 0.1 to 3 is usual.",
+            stacklevel=5,
+        )
+    return rounded
+
+
+def epsilons_of(epsilon: Fraction | tuple[Fraction, ...], voters: int) -> tuple[Fraction, ...]:
+    """Return one epsilon a voter.
+
+    Raises
+    ------
+    ParameterError
+        There is not one for each voter.
+    """
+    if isinstance(epsilon, Fraction):
+        return (epsilon,) * voters
+    if len(epsilon) != voters:
+        raise ParameterError(
+            f"there are {len(epsilon)} epsilons for {voters} voters; give one a voter, in the "
+            "order of comparisons.voters, or one for all."
+        )
+    return epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonGroups:
+    """Voters who differ in how much they give away.
+
+    Attributes
+    ----------
+    conservative, moderate : float
+        Shares of voters; the rest is liberal.
+    low, middle, high : Fraction
+        A conservative voter's epsilon is uniform from low to middle, a moderate one's from middle
+        to high, a liberal one's is high.
+
+    References
+    ----------
+    Wang et al. (2019), section 5.1, after Jorgensen, Yu and Cormode (2015).
+    """
+
+    conservative: float = 0.54
+    moderate: float = 0.36
+    low: Fraction = Fraction(1, 100)
+    middle: Fraction = Fraction(1, 5)
+    high: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        shares = (self.conservative, self.moderate, 1 - self.conservative - self.moderate)
+        if not all(-1e-12 <= share <= 1 for share in shares):
+            raise ParameterError(
+                f"conservative {self.conservative} and moderate {self.moderate} are no shares of "
+                "voters; expected at least 0 and together at most 1."
+            )
+        for name in ("low", "middle", "high"):
+            object.__setattr__(self, name, finite(getattr(self, name), name))
+        if not Fraction(1, 200) <= self.low <= self.middle <= self.high:
+            raise ParameterError(
+                f"low, middle and high are {text_of(self.low)}, {text_of(self.middle)} and "
+                f"{text_of(self.high)}, expected ascending and at least 0.005, for epsilons are "
+                "rounded to hundredths."
+            )
+
+    def draw(self, voters: int, rng: np.random.Generator) -> tuple[Fraction, ...]:
+        """Return an epsilon for each voter, rounded to hundredths and never below a hundredth."""
+        group = rng.choice(
+            3,
+            size=voters,
+            p=[self.conservative, self.moderate, max(1 - self.conservative - self.moderate, 0)],
+        )
+        ends = np.array([float(self.low), float(self.middle), float(self.high), float(self.high)])
+        drawn: NDArray[np.float64] = rng.uniform(ends[group], ends[group + 1])
+        hundredths = np.maximum(np.rint(drawn * 100).astype(np.int64), 1)
+        return tuple(Fraction(int(each), 100) for each in hundredths)

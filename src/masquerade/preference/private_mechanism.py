@@ -1,0 +1,170 @@
+"""What every private mechanism of this room does: checks, guarantees, its text form."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from masquerade.answers import Comparisons
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Loss
+from masquerade.mechanisms.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.mechanisms.number import text_of
+from masquerade.preference.mechanism import PreferenceGuarantee, Release, Trust, Unit
+from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
+from masquerade.preference.thurstone import require_features
+
+_PARADIGM = {
+    ("voter", "aggregator"): "VLCP",
+    ("record", "aggregator"): "RLCP",
+    ("choice", "aggregator"): "CLCP",
+    ("voter", "secure-sum"): "VLCP",
+    ("voter", "local"): "VLDP",
+    ("record", "local"): "RLDP",
+    ("choice", "local"): "CLDP",
+}
+
+EPSILON_IS_PUBLIC = (
+    "epsilons are public and were chosen before answering",
+    "the number of voters is public",
+)
+RECORDS_ARE_PUBLIC = "how many records each voter has is public"
+RANGES_ARE_PUBLIC = "the ranges of the features are public, not taken from the answers"
+
+
+@dataclass(frozen=True)
+class PrivateMechanism(ABC):
+    """A mechanism with a proven guarantee.
+
+    Parameters
+    ----------
+    epsilon : number
+        Of one unit, in nats; rounded down to millionths, at least one of them.
+    unit : {"voter", "record", "choice"}
+        What two neighbouring data sets differ in.
+    """
+
+    epsilon: Epsilon
+    unit: Unit = "record"
+
+    name: ClassVar[str]
+    units: ClassVar[tuple[Unit, ...]]
+    hardened: ClassVar[bool] = True
+    replacement: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        if isinstance(self.epsilon, tuple):
+            self._check_personal()
+        if self.unit not in self.units:
+            raise ParameterError(
+                f"{self.name} cannot protect the unit {self.unit!r}, only "
+                f"{' and '.join(self.units)}; choose another mechanism or unit."
+            )
+
+    def _check_personal(self) -> None:
+        raise ParameterError(
+            f"{self.name} adds noise once, so it takes one epsilon; use a local mechanism for "
+            "epsilons of voters."
+        )
+
+    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+        """Return private weights; noise from the operating system.
+
+        Raises
+        ------
+        InsecureRandomness
+            `coins` is anything but `Coins`.
+        ParameterError
+            The comparisons have no features, or do not suit the mechanism.
+        """
+        source = require_coins(coins)
+        self._check(comparisons)
+        return self._released(comparisons, source)
+
+    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+        """Return weights with noise of a seeded generator, for studies.
+
+        Privacy
+        -------
+        None: whoever knows the seed can take the noise off. The result says so.
+        """
+        source = SimulatedCoins(rng)
+        self._check(comparisons)
+        released = self._released(comparisons, source)
+        guarantee = replace(
+            released.guarantee,
+            status="none",
+            assumptions=("simulated: the noise can be foreseen by whoever knows the seed",),
+        )
+        return replace(released, guarantee=guarantee)
+
+    def _check(self, comparisons: Comparisons) -> None:
+        require_features(comparisons)
+        if comparisons.n_voters == 0:
+            raise ParameterError("there are no voters, so there is nothing to learn.")
+
+    @abstractmethod
+    def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
+        """Return private weights with noise from `source`."""
+
+    def fields(self) -> dict[str, str]:
+        """Return the parameters of the text form, in order."""
+        out = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None or (field.name != "epsilon" and value == field.default):
+                continue
+            out[field.name] = _text(value)
+        return out
+
+    def __str__(self) -> str:
+        fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
+        return f"{self.name}:{fields}"
+
+    def _guarantee(
+        self,
+        trust: Trust,
+        epsilon: Loss,
+        voter_level: Loss,
+        assumptions: tuple[str, ...],
+        delta: Fraction = Fraction(0),
+    ) -> PreferenceGuarantee:
+        return PreferenceGuarantee(
+            unit=self.unit,
+            trust=trust,
+            epsilon=epsilon,
+            voter_level_epsilon=voter_level,
+            paradigm=_PARADIGM[self.unit, trust],
+            delta=delta,
+            voter_level_delta=delta,
+            hardened=self.hardened,
+            replacement=self.replacement,
+            assumptions=(*EPSILON_IS_PUBLIC, RANGES_ARE_PUBLIC, *assumptions),
+        )
+
+
+def warn_of_few_voters(voters: int) -> None:
+    """Warn where one voter's numbers are all that is published."""
+    if voters < 2:
+        warnings.warn(
+            "there is one voter only: the result is that voter's preference with noise.",
+            stacklevel=4,
+        )
+
+
+def records_a_choice(comparisons: Comparisons, unit: Unit) -> int:
+    """Return how many records one unit can change: above 1 for choices among more than two."""
+    return max(comparisons.most_records_of_a_choice(), 1) if unit == "choice" else 1
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{len(value)} values"
+    return text_of(value) if isinstance(value, Fraction) else str(value)

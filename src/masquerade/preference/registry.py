@@ -1,0 +1,128 @@
+"""Mechanisms by name: ``name`` or ``name:key=value,...``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from masquerade.errors import MechanismSyntaxError, ParameterError
+from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
+from masquerade.preference.choice_response import ChoiceResponse
+from masquerade.preference.direction_selection import DirectionSelection
+from masquerade.preference.functional import (
+    AggregateFunctional,
+    CentralFunctional,
+    LocalFunctional,
+)
+from masquerade.preference.linear_sum import LinearGaussian, LinearKNorm, LinearLaplace
+from masquerade.preference.local_fit import LocalGaussian, LocalLaplace
+from masquerade.preference.mechanism import PreferenceMechanism
+from masquerade.preference.no_mechanism import NoMechanism
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.privunit import PrivUnit
+from masquerade.preference.secure_laplace import SecureLaplace
+
+Kind = type[PrivateMechanism] | type[NoMechanism]
+
+_KINDS: tuple[Kind, ...] = (
+    NoMechanism,
+    CentralLaplace,
+    CentralGaussian,
+    SecureLaplace,
+    LocalLaplace,
+    LocalGaussian,
+    LocalFunctional,
+    AggregateFunctional,
+    CentralFunctional,
+    LinearKNorm,
+    LinearLaplace,
+    LinearGaussian,
+    ChoiceResponse,
+    PrivUnit,
+    DirectionSelection,
+)
+
+MECHANISMS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+"""Every way of learning a preference, by the name that the command line uses."""
+
+
+def preference_mechanism(
+    text: str, *, epsilon: Any = None, unit: str | None = None
+) -> PreferenceMechanism:
+    """Return the mechanism that `text` names, with its parameters.
+
+    Parameters
+    ----------
+    text : str
+        ``name``, or ``name:key=value,...`` for parameters besides epsilon and unit.
+    epsilon : number, or sequence of numbers, optional
+        As the mechanism takes it.
+    unit : {"voter", "record", "choice"}, optional
+        Default: the mechanism's own.
+
+    Raises
+    ------
+    MechanismSyntaxError
+        The name or a key is unknown, or a key stands twice.
+    ParameterError
+        Epsilon is missing, the mechanism cannot protect the unit, or a value is out of range.
+
+    Examples
+    --------
+    >>> preference_mechanism("none:fit=average,bound=3").bound
+    3.0
+    """
+    name, _, rest = text.strip().partition(":")
+    if name not in MECHANISMS:
+        raise MechanismSyntaxError(
+            f"preference mechanism {name!r} is unknown; expected one of "
+            f"{', '.join(sorted(MECHANISMS))}."
+        )
+    kind = MECHANISMS[name]
+    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise MechanismSyntaxError(f"{part!r} in {text!r} is not key=value.")
+        if key not in types:
+            raise MechanismSyntaxError(
+                f"{name} has no parameter {key!r}; it has {', '.join(types)}."
+            )
+        if key in values:
+            raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
+        values[key] = _read(value, types[key], key)
+    for key, given in (("epsilon", epsilon), ("unit", unit)):
+        if given is not None:
+            if key in values:
+                raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
+            values[key] = given
+    if values.get("unit", kind.units[0]) not in kind.units:
+        raise ParameterError(
+            f"{name} cannot protect the unit {values['unit']!r}; it protects "
+            f"{' or '.join(kind.units)}."
+        )
+    if "epsilon" not in values and kind is not NoMechanism:
+        raise ParameterError(f"{name} needs an epsilon above 0, for instance 1.")
+    return kind(**values)
+
+
+def _read(text: str, kind: str, key: str) -> Any:
+    """Return `text` as a field of type `kind`; what is no plain number or flag stays text."""
+    known: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": _flag}
+    reader = known.get(kind.removesuffix(" | None"))
+    if reader is None:
+        return text
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise ParameterError(
+            f"{key} is {text!r}, expected {kind.removesuffix(' | None')}."
+        ) from error
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "true"

@@ -1,0 +1,284 @@
+"""What a society prefers: published weights that rank and decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from masquerade.answers import Comparisons, Feature
+from masquerade.answers.features import widths
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import Coins
+from masquerade.preference.mechanism import (
+    PreferenceGuarantee,
+    PreferenceMechanism,
+    Release,
+)
+from masquerade.preference.registry import preference_mechanism
+
+Floats = NDArray[np.float64]
+Alternative = Mapping[str, float] | ArrayLike
+"""Features of an alternative: a number for each name, or an array in the order of the features."""
+
+UNSTABLE_BELOW = 1.64
+"""Standard deviations of the noise within which noise alone turns one decision in twenty round."""
+
+_RECORDS_PRINTED = "how many records there are in all is printed"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Which of two alternatives the published weights prefer, and how firmly.
+
+    Attributes
+    ----------
+    preferred : {"first", "second", "tie"}
+    margin : float
+        Utility of the first alternative minus that of the second.
+    noise_sd : float
+        Standard deviation of the privacy noise in `margin`; 0 without privacy.
+    margin_in_sd : float
+        Size of the margin in these standard deviations; infinite without noise.
+    unstable : bool
+        Whether the margin is within 1.64 standard deviations of the noise: then noise, not the
+        voters, may have decided.
+    """
+
+    preferred: Literal["first", "second", "tie"]
+    margin: float
+    noise_sd: float
+    margin_in_sd: float
+    unstable: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SocialPreference:
+    """Weights of the features of alternatives, learned from a crowd's pairwise choices.
+
+    Build one with `learn`.
+
+    Attributes
+    ----------
+    released : Release
+        What the mechanism published, for scaled features.
+    features : tuple of Feature
+    voters, records : int
+        How many were learned from. Both are published and not protected.
+
+    Examples
+    --------
+    >>> comparisons = Comparisons.from_frame(
+    ...     {"voter": ["a", "a", "b", "b", "c", "c"], "price": [-1, 2, -3, -1, -2, 1],
+    ...      "comfort": [0, 1, -1, 1, 0, 2]},
+    ...     ranges={"price": (0, 5), "comfort": (0, 2)})
+    >>> learned = SocialPreference.learn(comparisons, mechanism="none")
+    >>> learned.decide({"price": 3, "comfort": 2}, {"price": 4, "comfort": 0}).preferred
+    'first'
+    >>> learned.rank({"cheap": [1, 0], "cosy": [3, 2], "dear": [5, 0]})
+    ['cosy', 'cheap', 'dear']
+    """
+
+    released: Release
+    features: tuple[Feature, ...]
+    voters: int
+    records: int
+
+    @classmethod
+    def learn(
+        cls,
+        comparisons: Comparisons,
+        *,
+        mechanism: str | PreferenceMechanism,
+        epsilon: Any = None,
+        unit: str | None = None,
+        coins: Coins | None = None,
+    ) -> SocialPreference:
+        """Learn what the voters prefer, and publish it under a guarantee.
+
+        Parameters
+        ----------
+        comparisons : Comparisons
+            Where items are only named, each item becomes a feature with a weight of its own.
+        mechanism : str or PreferenceMechanism
+            ``"none"`` for a result without privacy, or a name (with parameters,
+            ``"central-laplace:bound=2"``); see `masquerade.preference.MECHANISMS`.
+        epsilon : number, or one number a voter, optional
+            Privacy loss per unit, for a mechanism given by name.
+        unit : {"voter", "record", "choice"}, optional
+            What is protected, for a mechanism given by name. Default: the mechanism's own.
+        coins : Coins, optional
+            Randomness of the operating system.
+
+        Returns
+        -------
+        SocialPreference
+            Its `guarantee` says whom it protects, from whom, and how much.
+
+        Raises
+        ------
+        ParameterError
+            The mechanism is unknown or cannot do what is asked.
+        """
+        chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
+        return cls(chosen.release(table, coins=coins), table.features, table.n_voters, len(table))
+
+    @classmethod
+    def simulate(
+        cls,
+        comparisons: Comparisons,
+        rng: np.random.Generator,
+        *,
+        mechanism: str | PreferenceMechanism,
+        epsilon: Any = None,
+        unit: str | None = None,
+    ) -> SocialPreference:
+        """Learn with the noise of a seeded generator, for studies; the result protects nobody."""
+        chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
+        return cls(chosen.simulate(table, rng), table.features, table.n_voters, len(table))
+
+    @property
+    def weights(self) -> Floats:
+        """Utility of one unit of each feature, shape (n_features,)."""
+        weights: Floats = self.released.weights / widths(self.features)
+        return weights
+
+    @property
+    def guarantee(self) -> PreferenceGuarantee:
+        """Whom the weights protect, from whom, and how much."""
+        promised = self.released.guarantee
+        if promised.unit != "voter" or promised.status == "none":
+            return promised
+        return replace(promised, assumptions=(*promised.assumptions, _RECORDS_PRINTED))
+
+    @property
+    def noise_sd(self) -> Floats:
+        """Standard deviation of the privacy noise in each of `weights`, shape (n_features,)."""
+        noise: Floats = np.sqrt(np.diag(self.released.noise_covariance)) / widths(self.features)
+        return noise
+
+    @property
+    def standard_errors(self) -> Floats | None:
+        """Standard errors of `weights`, sampling and noise together, shape (n_features,).
+
+        None where the sampling error is not known: computing it from the raw choices would need a
+        privacy budget of its own.
+        """
+        sampling = self.released.sampling_covariance
+        if sampling is None:
+            return None
+        variance = np.diag(sampling) + np.diag(self.released.noise_covariance)
+        errors: Floats = np.sqrt(variance) / widths(self.features)
+        return errors
+
+    def decide(self, first: Alternative, second: Alternative) -> Decision:
+        """Return which of two alternatives is preferred, with a margin that knows the noise.
+
+        Parameters
+        ----------
+        first, second : mapping of str to float, or array of shape (n_features,)
+            In the features' own units.
+        """
+        scaled = (self._vector(first) - self._vector(second)) / widths(self.features)
+        margin = float(scaled @ self.released.weights)
+        variance = float(scaled @ self.released.noise_covariance @ scaled)
+        noise = math.sqrt(max(variance, 0.0))
+        in_sd = 0.0 if margin == 0 else abs(margin) / noise if noise > 0 else math.inf
+        return Decision(
+            "tie" if margin == 0 else "first" if margin > 0 else "second",
+            margin,
+            noise,
+            in_sd,
+            in_sd < UNSTABLE_BELOW,
+        )
+
+    def rank(self, alternatives: Mapping[str, Alternative]) -> list[str]:
+        """Return the names of the alternatives, the most preferred first; ties as given."""
+        utility = self.utilities(list(alternatives.values()))
+        names = list(alternatives)
+        return [names[i] for i in np.argsort(-utility, kind="stable")]
+
+    def utilities(self, alternatives: Sequence[Alternative]) -> Floats:
+        """Return the utility of each alternative, shape (n_alternatives,)."""
+        if not len(alternatives):
+            return np.zeros(0)
+        utility: Floats = np.stack([self._vector(one) for one in alternatives]) @ self.weights
+        return utility
+
+    def to_table(self) -> pa.Table:
+        """Return the weights as a table.
+
+        Columns: feature, low and high (the public range), weight, noise_sd, and where it is known
+        standard_error with the ends of the 95 % interval.
+        """
+        columns: dict[str, Any] = {
+            "feature": [feature.name for feature in self.features],
+            "low": [feature.low for feature in self.features],
+            "high": [feature.high for feature in self.features],
+            "weight": self.weights,
+            "noise_sd": self.noise_sd,
+        }
+        errors = self.standard_errors
+        if errors is not None:
+            columns["standard_error"] = errors
+            columns["from"] = self.weights - 1.96 * errors
+            columns["to"] = self.weights + 1.96 * errors
+        return pa.table(columns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything that is published, as a JSON object."""
+        errors = self.standard_errors
+        return {
+            "mechanism": self.released.mechanism,
+            "features": [feature.name for feature in self.features],
+            "weights": self.weights.tolist(),
+            "noise_sd": self.noise_sd.tolist(),
+            "standard_errors": None if errors is None else errors.tolist(),
+            "direction_only": self.released.direction_only,
+            "voters": self.voters,
+            "records": self.records,
+            "guarantee": self.guarantee.to_json(),
+            "details": dict(self.released.details),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"SocialPreference({len(self.features)} features, learned from {self.records} records "
+            f"of {self.voters} voters by {self.released.mechanism}. {self.guarantee})"
+        )
+
+    def _vector(self, alternative: Alternative) -> Floats:
+        names = [feature.name for feature in self.features]
+        if isinstance(alternative, Mapping):
+            for name in alternative:
+                if name not in names:
+                    raise ParameterError(f"{name!r} is none of the features {names}.")
+            missing = [name for name in names if name not in alternative]
+            if missing:
+                raise ParameterError(f"the alternative has no {missing[0]!r}; give every feature.")
+            alternative = [alternative[name] for name in names]
+        vector = np.asarray(alternative, dtype=np.float64)
+        if vector.shape != (len(names),) or not np.isfinite(vector).all():
+            raise ParameterError(
+                f"an alternative is {alternative!r}, expected {len(names)} finite numbers, one for "
+                f"each of {names}."
+            )
+        return vector
+
+
+def _prepared(
+    comparisons: Comparisons, mechanism: str | PreferenceMechanism, epsilon: Any, unit: str | None
+) -> tuple[PreferenceMechanism, Comparisons]:
+    if isinstance(mechanism, str):
+        mechanism = preference_mechanism(mechanism, epsilon=epsilon, unit=unit)
+    elif epsilon is not None or unit is not None:
+        raise ParameterError(
+            "the mechanism has its epsilon and unit already; give them there, or name the "
+            "mechanism by a text."
+        )
+    return mechanism, comparisons if comparisons.features else comparisons.by_items()

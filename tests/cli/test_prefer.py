@@ -1,0 +1,132 @@
+"""``masquerade prefer`` and ``masquerade simulate comparisons``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def choices(run: Run, tmp_path: Path) -> Path:
+    """Return a file of made-up choices; test.csv and truth.csv are next to it."""
+    path = tmp_path / "choices.csv"
+    outcome = run(
+        "simulate", "comparisons", "--out", path, "--test-out", path.with_name("test.csv"),
+        "--truth-out", path.with_name("truth.csv"), "--voters", 30, "--records", 20,
+        "--features", 3, "--json",
+    )  # fmt: skip
+    assert outcome.json["records"] == 600
+    return path
+
+
+def test_prefer_prints_the_promised_keys_as_one_json_object(run: Run, choices: Path) -> None:
+    """``prefer --json`` gives the documented keys and nothing else on standard output."""
+    outcome = run(
+        "prefer", choices, "--mechanism", "none", "--test", choices.with_name("test.csv"), "--json"
+    )
+    result = outcome.json
+    assert (outcome.code, outcome.err) == (0, "")
+    assert result["features"] == ["f0", "f1", "f2"]
+    assert len(result["weights"]) == 3
+    assert (result["voters"], result["records"], result["scored"]) == (30, 600, 300)
+    assert result["accuracy"] > result["baseline"] > 0.5
+    assert result["reference"] == "r4"
+    assert result["guarantee"]["status"] == "none"
+    assert {"unit", "trust", "epsilon", "voter_level_epsilon"} <= set(result["guarantee"])
+
+
+def test_prefer_prints_a_statement_for_people(run: Run, choices: Path) -> None:
+    """Without ``--json`` the first thing said is what is protected."""
+    outcome = run("prefer", choices, "--mechanism", "none:fit=average")
+    assert outcome.code == 0
+    assert outcome.out.index("No privacy") < outcome.out.index("f0")
+    assert "±" in outcome.out
+
+
+def test_prefer_writes_the_weights(run: Run, choices: Path) -> None:
+    """``--out`` holds one row a feature."""
+    out = choices.with_name("weights.csv")
+    result = run("prefer", choices, "--mechanism", "none", "--out", out, "--json").json
+    rows = pa_csv.read_csv(out).to_pydict()
+    assert rows["feature"] == ["f0", "f1", "f2"]
+    assert rows["weight"] == pytest.approx(result["weights"])
+    truth = pa_csv.read_csv(choices.with_name("truth.csv")).to_pydict()
+    assert truth["feature"] == rows["feature"]
+
+
+def test_prefer_reads_ranges_and_features(run: Run, tmp_path: Path) -> None:
+    """Columns, public ranges, own voters and a cap are options."""
+    path = tmp_path / "c.csv"
+    path.write_text("voter,price,comfort,note\na,-10,1,x\na,5,1,y\nb,20,-1,z\nb,-5,0,w\n")
+    words = ("prefer", path, "--mechanism", "none:fit=average", "--features", "price,comfort",
+             "--ranges", "price=0:100,comfort=0:2", "--json")  # fmt: skip
+    assert run(*words).json["records"] == 4
+    assert run(*words, "--most-records", 1).json["records"] == 2
+    path.write_text("price,comfort\n-10,1\n5,1\n20,-1\n")
+    assert run("prefer", path, "--mechanism", "none:bound=5", "--one-each", "--json").json[
+        "voters"
+    ] == 3  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--mechanism", "nonsense"), "MechanismSyntaxError"),
+        (("--mechanism", "none", "--epsilon", 1), "adds no noise"),
+        (("--mechanism", "none", "--ranges", "f0"), "NAME=LOW:HIGH"),
+        (("--mechanism", "none", "--ranges", "f0=0:x"), "NAME=LOW:HIGH"),
+        (("--mechanism", "none", "--features", "speed"), "'speed'"),
+    ],
+)
+def test_a_refusal_is_one_line_and_exit_code_1(
+    run: Run, choices: Path, words: tuple[object, ...], message: str
+) -> None:
+    """What cannot be done is said on standard error, with nothing on standard output."""
+    outcome = run("prefer", choices, *words)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.out == ""
+
+
+def test_a_mechanism_must_be_named(run: Run, choices: Path) -> None:
+    """Nobody learns without privacy by leaving an option out."""
+    assert run("prefer", choices).code == 2
+
+
+def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:
+    """A private result names its unit, trust, epsilon and the epsilon of a whole voter."""
+    outcome = run("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5", "--json")
+    guarantee = outcome.json["guarantee"]
+    assert (guarantee["unit"], guarantee["trust"], guarantee["status"]) == (
+        "choice", "local", "proven",
+    )  # fmt: skip
+    assert guarantee["epsilon"] == pytest.approx(0.5, abs=1e-6)
+    assert guarantee["voter_level_epsilon"] == pytest.approx(10, abs=1e-4)
+    assert "each choice" in run(
+        "prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5"
+    ).out  # fmt: skip
+
+
+def test_prefer_takes_personal_epsilons(run: Run, tmp_path: Path) -> None:
+    """``--epsilons`` names everybody who was asked, once, with an epsilon of their own."""
+    path, budgets = tmp_path / "c.csv", tmp_path / "e.csv"
+    path.write_text("voter,f,g\na,1,2\nb,-1,1\na,2,0\n")
+    budgets.write_text("voter,epsilon\na,0.5\nb,1\nc,2\n")
+    words = ("prefer", path, "--mechanism", "linear-knorm", "--epsilons", budgets, "--json")
+    result = run(*words).json
+    assert (result["voters"], result["records"]) == (3, 3)
+    assert result["guarantee"]["epsilon"] == pytest.approx(2, abs=1e-6)
+    assert set(result["details"]["share_by_epsilon"]) == {"0.5", "1", "2"}
+    assert "one of the two" in run(*words, "--epsilon", 1).err
+    budgets.write_text("voter,epsilon\na,0.5\nb,1\na,2\n")
+    assert "DuplicateVoter" in run(*words).err
+    budgets.write_text("voter,epsilon\na,0.5\nb,0\n")
+    assert "ParameterError" in run(*words).err
+    budgets.write_text("voter,loss\na,0.5\n")
+    assert "'epsilon' is missing" in run(*words).err

@@ -1,0 +1,184 @@
+"""Randomized response on choices, and the fit that knows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.preference import (
+    ChoiceResponse,
+    VoterReport,
+    expected_agreement,
+    fit_pooled,
+    made_up_voters,
+)
+from masquerade.preference.choice_response import orientation
+from masquerade.preference.masked_choices import fit_masked_choices
+
+
+@given(st.integers(10_000, 20_000_000).map(lambda micro: Fraction(micro, 10**6)), st.integers(1, 4))
+def test_exact_each_choice_costs_at_most_epsilon(epsilon: Fraction, together: int) -> None:
+    """Over the whole probability table, in fractions; several records of a choice share epsilon."""
+    table = ChoiceResponse(epsilon=epsilon).response(epsilon, together).channel().table
+    worst = max(table[a][report] / table[b][report]
+                for a in range(2) for b in range(2) for report in range(2))  # fmt: skip
+    assert Loss.of_ratio(worst) * together <= Loss.of_amount(epsilon) + Loss(together)
+    assert all(sum(row) == 1 for row in table)
+
+
+def test_the_promise_is_never_above_the_epsilon_asked_for() -> None:
+    """What is printed is the loss that is drawn, rounded up: epsilon itself."""
+    rng = np.random.default_rng(0)
+    data = made_up_voters(rng, voters=4, features=2).choose(rng, 5)
+    promise = ChoiceResponse(epsilon="0.7").release(data).guarantee
+    assert promise.epsilon == Loss(700_000)
+    assert promise.voter_level_epsilon == Loss(3_500_000)
+    assert (promise.paradigm, promise.unit, promise.trust) == ("CLDP", "choice", "local")
+    assert any("shown is public" in each for each in promise.assumptions)
+
+
+def test_audit_choices_are_kept_as_often_as_the_mechanism_says() -> None:
+    """Of 40,000 choices at epsilon 1, 73.1 % are kept.
+
+    Within 5.2 standard deviations, which fails once in 5e6 runs; the seed is fixed.
+    """
+    n, keep = 40_000, math.e / (1 + math.e)
+    mechanism = ChoiceResponse(epsilon=1)
+    answers = np.arange(n, dtype=np.int32) % 2
+    source = SimulatedCoins(np.random.default_rng(5))
+    reports = mechanism.response(Fraction(1)).mask(answers, np.zeros_like(answers), source)
+    assert abs(np.mean(reports == answers) - keep) < 5.2 * math.sqrt(keep * (1 - keep) / n)
+
+
+def test_prop_a_record_and_its_opposite_are_one_pair() -> None:
+    """Divided by the orientation they are equal, and their orientations are opposite."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-1, 2, size=(200, 3)).astype(float)
+    sign, opposite = orientation(rows), orientation(-rows)
+    assert np.array_equal(rows * sign[:, None], -rows * opposite[:, None])
+    some = rows.any(axis=1)
+    assert np.array_equal(sign[some], -opposite[some])
+    assert (sign[~some] == 1).all()
+
+
+def test_the_server_does_not_read_which_was_chosen() -> None:
+    """Combining the same reports with every pair turned round gives the same, to the last bit."""
+    rng = np.random.default_rng(2)
+    data = made_up_voters(rng, voters=6, features=3).choose(rng, 8)
+    signs = rng.choice([-1, 1], size=len(data))
+    turned = replace(data, difference=data.difference * rng.choice([-1, 1], size=(len(data), 1)))
+    for estimator in ("likelihood", "linear"):
+        mechanism = ChoiceResponse(epsilon=1, estimator=estimator)
+        epsilons = [Fraction(1)] * 6
+        first = mechanism.combine(signs, pairs=data, epsilons=epsilons)
+        second = mechanism.combine(signs, pairs=turned, epsilons=epsilons)
+        assert np.array_equal(first.weights, second.weights)
+
+
+def test_without_masking_the_likelihood_is_the_pooled_fit() -> None:
+    """At contrast 1, up to the weak ridge."""
+    rng = np.random.default_rng(3)
+    data = made_up_voters(rng, voters=50, features=3).choose(rng, 60)
+    ones = np.ones(len(data))
+    weights, noise, _ = fit_masked_choices(
+        np.ones(len(data), dtype=np.int64), data.difference, ones, ones
+    )
+    assert np.allclose(weights, fit_pooled(data).weights, rtol=0.02)
+    assert np.allclose(noise, 0)
+
+
+def test_the_likelihood_is_unbiased_and_its_errors_are_honest() -> None:
+    """Over 60 crowds of 3,000 choices at epsilon 1, errors are as large as stated.
+
+    Over the stated deviation they have mean square 1 within a factor of 2, and mean 0 within six
+    standard errors.
+    """
+    truth = np.array([0.6, -0.4])
+    rng = np.random.default_rng(4)
+    keep = math.e / (1 + math.e)
+    ones = np.ones(3_000)
+    scores = []
+    for _ in range(60):
+        shown = rng.normal(size=(3_000, 2))
+        chosen = np.where(shown @ truth + rng.normal(size=3_000) > 0, 1, -1)
+        masked = np.where(rng.random(3_000) < keep, chosen, -chosen)
+        weights, noise, sampling = fit_masked_choices(masked, shown, ones, (2 * keep - 1) * ones)
+        scores.append((weights - truth) / np.sqrt(np.diag(noise + sampling)))
+    found = np.array(scores)
+    assert 0.5 < (found**2).mean() < 2
+    assert abs(found.mean()) < 6 / math.sqrt(found.size)
+
+
+def test_both_estimators_find_the_direction() -> None:
+    """At epsilon 2 with 100 voters of 60 choices, they agree with the mean voter on 90 %."""
+    rng = np.random.default_rng(5)
+    voters = made_up_voters(rng, voters=100, features=5)
+    data = voters.choose(rng, 60)
+    for estimator in ("likelihood", "linear"):
+        learned = ChoiceResponse(epsilon=2, estimator=estimator).simulate(data, rng)
+        agreed = expected_agreement(learned.weights, voters.mean_weights, reference="r1")
+        assert agreed.accuracy > 0.9
+        assert (np.diag(learned.noise_covariance) > 0).all()
+
+
+def test_voters_may_have_epsilons_of_their_own() -> None:
+    """The loss is the largest one; a voter's is that times the number of records."""
+    rng = np.random.default_rng(6)
+    data = made_up_voters(rng, voters=4, features=2).choose(rng, 10)
+    for weights in ("equal", "inverse-variance", "capped"):
+        mechanism = ChoiceResponse(epsilon=[0.1, 1, 1, 2], weights=weights)
+        released = mechanism.release(data)
+        assert released.guarantee.epsilon == Loss(2_000_000)
+        assert released.guarantee.voter_level_epsilon == Loss(20_000_000)
+        assert set(released.details["share_by_epsilon"]) == {"0.1", "1", "2"}
+
+
+def test_devices_and_server_together_do_what_release_does() -> None:
+    """Reports of devices at a large epsilon hold the true choices, and give the same weights."""
+    rng = np.random.default_rng(7)
+    data = made_up_voters(rng, voters=5, features=3).choose(rng, 6)
+    mechanism = ChoiceResponse(epsilon=20)
+    device = mechanism.device(data.features)
+    reports = [device.report(data.of_voter(i)) for i in range(5)]
+    reports = [VoterReport.from_json(report.to_json()) for report in reports]
+    sent = np.array([value for report in reports for value in report.values])
+    assert np.mean(sent == orientation(data.difference)) == 1
+    collected = mechanism.collect(reports, pairs=data)
+    assert np.allclose(collected.weights, mechanism.simulate(data, rng).weights)
+
+
+def test_reports_that_do_not_fit_the_pairs_are_refused() -> None:
+    """Too few reports, too few choices, and values that are no choices."""
+    rng = np.random.default_rng(8)
+    data = made_up_voters(rng, voters=2, features=2).choose(rng, 2)
+    mechanism = ChoiceResponse(epsilon=1)
+    good = VoterReport(Fraction(1), 2, (1, -1))
+    for reports in (
+        [good],
+        [good, VoterReport(Fraction(1), 1, (1,))],
+        [good, VoterReport(Fraction(1), 2, (1, 0))],
+    ):
+        with pytest.raises(InvalidRecord):
+            mechanism.collect(reports, pairs=data)
+    with pytest.raises(ParameterError, match="estimator"):
+        ChoiceResponse(epsilon=1, estimator="best")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="unit"):
+        ChoiceResponse(epsilon=1, unit="record")
+
+
+def test_choices_between_equal_alternatives_give_weights_of_zero() -> None:
+    """They say nothing, and are masked all the same."""
+    rng = np.random.default_rng(9)
+    data = made_up_voters(rng, voters=2, features=2).choose(rng, 2)
+    equal = replace(data, difference=np.zeros_like(data.difference))
+    for estimator in ("likelihood", "linear"):
+        learned = ChoiceResponse(epsilon=1, estimator=estimator).release(equal)
+        assert np.array_equal(learned.weights, [0, 0])
