@@ -1,0 +1,204 @@
+"""``masquerade release``: synthetic claims that may be published."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_format
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.cli.reading import ClaimsFile
+
+if TYPE_CHECKING:
+    from masquerade.release import DensityModel, Domain, ObjectClaims, Release
+    from masquerade.release.guarantee import Unit
+    from masquerade.release.objects import Duplicates, Missing
+
+
+def release(
+    claims: ClaimsFile,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Where to write the synthetic claims (CSV, CSV.gz or Parquet); a codebook goes "
+            "beside them."
+        ),
+    ],
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="hist, hist2 (users, two passes), pooled (few claims), basic, test-honest; "
+            "test-paper and uniform promise nothing."
+        ),
+    ] = "hist",
+    epsilon: Annotated[
+        str | None, typer.Option(help="Privacy loss that the release may cost one unit.")
+    ] = None,
+    domain: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="LOW HIGH", help="The public range of values, for all objects."),
+    ] = None,
+    domains: Annotated[
+        Path | None,
+        typer.Option(help="A table (task,low,high) of objects with a public range of their own."),
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option(help="Distance of values that can be answered, such as 1.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Points of each object.")] = 30,
+    unit: Annotated[
+        str | None, typer.Option(help="What is protected: claim, or user with all claims.")
+    ] = None,
+    cap: Annotated[
+        int, typer.Option(min=1, help="With users protected: most objects of one user.")
+    ] = 10,
+    delta: Annotated[str | None, typer.Option(help="For test-honest alone.")] = None,
+    bandwidth: Annotated[
+        str | None, typer.Option(help="Public width of the bumps; test-honest needs it.")
+    ] = None,
+    bins: Annotated[int | None, typer.Option(min=1, help="Public number of bins.")] = None,
+    densities: Annotated[
+        Path | None, typer.Option(help="Where to write the released densities.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write a page about it.")] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="The claims may be read here: also show errors against them, and densities before "
+            "the release. Not covered by the guarantee.",
+        ),
+    ] = False,
+    objects: Annotated[
+        str | None, typer.Option(help="Objects to draw on the page, separated by commas.")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Claims without a number: error, or drop.")
+    ] = "error",
+    duplicates: Annotated[
+        str,
+        typer.Option(help="A user's several claims about an object: error, first, last or mean."),
+    ] = "error",
+    json: AsJson = False,
+) -> None:
+    """Release synthetic claims about each object, with a stated privacy guarantee.
+
+    Whoever runs this holds the claims. The guarantee is against those who see what is written, and
+    each release adds to what earlier ones cost.
+    """
+    from masquerade.answers.frames import write_table
+    from masquerade.mechanisms.number import finite
+    from masquerade.release import fit_density, report_page, synthesize
+
+    started = time.perf_counter()
+    held = _held(claims, missing, duplicates)
+    with _progress("Releasing", held.n_objects) as tell:
+        made = synthesize(
+            held,
+            engine=engine,
+            epsilon=epsilon,
+            domain=_domain(domain, domains, step),
+            unit=cast("Unit | None", unit),
+            cap=cap,
+            delta=delta,
+            bandwidth=bandwidth,
+            bins=bins,
+            samples=samples,
+            progress=tell,
+        )
+    reference = None
+    if compare:
+        with _progress("Comparing", held.n_objects) as tell:
+            width = "robust" if bandwidth is None else float(finite(bandwidth, "bandwidth"))
+            reference = fit_density(held, bandwidth=cast("Any", width), progress=tell)
+    made.write(out)
+    codebook = _beside(out)
+    codebook.write_text(
+        json_format.dumps(made.codebook(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+    )
+    result = _result(made, reference) | {"out": str(out), "codebook": str(codebook)}
+    if densities is not None:
+        write_table(made.density_table(), densities)
+        result["densities"] = str(densities)
+    if report is not None:
+        names = None if objects is None else [name.strip() for name in objects.split(",")]
+        page = report_page(made, reference=reference, show=names)
+        report.write_text(page, encoding="utf-8")
+        result["report"] = str(report)
+    result["seconds"] = round(time.perf_counter() - started, 3)
+    if not json:
+        result["guarantee"] = made.guarantee.sentence()
+    show(result, as_json=json, title="Release")
+
+
+def _result(made: Release, reference: DensityModel | None) -> dict[str, Any]:
+    from masquerade.release import ise
+
+    result: dict[str, Any] = {
+        "engine": made.engine,
+        "objects": len(made.objects),
+        "released": len(made.points),
+        "statuses": made.statuses,
+        "guarantee": made.guarantee.to_json(),
+        "for_the_collector": dict(made.collector),
+    }
+    return result if reference is None else result | ise(reference, made).to_json()
+
+
+def _held(path: Path, missing: str, duplicates: str) -> ObjectClaims:
+    from masquerade.answers import Claims
+    from masquerade.release import ObjectClaims
+
+    claims = Claims.read(path, kind="numeric", null=missing == "drop", duplicates="all")
+    return ObjectClaims.of(
+        claims, missing=cast("Missing", missing), duplicates=cast("Duplicates", duplicates)
+    )
+
+
+def _domain(ends: tuple[str, str] | None, domains: Path | None, step: str | None) -> Domain | None:
+    from masquerade.answers.frames import read_table
+    from masquerade.errors import ParameterError, SchemaError
+    from masquerade.release import Domain
+
+    if ends is None:
+        if domains is not None or step is not None:
+            raise ParameterError(
+                "--domains and --step go with --domain LOW HIGH, which holds for all other objects."
+            )
+        return None
+    own = None
+    if domains is not None:
+        table = read_table(domains)
+        absent = {"task", "low", "high"} - set(table.column_names)
+        if absent:
+            raise SchemaError(
+                f"{domains} lacks {sorted(absent)}; expected the columns task, low and high."
+            )
+        columns = (table[name].to_pylist() for name in ("task", "low", "high"))
+        own = {task: (low, high) for task, low, high in zip(*columns, strict=True)}
+    return Domain(*ends, step=step, of_objects=own)
+
+
+def _beside(out: Path) -> Path:
+    name = out.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
+    return out.with_name(f"{name.removesuffix('.pq')}.codebook.json")
+
+
+@contextlib.contextmanager
+def _progress(what: str, objects: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar on standard error where it is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=objects)
+        yield lambda done: bar.update(task, completed=done)

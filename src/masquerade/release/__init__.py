@@ -1,0 +1,58 @@
+"""What may be published: densities weighted by reliability, and synthetic claims."""
+
+from masquerade.release.bandwidth import bandwidths
+from masquerade.release.density import DensityModel, fit_density
+from masquerade.release.domain import Domain
+from masquerade.release.engine import Engine, PrivateEngine
+from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.histogram import Histogram, TwoPassHistogram
+from masquerade.release.honest import HonestTest
+from masquerade.release.local_noise import LocalNoise
+from masquerade.release.metrics import Errors, expected_ise, ise
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import ObjectClaims
+from masquerade.release.pooled import PooledHistogram
+from masquerade.release.published import PublishedTest, UniformTest
+from masquerade.release.release import STATUSES, Release
+from masquerade.release.report import report_page
+from masquerade.release.synthesis import ENGINES, charge, engine_named, simulate, synthesize
+from masquerade.release.weights import (
+    Reliability,
+    combined_weights,
+    global_weights,
+    local_weights,
+)
+
+__all__ = [
+    "ENGINES",
+    "STATUSES",
+    "DensityModel",
+    "Domain",
+    "Engine",
+    "Errors",
+    "Histogram",
+    "HonestTest",
+    "LocalNoise",
+    "Mixtures",
+    "ObjectClaims",
+    "PooledHistogram",
+    "PrivateEngine",
+    "PublishedTest",
+    "Release",
+    "ReleaseGuarantee",
+    "Reliability",
+    "TwoPassHistogram",
+    "UniformTest",
+    "bandwidths",
+    "charge",
+    "combined_weights",
+    "engine_named",
+    "expected_ise",
+    "fit_density",
+    "global_weights",
+    "ise",
+    "local_weights",
+    "report_page",
+    "simulate",
+    "synthesize",
+]

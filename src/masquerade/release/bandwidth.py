@@ -1,0 +1,142 @@
+"""How wide a bump each claim gets: one bandwidth an object, from that object alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from masquerade.errors import ParameterError
+from masquerade.release.objects import Floats, Integers, ObjectClaims
+
+BandwidthRule = Literal["robust", "scott", "silverman", "mad"]
+RULES = ("robust", "scott", "silverman", "mad")
+
+_NORMAL_MAD = 1.4826
+_NORMAL_IQR = 1.349
+_LEAST_SHARE = 1e-3
+
+
+def bandwidths(
+    claims: ObjectClaims,
+    rule: BandwidthRule | ArrayLike = "robust",
+    *,
+    least: float | None = None,
+    width: ArrayLike | None = None,
+) -> Floats:
+    """Return the bandwidth of each object, shape (n_objects,), above 0.
+
+    Parameters
+    ----------
+    claims : ObjectClaims
+    rule : {"robust", "scott", "silverman", "mad"}, or float or array of shape (n_objects,)
+        ``"robust"``: ``1.06 s n**(-1/5)`` with s the first that is positive of 1.4826 times the
+        median absolute deviation, the interquartile range over 1.349, and the standard deviation.
+        ``"scott"``: the same with the standard deviation alone. ``"silverman"``: ``0.9 min(sd,
+        iqr / 1.349) n**(-1/5)``. ``"mad"``: the median absolute deviation as it is. Numbers are
+        taken as given; they are public only if they were chosen without looking at the claims.
+    least : float, optional
+        Bandwidth of an object whose claims show no spread. Default: a thousandth of `width`, else
+        of the median's size (of 1 where the median is nearer to 0).
+    width : float or array of shape (n_objects,), optional
+        High end of the domain minus the low end.
+
+    Notes
+    -----
+    On made-up data with known densities this choice matters more than any weighting: the relative
+    error of the standard deviation's rule was four times that of the robust one, because a single
+    outlier widens every bump.
+    """
+    if not isinstance(rule, str):
+        return _given(claims, rule)
+    if rule not in RULES:
+        raise ParameterError(
+            f"bandwidth is {rule!r}, expected one of {', '.join(RULES)}, or numbers."
+        )
+    if least is not None and not 0 < least < np.inf:
+        raise ParameterError(f"least bandwidth is {least}, expected above 0 and finite.")
+    n = claims.count
+    values = claims.sorted_values()
+    median = quantiles(values, claims.offset, 0.5)
+    deviation = np.abs(values - np.repeat(median, n))
+    order = np.lexsort((deviation, claims.object))
+    mad = quantiles(deviation[order], claims.offset, 0.5)
+    iqr = quantiles(values, claims.offset, 0.75) - quantiles(values, claims.offset, 0.25)
+    spread = _standard_deviation(values, claims)
+    if rule == "mad":
+        found = mad
+    elif rule == "scott":
+        found = 1.06 * spread * _shrink(n)
+    elif rule == "silverman":
+        found = 0.9 * _least_positive(spread, iqr / _NORMAL_IQR) * _shrink(n)
+    else:
+        sigma = _first_positive(_NORMAL_MAD * mad, iqr / _NORMAL_IQR, spread)
+        found = 1.06 * sigma * _shrink(n)
+    if least is None:
+        floor = _LEAST_SHARE * (
+            np.maximum(np.abs(median), 1.0) if width is None else np.asarray(width, np.float64)
+        )
+    else:
+        floor = np.asarray(least, np.float64)
+    return np.where(found > 0, found, floor)
+
+
+def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
+    """Return a quantile of each object, linearly interpolated; 0 where there are no claims.
+
+    Parameters
+    ----------
+    values : float array, ascending within each object
+    offset : int array, shape (n_objects + 1,)
+    level : float, 0 to 1
+    """
+    count = np.diff(offset)
+    place = np.maximum(count - 1, 0) * level
+    below = np.floor(place).astype(np.int64)
+    share = place - below
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    last = max(len(values) - 1, 0)
+    low = values[np.minimum(offset[:-1] + below, last)]
+    high = values[np.minimum(offset[:-1] + above, last)]
+    return np.where(count > 0, low * (1 - share) + high * share, 0.0)
+
+
+def _given(claims: ObjectClaims, rule: ArrayLike) -> Floats:
+    try:
+        numbers = np.asarray(rule, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"bandwidth is {rule!r}, expected a rule or numbers.") from error
+    if numbers.ndim > 1 or (numbers.ndim == 1 and len(numbers) != claims.n_objects):
+        raise ParameterError(
+            f"there are {numbers.size} bandwidths for {claims.n_objects} objects; give one number "
+            "or one for each object, in the order of their names."
+        )
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise ParameterError("a bandwidth is not above 0 and finite; correct it.")
+    return np.broadcast_to(numbers, claims.n_objects).copy()
+
+
+def _standard_deviation(values: Floats, claims: ObjectClaims) -> Floats:
+    n, of = claims.count, claims.object
+    mean = np.bincount(of, values, claims.n_objects) / np.maximum(n, 1)
+    squares = np.bincount(of, (values - mean[of]) ** 2, claims.n_objects)
+    spread = np.sqrt(squares / np.maximum(n - 1, 1))
+    # equal claims: the rounding of their mean is no spread
+    ends = quantiles(values, claims.offset, 1.0) - quantiles(values, claims.offset, 0.0)
+    return np.where(ends > 0, spread, 0.0)
+
+
+def _shrink(n: Integers) -> Floats:
+    return np.asarray(np.maximum(n, 1) ** -0.2)
+
+
+def _first_positive(*candidates: Floats) -> Floats:
+    found = candidates[-1]
+    for candidate in reversed(candidates[:-1]):
+        found = np.where(candidate > 0, candidate, found)
+    return found
+
+
+def _least_positive(one: Floats, other: Floats) -> Floats:
+    return np.where(other > 0, np.where(one > 0, np.minimum(one, other), other), one)

@@ -1,0 +1,126 @@
+"""The public range of what can be claimed: it comes from the survey, never from the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.release.objects import Floats
+
+Ends = tuple[Number, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The public range of values.
+
+    Parameters
+    ----------
+    low, high : number
+        Ends, low below high. Claims outside are moved to the nearer end.
+    step : number, optional
+        Distance of the values that can be answered (1 for whole numbers); high - low is a multiple.
+        Releases are then rounded to such values.
+    of_objects : mapping of object to (low, high), optional
+        Ends of objects that have their own.
+
+    Raises
+    ------
+    ParameterError
+        Ends or step do not fit.
+
+    Examples
+    --------
+    >>> Domain(0, 10, step="0.5").step
+    Fraction(1, 2)
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction | None
+    of_objects: Mapping[Any, tuple[Fraction, Fraction]]
+
+    def __init__(
+        self,
+        low: Number,
+        high: Number,
+        *,
+        step: Number | None = None,
+        of_objects: Mapping[Any, Ends] | None = None,
+    ) -> None:
+        exact_step = None if step is None else finite(step, "step")
+        if exact_step is not None and exact_step <= 0:
+            raise ParameterError(f"step is {text_of(exact_step)}, expected above 0.")
+        ends = _ends((low, high), exact_step)
+        own = {name: _ends(pair, exact_step) for name, pair in (of_objects or {}).items()}
+        for field, value in zip(
+            ("low", "high", "step", "of_objects"), (*ends, exact_step, own), strict=True
+        ):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def of(cls, given: Domain | Ends | None) -> Domain:
+        """Return a domain from itself or its two ends.
+
+        Raises
+        ------
+        ParameterError
+            There is none.
+        """
+        if given is None:
+            raise ParameterError(
+                "a private release needs the public domain (low, high) of the values, for instance "
+                "the survey's scale. It cannot be taken from the claims: their smallest and "
+                "largest value are somebody's claims, and would be published."
+            )
+        if isinstance(given, Domain):
+            return given
+        try:
+            low, high = given
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"domain is {given!r}, expected (low, high).") from error
+        return cls(low, high)
+
+    def ends(self, objects: pa.Array) -> tuple[Floats, Floats]:
+        """Return the low and the high end of each object, shape (n_objects,) each."""
+        low = np.full(len(objects), float(self.low))
+        high = np.full(len(objects), float(self.high))
+        if self.of_objects:
+            for i, name in enumerate(objects.to_pylist()):
+                if name in self.of_objects:
+                    low[i], high[i] = map(float, self.of_objects[name])
+        return low, high
+
+    def rounded(self, values: Floats, low: Floats, high: Floats) -> Floats:
+        """Return values moved into the range and, with a step, to the nearest that can be given."""
+        inside = np.clip(values, low, high)
+        if self.step is None:
+            return inside
+        step = float(self.step)
+        return np.clip(low + np.rint((inside - low) / step) * step, low, high)
+
+    def __str__(self) -> str:
+        step = "" if self.step is None else f" in steps of {text_of(self.step)}"
+        own = f", {len(self.of_objects)} objects with their own ends" if self.of_objects else ""
+        return f"{text_of(self.low)} to {text_of(self.high)}{step}{own}"
+
+
+def _ends(pair: Ends, step: Fraction | None) -> tuple[Fraction, Fraction]:
+    low, high = finite(pair[0], "low"), finite(pair[1], "high")
+    if low >= high:
+        raise ParameterError(
+            f"the domain is {text_of(low)} to {text_of(high)}, expected low below high."
+        )
+    if step is not None and ((high - low) / step).denominator != 1:
+        raise ParameterError(
+            f"the domain {text_of(low)} to {text_of(high)} is no whole number of steps of "
+            f"{text_of(step)}."
+        )
+    return low, high

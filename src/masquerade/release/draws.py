@@ -1,0 +1,62 @@
+"""Floating-point draws from uniform words, for what is computed from a private result anyway."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.noise import LARGEST_SCALE
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats, Integers
+
+
+def uniforms(source: WordSource, size: int) -> Floats:
+    """Return numbers above 0 and below 1, multiples of 2**-54."""
+    words = source.words(size) >> np.uint64(11)
+    return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
+
+
+def normals(source: WordSource, size: int) -> Floats:
+    """Return standard normal numbers."""
+    return np.asarray(ndtri(uniforms(source, size)))
+
+
+def points_of(mixtures: Mixtures, samples: Integers, source: WordSource) -> Floats:
+    """Return points drawn from each object's mixture, object by object.
+
+    Parameters
+    ----------
+    mixtures : Mixtures
+    samples : int array, shape (n_objects,)
+        How many of each; 0 where a mixture has no bumps.
+    source : WordSource
+    """
+    of = np.repeat(np.arange(mixtures.n_objects), samples)
+    upto = np.concatenate(([0.0], np.cumsum(mixtures.weight)))
+    first, last = upto[mixtures.offset[of]], upto[mixtures.offset[of + 1]]
+    target = first + uniforms(source, len(of)) * (last - first)
+    chosen = np.searchsorted(upto, target, side="right") - 1
+    chosen = np.clip(chosen, mixtures.offset[of], mixtures.offset[of + 1] - 1)
+    return np.asarray(mixtures.location[chosen] + mixtures.width[chosen] * normals(source, len(of)))
+
+
+def noise_scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
+    """Return sensitivity / epsilon in terms of at most 48 bits, rounded towards more noise.
+
+    Raises
+    ------
+    ParameterError
+        The noise would not fit 64 bits.
+    """
+    scale = sensitivity / epsilon
+    if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
+        return scale
+    fine = 1 << 20
+    rounded = Fraction(-(-scale * fine // 1), fine)
+    if rounded.numerator > LARGEST_SCALE:
+        raise ParameterError("epsilon is too small: the noise would not fit 64 bits; raise it.")
+    return rounded

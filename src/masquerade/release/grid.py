@@ -1,0 +1,125 @@
+"""The bins of a private histogram: a public rule, blind to the claims' values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.release.domain import Domain
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats, Integers, ObjectClaims
+
+LEAST_BINS, MOST_BINS = 8, 80
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Equal bins for each object.
+
+    Attributes
+    ----------
+    bins : int array, shape (n_objects,)
+    low, width : float arrays, shape (n_objects,)
+        Low end of the first bin, and the width of each.
+    offset : int array, shape (n_objects + 1,)
+        The bins of object i are those from ``offset[i]`` to ``offset[i + 1]``.
+    """
+
+    bins: Integers
+    low: Floats
+    width: Floats
+    offset: Integers
+
+    @classmethod
+    def of(cls, claims: ObjectClaims, domain: Domain, bins: Integers) -> Grid:
+        """Return the grid with this many bins, or one bin an answer where answers are fewer."""
+        low, high = domain.ends(claims.objects)
+        if domain.step is not None:
+            step = float(domain.step)
+            answers = np.rint((high - low) / step).astype(np.int64) + 1
+            low, high = low - step / 2, high + step / 2
+            bins = np.minimum(bins, answers)
+        return cls(bins, low, (high - low) / bins, np.concatenate(([0], np.cumsum(bins))))
+
+    @property
+    def object(self) -> Integers:
+        """The object of each bin, shape (n_bins,)."""
+        return np.repeat(np.arange(len(self.bins)), self.bins)
+
+    @property
+    def centre(self) -> Floats:
+        """The middle of each bin, shape (n_bins,)."""
+        of = self.object
+        inside = np.arange(len(of)) - self.offset[of]
+        return np.asarray(self.low[of] + (inside + 0.5) * self.width[of])
+
+    def bin_of(self, claims: ObjectClaims) -> Integers:
+        """Return the bin of each claim, among the bins of all objects."""
+        of = claims.object
+        place = np.floor((claims.value - self.low[of]) / self.width[of])
+        inside: Integers = np.clip(place, 0, self.bins[of] - 1).astype(np.int64)
+        found: Integers = inside + self.offset[of]
+        return found
+
+    def outside(self, claims: ObjectClaims) -> int:
+        """Return how many claims are beyond the ends; for the collector alone."""
+        of = claims.object
+        high = self.low + self.bins * self.width
+        return int(((claims.value < self.low[of]) | (claims.value > high[of])).sum())
+
+    def mixtures(self, share: Floats) -> Mixtures:
+        """Return densities with a bump half a bin wide at the middle of each bin.
+
+        Parameters
+        ----------
+        share : float array, shape (n_bins,)
+            Sums to 1 in each object, or to 0 where nothing is known.
+        """
+        of, kept = self.object, share > 0
+        count = np.bincount(of[kept], minlength=len(self.bins))
+        return Mixtures(
+            np.concatenate(([0], np.cumsum(count))),
+            self.centre[kept],
+            share[kept],
+            self.width[of[kept]] / 2,
+        )
+
+
+def bins_by_rule(count: Integers, epsilon: float) -> Integers:
+    """Return the number of bins, ``4 sqrt(n epsilon / 2)``, from 8 to 80.
+
+    Parameters
+    ----------
+    count : int array, shape (n_objects,)
+        Number of claims, which is public.
+    epsilon : float
+        Of one object.
+    """
+    wanted = np.rint(4 * np.sqrt(count * epsilon / 2))
+    bins: Integers = np.clip(wanted, LEAST_BINS, MOST_BINS).astype(np.int64)
+    return bins
+
+
+def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
+    """Return the nearest numbers of at least 0 that sum to a total, object by object.
+
+    Parameters
+    ----------
+    values : float array, shape (n_bins,)
+    total : float array, shape (n_objects,), above 0
+    bins : int array, shape (n_objects,)
+        How many of the values belong to each object.
+    """
+    found = np.empty(len(values))
+    offset = np.concatenate(([0], np.cumsum(bins)))
+    for size in np.unique(bins):
+        of = np.flatnonzero(bins == size)
+        at = offset[of, None] + np.arange(size)
+        row = values[at]
+        down = -np.sort(-row, axis=1)
+        excess = (np.cumsum(down, axis=1) - total[of, None]) / np.arange(1, size + 1)
+        last = (down > excess).sum(axis=1) - 1
+        level = np.take_along_axis(excess, last[:, None], axis=1)
+        found[at] = np.maximum(row - level, 0.0)
+    return found

@@ -1,0 +1,272 @@
+"""The engines `hist` and `hist2`: private histograms, from which any number of points is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.noise import discrete_laplace
+from masquerade.mechanisms.number import whole
+from masquerade.release.density import DensityModel
+from masquerade.release.draws import noise_scale, points_of
+from masquerade.release.engine import PrivateEngine, Progress, claims_of
+from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.release import Release
+
+UNITS_OF_WEIGHT = 256
+"""Weights of users are whole numbers of such parts, so that noise stays exact."""
+
+LEAST_WEIGHT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(PrivateEngine):
+    """Count each object's claims in public bins, add exact noise, and draw points from the result.
+
+    Parameters
+    ----------
+    bins : int, optional
+        Public number of bins; default ``4 sqrt(n epsilon / 2)``, from 8 to 80, with the number of
+        claims n and the object's epsilon. With a `step` in the domain never more than answers.
+    smoothing : float, optional
+        Public least width of the bumps of the released density, which are half a bin wide (an
+        eighth in `PooledHistogram`) where that is more.
+    reliability : mapping of user to weight, optional
+        Public weights, 0.05 to 1 (others are moved there), for instance from questions with known
+        answers. Users that are not named have weight 1. Weights learnt from these claims are not
+        public.
+
+    Privacy
+    -------
+    Protects the unit, with pure epsilon, against everybody who sees the release; the collector is
+    trusted. Replacing one claim changes two counts of one object by at most 1 each; two-sided
+    geometric noise of scale 2 / epsilon on every count costs epsilon once, whatever is drawn
+    afterwards. With the unit ``"user"`` that holds for each of at most `cap` objects with
+    epsilon / cap. The noise is drawn in whole numbers; see `masquerade.mechanisms.noise`.
+    """
+
+    name: ClassVar[str] = "hist"
+
+    bins: int | None = None
+    smoothing: float | None = None
+    reliability: Mapping[Any, float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bins is not None:
+            whole(self.bins, "bins", low=1, high=MOST_BINS)
+        if self.smoothing is not None and not 0 < self.smoothing < np.inf:
+            raise ParameterError(f"smoothing is {self.smoothing}, expected above 0 and finite.")
+
+    def public(self) -> tuple[str, ...]:
+        """Return what is taken for public."""
+        given = {
+            f"the number of bins, {self.bins}": self.bins,
+            f"the bandwidth, {self.smoothing}": self.smoothing,
+            "the users' weights, which were given": self.reliability,
+        }
+        return (*super().public(), *(what for what, value in given.items() if value))
+
+    def draw(
+        self,
+        data: ObjectClaims | DensityModel,
+        samples: int,
+        source: WordSource,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Return a release drawn with the words of `source`; see `Engine.draw`."""
+        claims = claims_of(data)
+        grid = self.grid(claims, self.of_object)
+        share = self.shares(claims, grid, source)
+        return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
+
+    def grid(self, claims: ObjectClaims, epsilon: Fraction) -> Grid:
+        """Return the public bins for an epsilon of each object."""
+        wanted = (
+            bins_by_rule(claims.count, float(epsilon))
+            if self.bins is None
+            else np.full(claims.n_objects, self.bins)
+        )
+        return Grid.of(claims, self.range, wanted)
+
+    def shares(self, claims: ObjectClaims, grid: Grid, source: WordSource) -> Floats:
+        """Return the private share of each bin, shape (n_bins,); 0 where there are no claims."""
+        if self.reliability is None:
+            noisy = noisy_counts(claims, grid, None, self.of_object, source)
+            return shares_of(noisy, claims.count.astype(np.float64), grid)
+        given = np.array([self.reliability.get(u, 1.0) for u in claims.users.to_pylist()])
+        if not np.isfinite(given).all():
+            raise ParameterError("a user's weight is not finite; correct it.")
+        weight = in_units(given)
+        weighted = noisy_counts(claims, grid, weight, self.of_object, source) / UNITS_OF_WEIGHT
+        # The weights are public, and so is the total.
+        total = np.bincount(claims.object, weight[claims.user], claims.n_objects) / UNITS_OF_WEIGHT
+        return shares_of(weighted, total, grid)
+
+    def smoothed(self, mixtures: Mixtures) -> Mixtures:
+        """Return the densities with bumps at least as wide as the public bandwidth."""
+        if self.smoothing is None:
+            return mixtures
+        width = np.maximum(mixtures.width, float(self.smoothing))
+        return Mixtures(mixtures.offset, mixtures.location, mixtures.weight, width)
+
+    def release(
+        self,
+        claims: ObjectClaims,
+        grid: Grid,
+        densities: Mixtures,
+        samples: int,
+        source: WordSource,
+        **parameters: Any,
+    ) -> Release:
+        """Return the release of densities that are private already: what follows is free."""
+        known = np.diff(densities.offset) > 0
+        many = np.where(known, samples, 0)
+        of = np.repeat(np.arange(claims.n_objects), many)
+        low, high = self.range.ends(claims.objects)
+        points = self.range.rounded(points_of(densities, many, source), low[of], high[of])
+        return Release(
+            self.name,
+            claims.objects,
+            np.concatenate(([0], np.cumsum(many))),
+            points,
+            tuple(np.where(known, "ok", "empty").tolist()),
+            densities,
+            self.guarantee(),
+            {
+                "epsilon_of_object": float(self.of_object),
+                "domain": str(self.range),
+                "samples": samples,
+                "bins": [int(grid.bins.min()), int(grid.bins.max())],
+                **({} if self.smoothing is None else {"smoothing": self.smoothing}),
+                **parameters,
+            },
+            {"outside_domain": grid.outside(claims), "dropped": claims.dropped},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoPassHistogram(Histogram):
+    """Publish a histogram, weigh each user by how well it fits their claims, and publish again.
+
+    Each pass gets half of epsilon. A user's weight is a function of their own claims and of what
+    the first pass published, so that replacing a user changes no other user's part in the second.
+    Use it where the number of claims times the object's epsilon is about 200 or more, or where
+    wrong claims agree; below, the halved budget costs more than the weights bring.
+
+    Parameters
+    ----------
+    low_agreement, high_agreement : float
+        Public: the mean agreement (1 where all claims stand at the peaks) at which a user's weight
+        becomes 0.05, and 1.
+
+    Privacy
+    -------
+    As `Histogram` with the unit ``"user"``, the only one it has: one claim moves its user's weight,
+    and with it the user's part in every other object.
+    """
+
+    name: ClassVar[str] = "hist2"
+
+    low_agreement: float = 0.5
+    high_agreement: float = 0.8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit != "user":
+            raise ParameterError(
+                "hist2 protects users: at the level of a claim the weights would leak, for one "
+                "claim moves its user's weight on all objects. Use unit='user', or hist."
+            )
+        if self.reliability is not None:
+            raise ParameterError(
+                "hist2 finds the users' weights; leave reliability out, or use hist."
+            )
+        if not 0 <= self.low_agreement < self.high_agreement <= 1:
+            raise ParameterError("expected 0 <= low_agreement < high_agreement <= 1.")
+
+    def draw(
+        self,
+        data: ObjectClaims | DensityModel,
+        samples: int,
+        source: WordSource,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Return a release drawn with the words of `source`; see `Engine.draw`."""
+        claims, half = claims_of(data), self.of_object / 2
+        grid = self.grid(claims, half)
+        n = claims.count.astype(np.float64)
+        first = shares_of(noisy_counts(claims, grid, None, half, source), n, grid)
+        weight = in_units(self._weights(claims, grid, first))
+        noisy = noisy_counts(claims, grid, weight, half, source) / UNITS_OF_WEIGHT
+        total = np.bincount(grid.object, noisy, claims.n_objects)
+        share = shares_of(noisy, np.maximum(total, 0.2 * n), grid)
+        return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
+
+    def _weights(self, claims: ObjectClaims, grid: Grid, first: Floats) -> Floats:
+        left = np.concatenate((first[:1], first[:-1]))
+        right = np.concatenate((first[1:], first[-1:]))
+        left[grid.offset[:-1]] = 0.0
+        right[grid.offset[1:] - 1] = 0.0
+        smooth = 0.25 * left + 0.5 * first + 0.25 * right
+        peak = np.maximum.reduceat(smooth, grid.offset[:-1])
+        fit = smooth[grid.bin_of(claims)] / np.where(peak > 0, peak, 1.0)[claims.object]
+        made = np.maximum(claims.objects_per_user(), 1)
+        agreement = np.bincount(claims.user, fit[np.arange(len(claims))], claims.n_users) / made
+        span = self.high_agreement - self.low_agreement
+        return np.asarray((agreement - self.low_agreement) / span)
+
+
+def noisy_counts(
+    claims: ObjectClaims,
+    grid: Grid,
+    weight: Integers | None,
+    epsilon: Fraction,
+    source: WordSource,
+) -> Integers:
+    """Return the count of each bin plus exact two-sided geometric noise, shape (n_bins,).
+
+    Parameters
+    ----------
+    claims : ObjectClaims
+    grid : Grid
+    weight : int array, shape (n_users,), 1 to `UNITS_OF_WEIGHT`, optional
+        Counts are then sums of weights.
+    epsilon : Fraction
+        Of each object.
+    source : WordSource
+
+    Privacy
+    -------
+    One claim replaced, its user's weight changed or not, moves two counts of its object by at most
+    the largest weight each.
+    """
+    at, bins = grid.bin_of(claims), int(grid.offset[-1])
+    if weight is None:
+        counts, largest = np.bincount(at, minlength=bins), 1
+    else:
+        # exact: sums of whole numbers far below 2**53
+        counts = np.bincount(at, weight[claims.user], bins).astype(np.int64)
+        largest = UNITS_OF_WEIGHT
+    scale = noise_scale(Fraction(2 * largest), epsilon)
+    return np.asarray(counts + discrete_laplace(source, scale, bins))
+
+
+def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
+    """Return the nearest shares to noisy counts; 0 for objects whose total is 0."""
+    safe = np.where(total > 0, total, 1.0)
+    shares = on_simplex(noisy.astype(np.float64), safe, grid.bins) / safe[grid.object]
+    return np.where((total > 0)[grid.object], shares, 0.0)
+
+
+def in_units(weight: Floats) -> Integers:
+    """Return weights, moved to 0.05 to 1, in whole units."""
+    return np.rint(np.clip(weight, LEAST_WEIGHT, 1.0) * UNITS_OF_WEIGHT).astype(np.int64)

@@ -1,0 +1,247 @@
+"""The engine `test-honest`: the privacy test with settings for which a bound can be proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.mechanisms import Loss
+from masquerade.mechanisms.coins import WordSource, uniform_below
+from masquerade.mechanisms.noise import bernoulli, bernoulli_exp, discrete_gaussian
+from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.release.density import DensityModel
+from masquerade.release.engine import PrivateEngine, Progress, claims_of
+from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.histogram import in_units
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Integers, ObjectClaims
+from masquerade.release.planner import Plan, holds, plan
+from masquerade.release.release import Release
+
+_STEPS = 64
+"""Lattice steps to a bandwidth."""
+
+_ENTRIES = 1 << 22
+_FURTHEST = 1 << 31
+
+
+@dataclass(frozen=True, kw_only=True)
+class HonestTest(PrivateEngine):
+    """Make a fixed number of attempts at the privacy test and publish what passes.
+
+    What makes the bound hold: bandwidth and weights are public, the number of attempts is fixed
+    beforehand, and every attempt is thrown away with a fixed probability whatever the test says, so
+    that a failure tells little. It exists to be compared with: at equal epsilon a histogram has a
+    fraction of its error and needs no delta.
+
+    Parameters
+    ----------
+    bandwidth : number
+        Public, above 0, the same for all objects.
+    delta : number
+        Above 0 and below 1, for one unit.
+    reliability : mapping of user to weight, optional
+        Public weights, 0.05 to 1; see `Histogram`.
+
+    Privacy
+    -------
+    Protects the unit with (epsilon, delta), the failures included, against everybody who sees the
+    release; the collector is trusted. Per attempt the bound is `release_delta` plus
+    `failure_delta`; attempts, and the objects of a user, are added up. Candidates, companions,
+    noise and failures are computed in whole numbers on a lattice of 64 steps to a bandwidth, on
+    which the proof is the same. The points of an object are sorted, so that their order tells
+    nothing. An epsilon at a delta does not add up over a lifetime, so a ledger refuses it.
+    """
+
+    name: ClassVar[str] = "test-honest"
+
+    bandwidth: Number | None = None
+    delta: Number = "0.01"
+    reliability: Mapping[Any, float] | None = None
+    chance: Fraction = field(init=False, repr=False)
+    """The exact delta of the release."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bandwidth is None:
+            raise ParameterError(
+                "test-honest needs a public bandwidth, for instance a tenth of the domain: one "
+                "learnt from the claims would tell about them."
+            )
+        if not finite(self.bandwidth, "bandwidth") > 0:
+            raise ParameterError(f"bandwidth is {self.bandwidth}, expected above 0.")
+        chance = finite(self.delta, "delta")
+        if not 0 < chance < 1:
+            raise ParameterError(f"delta is {text_of(chance)}, expected above 0 and below 1.")
+        object.__setattr__(self, "chance", chance)
+
+    def public(self) -> tuple[str, ...]:
+        """Return what is taken for public."""
+        given = ("the users' weights, which were given",) if self.reliability else ()
+        assert self.bandwidth is not None
+        bandwidth = text_of(finite(self.bandwidth, "bandwidth"))
+        return (*super().public(), f"the bandwidth, {bandwidth}", *given)
+
+    def guarantee(self) -> ReleaseGuarantee:
+        """Return what a release promises; it depends on no claim."""
+        return ReleaseGuarantee(
+            "proven",
+            self.unit,
+            Loss.of_amount(self.total),
+            self.chance,
+            self.cap if self.unit == "user" else None,
+            self.public(),
+        )
+
+    def loss(self, objects: int) -> Loss:
+        """Refuse: an epsilon at a delta does not add up over a lifetime."""
+        raise NoGuarantee(
+            "test-honest promises an epsilon at a delta only, and such promises do not add up over "
+            "a lifetime. Use hist, hist2 or pooled with a ledger."
+        )
+
+    def draw(
+        self,
+        data: ObjectClaims | DensityModel,
+        samples: int,
+        source: WordSource,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Return a release drawn with the words of `source`; the plan says how many points."""
+        claims = claims_of(data)
+        assert self.bandwidth is not None
+        h = float(finite(self.bandwidth, "bandwidth"))
+        low, high = self.range.ends(claims.objects)
+        step = h / _STEPS
+        if ((high - low) / step > _FURTHEST).any():
+            raise ParameterError("the domain is too wide for so small a bandwidth; raise it.")
+        of = claims.object
+        inside = np.clip(claims.value, low[of], high[of])
+        place = np.rint((inside - low[of]) / step).astype(np.int64)
+        weight = self._weights(claims)
+        plans = self._plans(claims, weight)
+        pieces: list[Integers] = [np.empty(0, np.int64)] * claims.n_objects
+        groups: dict[tuple[Plan, int], list[int]] = {}
+        for i, (found, n) in enumerate(zip(plans, claims.count.tolist(), strict=True)):
+            if found is not None:
+                groups.setdefault((found, n), []).append(i)
+        for (chosen, n), members in groups.items():
+            each = max(_ENTRIES // (n * chosen.attempts), 1)
+            for start in range(0, len(members), each):
+                part = np.array(members[start : start + each])
+                index = claims.offset[part, None] + np.arange(n)
+                drawn = attempts(place[index], weight[index], chosen, source)
+                for i, piece in zip(part.tolist(), drawn, strict=True):
+                    pieces[i] = piece
+                if progress is not None:
+                    progress(min(start + each, len(members)))
+        count = np.array([len(piece) for piece in pieces])
+        owner = np.repeat(np.arange(claims.n_objects), count)
+        points = low[owner] + np.concatenate(pieces) * step
+        points = self.range.rounded(points, low[owner], high[owner])
+        offset = np.concatenate(([0], np.cumsum(count)))
+        status = ["not_tried" if p is None else "ok" for p in plans]
+        status = ["empty" if n == 0 else s for n, s in zip(claims.count, status, strict=True)]
+        return Release(
+            self.name,
+            claims.objects,
+            offset,
+            points,
+            tuple(status),
+            Mixtures.of_points(offset, points, np.full(claims.n_objects, h)),
+            self.guarantee(),
+            {
+                "epsilon_of_object": float(self.of_object),
+                "domain": str(self.range),
+                "bandwidth": h,
+                "attempts": [
+                    min((p.attempts for p in plans if p), default=0),
+                    max((p.attempts for p in plans if p), default=0),
+                ],
+            },
+            {
+                "outside_domain": int((inside != claims.value).sum()),
+                "dropped": claims.dropped,
+            },
+        )
+
+    def _weights(self, claims: ObjectClaims) -> Integers:
+        if self.reliability is None:
+            return np.ones(len(claims), np.int64)
+        given = np.array([self.reliability.get(u, 1.0) for u in claims.users.to_pylist()])
+        return in_units(given)[claims.user]
+
+    def _plans(self, claims: ObjectClaims, weight: Integers) -> list[Plan | None]:
+        share = self.chance if self.unit == "claim" else self.chance / self.cap
+        found: list[Plan | None] = []
+        for i, n in enumerate(claims.count.tolist()):
+            if n == 0:
+                found.append(None)
+                continue
+            of = weight[claims.of_object(i)]
+            extremes = {
+                "largest": float(of.max() / of.sum()), "least": float(of.min() / of.sum())
+            }  # fmt: skip
+            settings = plan(n, self.of_object, share, **extremes)
+            if settings is not None and not holds(settings, n, self.of_object, share, **extremes):
+                settings = None
+            found.append(settings)
+        return found
+
+
+def attempts(
+    place: Integers, weight: Integers, settings: Plan, source: WordSource
+) -> list[Integers]:
+    """Return the points, in lattice steps, that pass for each object, sorted.
+
+    Parameters
+    ----------
+    place, weight : int arrays, shape (n_objects, n_claims)
+        Where the claims stand, in steps of a lattice with 64 to a bandwidth; and their weights,
+        which sum to at most 2**62 in an object.
+    settings : Plan
+    source : WordSource
+
+    Notes
+    -----
+    Exact: seeds, noise, companions, the test and the failures are whole numbers throughout. Buckets
+    are as wide as the largest whole number of squared steps within gamma, so that two claims of one
+    bucket differ by at most the factor gamma.
+    """
+    objects = len(place)
+    size = objects * settings.attempts
+    seed = _seeds(weight, settings.attempts, source)
+    noise = discrete_gaussian(source, Fraction(_STEPS**2), size).reshape(seed.shape)
+    candidate = np.take_along_axis(place, seed, axis=1) + noise
+    # rounded down with a margin above the logarithm's error
+    bucket = math.floor(2 * _STEPS**2 * math.log(settings.gamma) * (1 - 1e-12))
+    mine = noise**2 // bucket
+    theirs = (candidate[:, :, None] - place[:, None, :]) ** 2 // bucket
+    over = (theirs == mine[:, :, None]).sum(axis=2) - settings.k
+    numerator = np.abs(over).ravel().astype(np.uint64) * np.uint64(settings.test_epsilon.numerator)
+    tail = bernoulli(source, 1, 2, size) & bernoulli_exp(
+        source, numerator, settings.test_epsilon.denominator
+    )
+    passed = np.where(over.ravel() < 0, tail, ~tail)
+    passed &= ~bernoulli(source, settings.failure.numerator, settings.failure.denominator, size)
+    kept = passed.reshape(seed.shape)
+    return [np.sort(candidate[i, kept[i]]) for i in range(objects)]
+
+
+def _seeds(weight: Integers, attempts_each: int, source: WordSource) -> Integers:
+    """Return claims drawn by weight, shape (n_objects, attempts)."""
+    upto = np.cumsum(weight, axis=1)
+    seed = np.empty((len(weight), attempts_each), dtype=np.int64)
+    totals = upto[:, -1]
+    for total in np.unique(totals).tolist():
+        rows = np.flatnonzero(totals == total)
+        draw = uniform_below(source, int(total), len(rows) * attempts_each).astype(np.int64)
+        draws = draw.reshape(len(rows), attempts_each)
+        seed[rows] = (draws[:, :, None] >= upto[rows][:, None, :]).sum(axis=2)
+    return seed

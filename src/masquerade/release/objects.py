@@ -1,0 +1,214 @@
+"""Numeric claims sorted by object, as all of the release room reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from masquerade.answers import Claims, Frame
+from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
+from masquerade.mechanisms.coins import WordSource
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Missing = Literal["error", "drop"]
+Duplicates = Literal["error", "first", "last", "mean"]
+
+LARGEST_VALUE = 1e150
+"""Above this, squares of values leave the range of floating-point numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectClaims:
+    """What each user claims about each object, grouped by object.
+
+    Objects and users are in the order of their names, whatever the order of the input.
+
+    Attributes
+    ----------
+    objects, users : pyarrow.Array
+        Names, each once, sorted.
+    value : float array, shape (n_claims,)
+        Ascending object, then ascending user.
+    user : int32 array, shape (n_claims,)
+        Codes into `users`.
+    offset : int array, shape (n_objects + 1,)
+        The claims about object i are those from ``offset[i]`` to ``offset[i + 1]``.
+    dropped : int
+        Missing values that were left out.
+    """
+
+    objects: pa.Array
+    users: pa.Array
+    value: Floats
+    user: NDArray[np.int32]
+    offset: Integers
+    dropped: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        data: Claims | Frame,
+        *,
+        missing: Missing = "error",
+        duplicates: Duplicates = "error",
+    ) -> ObjectClaims:
+        """Return claims, or a table of them, grouped by object.
+
+        Parameters
+        ----------
+        data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
+            Numeric; see `Claims.from_frame`. An object is a task, a user a worker.
+        missing : {"error", "drop"}
+            What to do with claims that hold no number.
+        duplicates : {"error", "first", "last", "mean"}
+            What to do where a user claims several values of one object.
+
+        Raises
+        ------
+        InputError
+            A row cannot be used: missing, not finite, beyond 1e150 in size, or a second claim.
+        ParameterError
+            The claims are categorical, or an option is unknown.
+        """
+        if missing not in get_args(Missing):
+            raise ParameterError(f"missing is {missing!r}, expected 'error' or 'drop'.")
+        if duplicates not in get_args(Duplicates):
+            raise ParameterError(
+                f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'mean'."
+            )
+        claims = (
+            data
+            if isinstance(data, Claims)
+            else Claims.from_frame(data, kind="numeric", null=missing == "drop", duplicates="all")
+        )
+        if claims.kind != "numeric":
+            raise ParameterError(
+                "densities are for numbers, and these claims are categorical; read them with "
+                "kind='numeric'."
+            )
+        _check_values(claims, missing)
+        answered = claims.answered()
+        if not len(answered):
+            raise EmptyTable("no claim holds a number; expected at least one.")
+        return _grouped(answered, duplicates, dropped=len(claims) - len(answered))
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects."""
+        return len(self.objects)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.users)
+
+    @property
+    def count(self) -> Integers:
+        """Number of claims about each object, shape (n_objects,)."""
+        return np.diff(self.offset)
+
+    @property
+    def object(self) -> Integers:
+        """The object of each claim, shape (n_claims,)."""
+        return np.repeat(np.arange(self.n_objects), self.count)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def of_object(self, index: int) -> slice:
+        """Return where the claims about one object stand."""
+        return slice(int(self.offset[index]), int(self.offset[index + 1]))
+
+    def objects_per_user(self) -> Integers:
+        """Return about how many objects each user makes a claim, shape (n_users,)."""
+        return np.bincount(self.user, minlength=self.n_users)
+
+    def capped(self, cap: int, source: WordSource) -> ObjectClaims:
+        """Return at most `cap` claims of each user, chosen at random without looking at values.
+
+        All objects stay, some perhaps without any claim.
+        """
+        if not (self.objects_per_user() > cap).any():
+            return self
+        order = np.lexsort((source.words(len(self)), self.user))
+        first = np.searchsorted(self.user[order], np.arange(self.n_users))
+        place = np.arange(len(self)) - first[self.user[order]]
+        return self.subset(np.sort(order[place < cap]))
+
+    def subset(self, kept: NDArray[np.int64]) -> ObjectClaims:
+        """Return the claims at these places, in order; all objects and users stay."""
+        count = np.bincount(self.object[kept], minlength=self.n_objects)
+        return ObjectClaims(
+            self.objects,
+            self.users,
+            self.value[kept],
+            self.user[kept],
+            np.concatenate(([0], np.cumsum(count))),
+            self.dropped,
+        )
+
+    def sorted_values(self) -> Floats:
+        """Return the values, ascending within each object."""
+        return self.value[np.lexsort((self.value, self.object))]
+
+
+def _check_values(claims: Claims, missing: Missing) -> None:
+    empty = np.flatnonzero(np.isnan(claims.value))
+    if empty.size and missing == "error":
+        raise MissingValue(
+            f"row {empty[0] + 1}: the value is missing; remove the row, or leave such rows out "
+            "with missing='drop'."
+        )
+    large = np.flatnonzero(np.abs(claims.value) > LARGEST_VALUE)
+    if large.size:
+        raise InputError(
+            f"row {large[0] + 1}: the value is beyond {LARGEST_VALUE:g} in size, so that its "
+            "square cannot be represented; correct it or use a larger unit."
+        )
+
+
+def _grouped(claims: Claims, duplicates: Duplicates, *, dropped: int) -> ObjectClaims:
+    objects, task = _sorted_names(claims.tasks, claims.task)
+    users, worker = _sorted_names(claims.workers, claims.worker)
+    order = np.lexsort((worker, task))
+    task, worker, value = task[order], worker[order], claims.value[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (task[1:] != task[:-1]) | (worker[1:] != worker[:-1])
+    if not new.all():
+        if duplicates == "error":
+            row = int(order[~new].min()) + 1
+            raise DuplicateClaim(
+                f"row {row}: this user already made a claim about this object "
+                f"({int((~new).sum())} such rows in all); choose one with duplicates='first' or "
+                "'last', or take their mean with 'mean'."
+            )
+        if duplicates == "mean":
+            place = np.cumsum(new) - 1
+            value = np.bincount(place, value) / np.bincount(place)
+            task, worker = task[new], worker[new]
+        else:
+            kept = new if duplicates == "first" else np.append(new[1:], True)
+            task, worker, value = task[kept], worker[kept], value[kept]
+    count = np.bincount(task, minlength=len(objects))
+    present = np.flatnonzero(count)
+    return ObjectClaims(
+        objects.take(pa.array(present)),
+        users,
+        np.ascontiguousarray(value, dtype=np.float64),
+        worker.astype(np.int32),
+        np.concatenate(([0], np.cumsum(count[present]))),
+        dropped,
+    )
+
+
+def _sorted_names(names: pa.Array, code: NDArray[np.int32]) -> tuple[pa.Array, Integers]:
+    order = pc.sort_indices(names)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(names))
+    return names.take(order), rank[code]

@@ -1,0 +1,203 @@
+"""The engines `test-paper` and `uniform`: the published loop, for study. They promise nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.number import whole
+from masquerade.release.density import DensityModel, Weights, fit_density
+from masquerade.release.draws import normals, uniforms
+from masquerade.release.engine import Engine, Progress
+from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.privacy_test import buckets, pass_probability
+from masquerade.release.release import Release
+
+Small = Literal["skip", "try"]
+
+REASONS = (
+    "weights and bandwidths are learnt from the claims that they protect",
+    "attempts go on until enough have passed, which divides the bound by the chance of passing",
+    "weights of exactly 0 make the published epsilon infinite",
+    "objects with fewer claims than the test asks for pass by noise alone",
+    "a user's claims about several objects, and several points of an object, are not added up",
+)
+
+_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTest(Engine):
+    """Draw from the weighted density until enough points pass the test, as published.
+
+    Parameters
+    ----------
+    k : int
+        Claims that have to explain a point about as well as its seed does.
+    gamma : float
+        How far apart "about as well" may be, above 1.
+    test_epsilon : float
+        Of the test's noise, above 0. It is not stated in the paper.
+    max_attempts : int, optional
+        For each object; default 200 times the number of samples.
+    small : {"skip", "try"}
+        What to do with objects of fewer than k claims.
+
+    Privacy
+    -------
+    None. The weights and bandwidths come from the claims; going on until enough points have passed
+    divides the bound of one attempt by the chance of passing; weights of 0 make the published
+    epsilon infinite; and nothing adds up the points of an object or the claims of a user. With five
+    claims far apart, and uniform public weights, one point tells two neighbouring data sets apart
+    with probability 0.2 at every epsilon, thirty points with 0.9988.
+
+    References
+    ----------
+    Huai, Wang, Miao, Xu and Zhang, "Privacy-aware synthesizing for crowdsourced data", IJCAI 2019,
+    algorithm 1. We bucket densities relative to their peak, which leaves out the unit of
+    measurement, and bound the attempts.
+    """
+
+    name: ClassVar[str] = "test-paper"
+    weights: ClassVar[Weights] = "combined"
+
+    k: int = 5
+    gamma: float = 4.0
+    test_epsilon: float = 1.0
+    max_attempts: int | None = None
+    small: Small = "skip"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k", low=1)
+        if not 1 < self.gamma < math.inf:
+            raise ParameterError(f"gamma is {self.gamma}, expected above 1 and finite.")
+        if not 0 < self.test_epsilon < math.inf:
+            raise ParameterError(
+                f"test_epsilon is {self.test_epsilon}, expected above 0 and finite."
+            )
+        if self.small not in get_args(Small):
+            raise ParameterError(f"small is {self.small!r}, expected 'skip' or 'try'.")
+        if self.max_attempts is not None:
+            whole(self.max_attempts, "max_attempts", low=1)
+
+    def guarantee(self) -> ReleaseGuarantee:
+        """Return that nothing is promised, and why."""
+        return ReleaseGuarantee.none(*REASONS)
+
+    def draw(
+        self,
+        data: ObjectClaims | DensityModel,
+        samples: int,
+        source: WordSource,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Return a release drawn with the words of `source`; see `Engine.draw`."""
+        most = 200 * samples if self.max_attempts is None else self.max_attempts
+        if most < samples:
+            raise ParameterError(
+                f"max_attempts is {most}, expected at least the {samples} samples asked for."
+            )
+        model = (
+            data
+            if isinstance(data, DensityModel)
+            else fit_density(data, weights=self.weights, global_form="sum")
+        )
+        n = model.claims.count
+        tried = n >= (1 if self.small == "try" else self.k)
+        found: list[list[Floats]] = [[] for _ in range(len(n))]
+        passed, attempts = np.zeros(len(n), np.int64), np.zeros(len(n), np.int64)
+        alive, each = np.flatnonzero(tried), max(samples, 8)
+        while alive.size:
+            each = min(each, most)
+            for part in _parts(alive, n, each):
+                many = np.minimum(most - attempts[part], each)
+                self._attempt(model, part, each, many, passed, samples, found, source)
+                attempts[part] += many
+            alive = alive[(passed[alive] < samples) & (attempts[alive] < most)]
+            each *= 2
+            if progress is not None:
+                progress(len(n) - len(alive))
+        status = np.where(tried, np.where(passed >= samples, "ok", "short"), "too_few")
+        offset = np.concatenate(([0], np.cumsum(passed)))
+        points = np.concatenate([piece for pieces in found for piece in pieces] or [np.empty(0)])
+        return Release(
+            self.name,
+            model.objects,
+            offset,
+            points,
+            tuple(np.where(n == 0, "empty", status).tolist()),
+            Mixtures.of_points(offset, points, model.bandwidth),
+            self.guarantee(),
+            {
+                "samples": samples,
+                "k": self.k,
+                "gamma": self.gamma,
+                "test_epsilon": self.test_epsilon,
+                "max_attempts": most,
+                "small": self.small,
+                "weights": self.weights,
+            },
+            {"attempts": int(attempts.sum()), "dropped": model.claims.dropped},
+        )
+
+    def _attempt(
+        self, model: DensityModel, part: Integers, each: int, many: Integers, passed: Integers,
+        samples: int, found: list[list[Floats]], source: WordSource,
+    ) -> None:  # fmt: skip
+        """Make `each` attempts for some objects and keep the first that are needed."""
+        claims = model.claims
+        n, first = claims.count[part], claims.offset[part]
+        upto = np.concatenate(([0.0], np.cumsum(model.weight)))
+        low, high = upto[first], upto[first + n]
+        draw = uniforms(source, len(part) * each).reshape(len(part), each)
+        seed = np.searchsorted(upto, low[:, None] + draw * (high - low)[:, None], side="right") - 1
+        seed = np.clip(seed, first[:, None], (first + n - 1)[:, None])
+        # in bandwidths from the seed: no candidate is lost to a huge value
+        step = normals(source, seed.size).reshape(seed.shape)
+        h = model.bandwidth[part]
+        widest = int(n.max())
+        index = first[:, None] + np.minimum(np.arange(widest), n[:, None] - 1)
+        there = np.arange(widest) < n[:, None]
+        value = claims.value[index]
+        apart = (claims.value[seed][:, :, None] - value[:, None, :]) / h[:, None, None]
+        bucket = buckets(apart + step[:, :, None], self.gamma)
+        own = buckets(step, self.gamma)
+        companions = ((bucket == own[:, :, None]) & there[:, None, :]).sum(axis=2)
+        chance = pass_probability(companions, k=self.k, epsilon=self.test_epsilon)
+        good = uniforms(source, chance.size).reshape(chance.shape) < chance
+        good &= np.arange(each) < many[:, None]
+        candidate = claims.value[seed] + step * h[:, None]
+        for row, i in enumerate(part.tolist()):
+            kept = candidate[row, good[row]][: samples - int(passed[i])]
+            if kept.size:
+                found[i].append(kept)
+                passed[i] += kept.size
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformTest(PublishedTest):
+    """As `test-paper` with equal weights: the paper's baseline. It promises nothing either."""
+
+    name: ClassVar[str] = "uniform"
+    weights: ClassVar[Weights] = "uniform"
+
+
+def _parts(alive: Integers, n: Integers, each: int) -> Iterator[Integers]:
+    """Yield objects of similar size, so many that memory stays bounded."""
+    order = alive[np.argsort(n[alive], kind="stable")]
+    start = 0
+    while start < len(order):
+        least = int(n[order[start]])
+        stop = int(np.searchsorted(n[order], max(1.25 * least, least + 1), side="right"))
+        widest = int(n[order[stop - 1]])
+        stop = min(stop, start + max(_ENTRIES // (each * widest), 1))
+        yield order[start:stop]
+        start = stop

@@ -1,0 +1,121 @@
+"""What comes out: synthetic claims, densities, and the promise that goes with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.answers.frames import write_table
+from masquerade.release.density import place_of
+from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats, Integers
+
+STATUSES = {
+    "ok": "as many points as were asked for, or all that the engine makes",
+    "short": "fewer points than were asked for passed the test",
+    "too_few": "fewer claims than the test needs; nothing was tried",
+    "empty": "no claims; nothing is released",
+    "not_tried": "no setting within the budget can release anything",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """Synthetic claims about each object.
+
+    Attributes
+    ----------
+    engine : str
+    objects : pyarrow.Array
+        Names, sorted.
+    offset : int array, shape (n_objects + 1,)
+        The points of object i are those from ``offset[i]`` to ``offset[i + 1]``.
+    points : float array, shape (n_points,)
+    status : tuple of str, one an object
+        See `STATUSES`.
+    densities : Mixtures
+        A density of each object, computed from what is released alone.
+    guarantee : ReleaseGuarantee
+    parameters : mapping
+        Public settings, as they go into the codebook.
+    collector : mapping
+        Counts for whoever holds the claims. They are computed from the claims, are not covered by
+        the guarantee, and are in none of the files.
+    """
+
+    engine: str
+    objects: pa.Array
+    offset: Integers
+    points: Floats
+    status: tuple[str, ...]
+    densities: Mixtures
+    guarantee: ReleaseGuarantee
+    parameters: Mapping[str, Any]
+    collector: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many objects have each status."""
+        return dict(sorted(Counter(self.status).items()))
+
+    def points_of(self, name: Any) -> Floats:
+        """Return the points of one object."""
+        index = place_of(self.objects, name)
+        return self.points[self.offset[index] : self.offset[index + 1]]
+
+    def table(self) -> pa.Table:
+        """Return the points as a table of claims: ``task``, ``worker``, ``value``.
+
+        The workers are made up, ``s1``, ``s2``, ...: they stand for nobody.
+        """
+        count = np.diff(self.offset)
+        of = np.repeat(np.arange(len(count)), count)
+        number = np.arange(len(of)) - self.offset[of] + 1
+        names = pa.array([f"s{i + 1}" for i in range(int(count.max(initial=0)))], pa.string())
+        return pa.table(
+            {
+                "task": self.objects.take(pa.array(of)),
+                "worker": names.take(pa.array(number - 1)),
+                "value": self.points,
+            }
+        )
+
+    def density_table(self) -> pa.Table:
+        """Return the bumps of the densities: ``task``, ``location``, ``weight``, ``width``."""
+        of = np.repeat(np.arange(len(self.objects)), np.diff(self.densities.offset))
+        return pa.table(
+            {
+                "task": self.objects.take(pa.array(of)),
+                "location": self.densities.location,
+                "weight": self.densities.weight,
+                "width": self.densities.width,
+            }
+        )
+
+    def codebook(self) -> dict[str, Any]:
+        """Return what a reader of the released files has to know, as a JSON object."""
+        return {
+            "engine": self.engine,
+            "columns": {
+                "task": "the object the value is about",
+                "worker": "a made-up name: values are drawn from a density and stand for nobody",
+                "value": "a synthetic claim",
+            },
+            "rows": len(self.points),
+            "objects": len(self.objects),
+            "statuses": self.statuses,
+            "status_meanings": {s: STATUSES[s] for s in self.statuses},
+            "parameters": dict(self.parameters),
+            "guarantee": self.guarantee.to_json(),
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write the points as CSV (also .gz) or Parquet, by the ending of `path`."""
+        write_table(self.table(), path)

@@ -1,0 +1,215 @@
+"""One page about a release: what it promises, how near it is, and its densities. No scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.release.density import DensityModel, place_of
+from masquerade.release.figures import density_figure
+from masquerade.release.metrics import Errors, ise
+from masquerade.release.mixture import Mixtures
+from masquerade.release.objects import Floats
+from masquerade.release.release import STATUSES, Release
+
+FIGURES = 6
+_POINTS, _REACH = 241, 3.0
+
+_STYLE = """
+:root{color-scheme:light dark;--paper:#faf7f9;--card:#fff;--ink:#231826;--soft:#65586a;
+--line:#ddd3df;--one:#5b2368;--two:#9a5b00;--good:#1f6a46;--good-wash:#e3f3ea;--bad:#a3182f;
+--bad-wash:#fce9ec}
+@media (prefers-color-scheme:dark){:root{--paper:#17111a;--card:#211926;--ink:#f1e9f3;
+--soft:#b7a8bc;--line:#3b2f41;--one:#dcb0e8;--two:#f2c278;--good:#8ad9b0;--good-wash:#16352a;
+--bad:#ff9aa8;--bad-wash:#431c25}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:68rem;padding:1rem;background:var(--paper);color:var(--ink);
+font:1.0625rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
+overflow-wrap:break-word}
+h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .75rem}
+h3{font-size:1rem;margin:0 0 .25rem}p{margin:.5rem 0}.soft{color:var(--soft)}
+.promise,.warning{border-radius:14px;padding:1rem 1.1rem;margin:1rem 0;border-left:6px solid}
+.promise{background:var(--good-wash);border-color:var(--good)}
+.warning{background:var(--bad-wash);border-color:var(--bad)}
+.numbers{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem;margin:0}
+.numbers div,figure{background:var(--card);border:1px solid var(--line);border-radius:14px;
+padding:.8rem 1rem}
+.numbers dt{color:var(--soft);font-size:.9rem}.numbers dd{margin:0;font-size:1.35rem}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:1rem}
+figure{margin:0}svg{display:block;width:100%;height:auto}
+.curve-0{color:var(--one)}.curve-1{color:var(--two)}.ticks{color:var(--soft)}
+.key{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:0;margin:.5rem 0 1rem}
+.key svg{display:inline-block;width:2.5rem;height:.8rem;vertical-align:middle;margin-right:.4rem}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .75rem .4rem 0;
+border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600;white-space:nowrap}
+.number{text-align:right;font-variant-numeric:tabular-nums;padding-right:1.25rem}
+"""
+
+
+def report_page(
+    release: Release,
+    *,
+    reference: DensityModel | None = None,
+    show: Sequence[Any] | None = None,
+    title: str = "Synthetic claims",
+) -> str:
+    """Return a page about a release, as HTML text that asks nothing of anybody else.
+
+    Parameters
+    ----------
+    release : Release
+    reference : DensityModel, optional
+        What the claims themselves say. Errors and the densities before the release are then shown;
+        such a page is for whoever holds the claims and says so, for the guarantee does not cover
+        it. Without it the page is computed from the release alone.
+    show : sequence of object names, optional
+        Objects to draw; default: the first six by name of which something was released.
+    title : str
+
+    Raises
+    ------
+    ParameterError
+        An object to show is not there, or the reference is of other objects.
+    """
+    if reference is not None and not reference.objects.equals(release.objects):
+        raise ParameterError("the release is of other objects than the reference.")
+    errors = None if reference is None else ise(reference, release)
+    chosen = _chosen(release, show)
+    drawn = "".join(_figure(release, reference, errors, i) for i in chosen)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>"
+        f"<h1>{escape(title)}</h1>{_warning(reference)}{_promise(release)}"
+        f"{_numbers(release, errors)}"
+        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{drawn or _nothing()}</div>"
+        f"<h2>What became of each object</h2>{_statuses(release)}"
+        f"<h2>Settings</h2>{_settings(release)}</main></body></html>\n"
+    )
+
+
+def _warning(reference: DensityModel | None) -> str:
+    if reference is None:
+        return ""
+    return (
+        '<p class="warning"><strong>For the collector only.</strong> The errors and the densities '
+        "before the release on this page are computed from the claims. The guarantee does not "
+        "cover them: do not publish this page.</p>"
+    )
+
+
+def _promise(release: Release) -> str:
+    kind = "promise" if release.guarantee.status == "proven" else "warning"
+    sentence = escape(release.guarantee.sentence())
+    return f'<section class="{kind}"><h3>What is promised</h3><p>{sentence}</p></section>'
+
+
+def _numbers(release: Release, errors: Errors | None) -> str:
+    figures = {
+        "Engine": release.engine,
+        "Objects": f"{len(release.objects):,}",
+        "Points": f"{len(release.points):,}",
+    }
+    if errors is not None:
+        figures["Relative error, mean"] = f"{errors.rel_ise:.3f}"
+        figures["Relative error, median"] = f"{float(np.median(errors.relative)):.3f}"
+        figures["Nothing released"] = f"{100 * errors.empty_share:.0f} %"
+    rows = "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in figures.items())
+    note = (
+        ""
+        if errors is None
+        else '<p class="soft">Relative error: the squared distance between the density of the '
+        "release and that of the claims, weighted by reliability, over the latter's own square; 0 "
+        "is perfect, 1 is what releasing nothing scores.</p>"
+    )
+    return f'<dl class="numbers">{rows}</dl>{note}'
+
+
+def _key(reference: DensityModel | None) -> str:
+    names = ["after: the release"] + ([] if reference is None else ["before: the claims"])
+    dashes = ("", ' stroke-dasharray="6 4"')
+    items = "".join(
+        f'<li><svg viewBox="0 0 40 10" aria-hidden="true"><path class="curve-{i}" d="M0 5H40" '
+        f'stroke="currentColor" stroke-width="3"{dashes[i]}/></svg>{name}</li>'
+        for i, name in enumerate(names)
+    )
+    return f'<ul class="key">{items}<li>ticks: released points</li></ul>'
+
+
+def _figure(
+    release: Release, reference: DensityModel | None, errors: Errors | None, index: int
+) -> str:
+    name = str(release.objects[index].as_py())
+    before = None if reference is None else reference.mixtures()
+    grid = _grid([m for m in (release.densities, before) if m is not None], index)
+    curves = {"after": release.densities.density(index, grid)}
+    if before is not None:
+        curves["before"] = before.density(index, grid)
+    points = release.points[release.offset[index] : release.offset[index + 1]]
+    said = f"{len(points)} points, {release.status[index]}"
+    if errors is not None:
+        said += f", relative error {errors.relative[index]:.3f}"
+    figure = density_figure(name, grid, curves, points=points)
+    return (
+        f'<figure><h3>{escape(name)}</h3>{figure}<figcaption class="soft">{escape(said)}'
+        "</figcaption></figure>"
+    )
+
+
+def _nothing() -> str:
+    return "<p>Of the objects to show, nothing was released.</p>"
+
+
+def _statuses(release: Release) -> str:
+    rows = "".join(
+        f"<tr><td><strong>{escape(status)}</strong></td><td class='number'>{many:,}</td>"
+        f"<td>{escape(STATUSES[status])}</td></tr>"
+        for status, many in release.statuses.items()
+    )
+    head = "<tr><th>Status<th class='number'>Objects<th>Meaning</tr>"
+    return f"<table><thead>{head}</thead>{rows}</table>"
+
+
+def _settings(release: Release) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(key.replace('_', ' '))}</td><td>{escape(_text(value))}</td></tr>"
+        for key, value in release.parameters.items()
+    )
+    return f"<table>{rows}</table>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        low, high = value
+        return str(low) if low == high else f"{low} to {high}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _chosen(release: Release, show: Sequence[Any] | None) -> list[int]:
+    if show is not None:
+        return [place_of(release.objects, name) for name in show]
+    known = np.flatnonzero(np.diff(release.densities.offset) > 0)
+    return [int(i) for i in known[:FIGURES]]
+
+
+def _grid(mixtures: Sequence[Mixtures], index: int) -> Floats:
+    """Return values over which the densities of one object are seen."""
+    low, high = np.inf, -np.inf
+    for mixture in mixtures:
+        bumps = slice(int(mixture.offset[index]), int(mixture.offset[index + 1]))
+        if bumps.start == bumps.stop:
+            continue
+        order = np.argsort(mixture.location[bumps])
+        place, width = mixture.location[bumps][order], mixture.width[bumps][order]
+        upto = np.cumsum(mixture.weight[bumps][order])
+        first = int(np.searchsorted(upto, 0.01 * upto[-1]))
+        last = int(np.searchsorted(upto, 0.99 * upto[-1]))
+        low = min(low, float(place[first] - _REACH * width[first]))
+        high = max(high, float(place[last] + _REACH * width[last]))
+    return np.linspace(low, high, _POINTS) if low < high else np.linspace(0.0, 1.0, _POINTS)

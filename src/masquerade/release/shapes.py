@@ -1,0 +1,146 @@
+"""Shapes that an object's claims may have, as shares of the bins of a histogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, xlog1py, xlogy
+
+from masquerade.release.objects import Floats, Integers
+
+FINE = 4
+"""Parts of a bin in which a shape is released."""
+
+WIDTHS = tuple(1 / np.array([160, 113, 80, 56, 40, 28, 20, 14, 10, 7]))
+"""Standard deviations of a bump, in parts of the domain."""
+
+STRAY_SHARES = (0.0, 0.1, 0.25)
+"""Shares of claims that are spread over the whole domain and belong to no bump."""
+
+SPLITS = (0.3, 0.5, 0.7)
+"""Shares of the left one of two bumps."""
+
+_LEVELS = 128
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shapes:
+    """One bump with stray claims around it, or two bumps, at every place in the domain.
+
+    Attributes
+    ----------
+    bump : float32 array, shape (n_shapes, FINE * bins)
+        Shares of the parts of bins, stray claims left out.
+    share : float array, shape (n_shapes, bins)
+        Shares of the bins, stray claims included.
+    family : int array, shape (n_shapes,)
+        Shapes of one family differ in place alone.
+    places : int array, shape (n_shapes, 2)
+        The bins in which the bumps stand; the same one twice for a single bump.
+    pair : bool array, shape (n_shapes,)
+        Whether there are two bumps.
+    """
+
+    bump: NDArray[np.float32]
+    share: Floats
+    family: Integers
+    places: Integers
+    pair: NDArray[np.bool_]
+
+    @property
+    def families(self) -> int:
+        """Number of families; the same for every number of bins."""
+        return int(self.family[-1]) + 1
+
+    def prior(self, places: Floats) -> Floats:
+        """Return each shape's probability within its family, given that of a bump in each bin."""
+        left, right = self.places.T
+        weight = places[left] * np.where(self.pair, places[right], 1.0)
+        return np.asarray(weight / np.bincount(self.family, weight)[self.family])
+
+
+@lru_cache(maxsize=8)
+def shapes_for(bins: int) -> Shapes:
+    """Return the shapes for a number of bins, at least 4; bumps stand at quarters of a bin."""
+    edges = np.linspace(0, 1, bins * FINE + 1)
+    middle = (np.arange(2 * bins) + 0.5) / (2 * bins)
+    left, right = np.triu_indices(2 * bins, 2)
+    bumps, shares, families, places, pairs = [], [], [], [], []
+    number = 0
+
+    def add(bump: Floats, stray: float, place: Integers, *, pair: bool) -> None:
+        nonlocal number
+        in_bins = bump.reshape(len(bump), bins, FINE).sum(axis=2)
+        bumps.append(bump.astype(np.float32))
+        shares.append((1 - stray) * in_bins + stray / bins)
+        families.append(np.full(len(bump), number))
+        places.append(place)
+        pairs.append(np.full(len(bump), pair))
+        number += 1
+
+    for i, width in enumerate(WIDTHS):
+        one = np.diff(ndtr((edges - middle[:, None]) / width), axis=1)
+        one /= one.sum(axis=1, keepdims=True)
+        home = np.arange(2 * bins) // 2
+        for stray in STRAY_SHARES:
+            add(one, stray, np.stack((home, home), axis=1), pair=False)
+        if i % 2 == 0:
+            for split in SPLITS:
+                two = split * one[left] + (1 - split) * one[right]
+                add(two, 0.0, np.stack((left // 2, right // 2), axis=1), pair=True)
+    return Shapes(
+        np.concatenate(bumps),
+        np.concatenate(shares),
+        np.concatenate(families),
+        np.concatenate(places),
+        np.concatenate(pairs),
+    )
+
+
+def likelihoods(noisy: Integers, count: int, epsilon: float, shapes: Shapes) -> NDArray[np.float32]:
+    """Return P(noisy counts | shape) up to a factor a row, shape (n_rows, n_shapes), at most 1.
+
+    A count is binomial, its noise two-sided geometric of scale 2 / epsilon; bins are taken for
+    independent.
+
+    Parameters
+    ----------
+    noisy : int array, shape (n_rows, bins)
+        Of objects with `count` claims each.
+    count : int
+    epsilon : float
+        Of one object.
+    shapes : Shapes
+    """
+    level = np.rint(np.sqrt(shapes.share) * (_LEVELS - 1)).astype(np.int64)
+    least = int(noisy.min())
+    seen = np.arange(least, int(noisy.max()) + 1)
+    table = np.log(_binomial(count) @ _noise(seen, count, epsilon) + _TINY)
+    total = np.zeros((len(noisy), len(shapes.share)), dtype=np.float32)
+    by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [value seen, level]
+    for b in range(noisy.shape[1]):
+        rows, place = np.unique(noisy[:, b] - least, return_inverse=True)
+        total += by_value[rows][:, level[:, b]][place]
+    total -= total.max(axis=1, keepdims=True)
+    return np.exp(total, out=total)
+
+
+def _binomial(count: int) -> Floats:
+    """Return P(k of `count` | share) for each level of share, shape (levels, count + 1)."""
+    share = (np.linspace(0, 1, _LEVELS) ** 2)[:, None]
+    k = np.arange(count + 1.0)
+    log_choose = np.concatenate(
+        ([0.0], np.cumsum(np.log(np.arange(count, 0, -1.0)) - np.log(np.arange(1.0, count + 1))))
+    )
+    return np.asarray(np.exp(log_choose + xlogy(k, share) + xlog1py(count - k, -share)))
+
+
+def _noise(seen: Integers, count: int, epsilon: float) -> Floats:
+    """Return P(noise = seen - k), shape (count + 1, n_seen)."""
+    ratio = np.exp(-epsilon / 2)
+    apart = np.abs(seen[None, :] - np.arange(count + 1)[:, None])
+    return np.asarray((1 - ratio) / (1 + ratio) * np.exp(-epsilon / 2 * apart))

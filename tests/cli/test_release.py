@@ -1,0 +1,114 @@
+"""``masquerade release``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    """Return a file of numeric claims about two objects."""
+    path = tmp_path / "numbers.csv"
+    rows = [f"a,{w},{v}\n" for w, v in zip("rstuvwxyz", (4, 5, 5, 5, 6, 5, 4, 6, 5), strict=True)]
+    rows += [f"b,{w},{v}\n" for w, v in zip("rst", (1, 2, 1), strict=True)]
+    path.write_text("task,worker,value\n" + "".join(rows))
+    return path
+
+
+def test_release_prints_the_promised_keys_and_writes_its_files(run: Run, numbers: Path) -> None:
+    """Points, densities, a codebook and a page; errors only where the claims may be read."""
+    out, page = numbers.with_name("out.csv.gz"), numbers.with_name("page.html")
+    bumps = numbers.with_name("bumps.csv")
+    words = ("release", numbers, "--epsilon", "1", "--domain", "-10", "10", "--samples", 7,
+             "--out", out, "--report", page, "--densities", bumps, "--json")  # fmt: skip
+    result = run(*words).json
+    assert (result["objects"], result["released"], result["statuses"]) == (2, 14, {"ok": 2})
+    assert result["guarantee"]["epsilon"] == 1.0
+    assert "rel_ise" not in result
+    rows = pa_csv.read_csv(out).to_pydict()
+    assert rows["task"] == ["a"] * 7 + ["b"] * 7
+    assert all(-10 <= value <= 10 for value in rows["value"])
+    codebook = json.loads(numbers.with_name("out.codebook.json").read_text())
+    assert codebook["rows"] == 14
+    assert "For the collector only" not in page.read_text()
+    assert pa_csv.read_csv(bumps).column_names == ["task", "location", "weight", "width"]
+    compared = run(*words, "--compare", "--objects", "b").json
+    assert compared["rel_ise"] >= 0
+    assert "For the collector only" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--engine", "hist2", "--epsilon", "4", "--domain", "0", "10", "--cap", "2"),
+        ("--engine", "pooled", "--epsilon", "4", "--domain", "0", "10", "--step", "1"),
+        ("--engine", "basic", "--epsilon", "4", "--domain", "0", "10"),
+        ("--engine", "test-honest", "--epsilon", "8", "--domain", "0", "10", "--bandwidth", "1",
+         "--delta", "0.01"),
+        ("--engine", "test-paper",),
+        ("--engine", "uniform"),
+        ("--epsilon", "1/3", "--domain", "0", "10", "--unit", "user", "--bins", "9"),
+    ],
+)  # fmt: skip
+def test_every_engine_runs(run: Run, numbers: Path, words: tuple[str, ...]) -> None:
+    """Each engine ends with code 0 and tells its guarantee in words."""
+    outcome = run("release", numbers, *words, "--out", numbers.with_name("o.parquet"))
+    assert outcome.code == 0
+    assert "guarantee" in outcome.out
+
+
+def test_objects_can_have_domains_of_their_own(run: Run, numbers: Path) -> None:
+    """A table names them; the pair of the command line holds for the others."""
+    table = numbers.with_name("domains.csv")
+    table.write_text("task,low,high\nb,0,3\n")
+    out = numbers.with_name("o.csv")
+    words = ("--epsilon", "1", "--domain", "0", "10", "--domains", table, "--out", out)
+    assert run("release", numbers, *words).code == 0
+    rows = pa_csv.read_csv(out).to_pydict()
+    assert max(v for t, v in zip(rows["task"], rows["value"], strict=True) if t == "b") <= 3
+    table.write_text("task,low\nb,0\n")
+    assert "high" in run("release", numbers, *words).err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--epsilon", "1"), "public domain"),
+        (("--domain", "0", "1"), "epsilon"),
+        (("--epsilon", "0", "--domain", "0", "1"), "epsilon"),
+        (("--epsilon", "1", "--domain", "1", "0"), "low below high"),
+        (("--epsilon", "1", "--step", "1"), "--domain"),
+        (("--engine", "magic", "--epsilon", "1", "--domain", "0", "1"), "magic"),
+        (("--epsilon", "1", "--domain", "0", "1", "--duplicates", "all"), "duplicates"),
+        (("--epsilon", "1", "--domain", "0", "1", "--missing", "keep"), "missing"),
+    ],
+)
+def test_bad_requests_are_refused(
+    run: Run, numbers: Path, words: tuple[str, ...], said: str
+) -> None:
+    """Code 1, the reason on standard error, and no file."""
+    out = numbers.with_name("o.csv")
+    outcome = run("release", numbers, *words, "--out", out)
+    assert outcome.code == 1
+    assert said in outcome.err
+    assert not out.exists()
+
+
+def test_missing_and_repeated_claims_are_resolved_as_told(run: Run, tmp_path: Path) -> None:
+    """Rows without a number can be dropped, and repeated claims averaged."""
+    path = tmp_path / "c.csv"
+    path.write_text("task,worker,value\na,x,1\na,x,3\na,y,\na,z,2\n")
+    words = ("release", path, "--epsilon", "1", "--domain", "0", "4", "--out", tmp_path / "o.csv",
+             "--json")  # fmt: skip
+    assert run(*words).code == 1
+    assert run(*words, "--missing", "drop").code == 1
+    result = run(*words, "--missing", "drop", "--duplicates", "mean").json
+    assert result["for_the_collector"]["dropped"] == 1
