@@ -1,8 +1,9 @@
 """Masquerade: a crowd answers behind masks, and the truth still comes out.
 
 The rooms follow the journey of an answer: `answers` (what a person says), `mechanisms` (what the
-device does to it), `accounting` (what that costs), `truth` (what is so), `server` (where people
-meet it). Rooms load when first used.
+device does to it), `accounting` (what that costs), `truth` (what is so), `preference` (what is
+wanted), `release` (what may be published), `server` (where people meet it). Rooms load when first
+used.
 """
 
 from __future__ import annotations
@@ -11,14 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from masquerade import accounting, answers, errors, mechanisms, simulate, truth
-    from masquerade.answers import Claims, Truths
+    from masquerade import (
+        accounting,
+        answers,
+        errors,
+        mechanisms,
+        preference,
+        release,
+        simulate,
+        truth,
+    )
+    from masquerade.answers import Claims, Comparisons, Truths
     from masquerade.mechanisms import parse_mechanism
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Claims",
+    "Comparisons",
     "Truths",
     "__version__",
     "accounting",
@@ -26,12 +37,16 @@ __all__ = [
     "errors",
     "mechanisms",
     "parse_mechanism",
+    "preference",
+    "release",
+    "selection",
     "simulate",
     "truth",
 ]
 
 _HOME = {
     "Claims": "masquerade.answers",
+    "Comparisons": "masquerade.answers",
     "Truths": "masquerade.answers",
     "parse_mechanism": "masquerade.mechanisms",
 }

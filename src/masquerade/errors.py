@@ -10,18 +10,34 @@
     │   ├── MissingValue                an empty id, a null or NaN label
     │   ├── MixedTypes                  a column holds values of several types
     │   ├── UnknownLabel                a label outside the declared options
-    │   └── DuplicateClaim              one worker answered one task twice
+    │   ├── DuplicateClaim              one worker answered one task twice
+    │   ├── InvalidRecord               a comparison that cannot be used
+    │   ├── DuplicateVoter              one voter is there twice
+    │   ├── DisconnectedItems           items that were compared too little to be ranked
+    │   └── UnderdeterminedProfile      too few answers to compute a worker's profile from
     ├── ParameterError (ValueError)     a parameter is outside its range
     │   └── MechanismSyntaxError        a mechanism's text form cannot be read
     ├── InsecureRandomness (TypeError)  simulation randomness offered where a person is protected
     ├── NotFitted (AttributeError)      a result was asked for before ``fit``
+    ├── ClusterError                    a cluster is not there, or its workers keep dying
     ├── LedgerError
-    │   └── BrokenChain                 a ledger entry does not match its hash
+    │   ├── BrokenChain                 a ledger entry does not match its hash
+    │   ├── NoGuarantee                 a mechanism promises nothing that could be counted
+    │   ├── InsufficientBudget          a charge would exceed the person's cap
+    │   ├── ClearDisclosureRefused      more answers in clear than the person's cap allows
+    │   ├── KeyConflict                 one key was used for two different charges
+    │   └── NotReserved                 there is no open reservation under this key
     └── SurveyError                     a request that a survey cannot accept
         ├── NotFound                    no such survey, or not yours
-        ├── WrongState                  the survey is not open, or not closed
-        ├── AlreadyParticipated         this participant has answered this survey
-        └── InvalidReport               a report outside the mechanism's symbols
+        ├── Unauthenticated             a request does not say whose it is
+        ├── WrongState                  the survey or the participation is in another state
+        ├── AlreadyParticipated         this participant has begun or answered this survey
+        ├── InvalidReport               a report that the mechanism cannot have made
+        ├── LevelNotAllowed             a privacy level that the survey does not offer
+        ├── SurveyHashMismatch          the reports are for another version of the survey
+        ├── CommitmentMismatch          the reports are not those that were sealed
+        ├── IdempotencyConflict         one idempotency key was used for two requests
+        └── ConfirmationNeeded          caps are raised only for who confirms it
 
 Rows in messages are counted from 1, the header not included.
 """
@@ -65,6 +81,22 @@ class DuplicateClaim(InputError):
     """One worker answered one task more than once."""
 
 
+class InvalidRecord(InputError):
+    """A comparison holds a number that is missing, not finite, or of a feature not declared."""
+
+
+class DuplicateVoter(InputError):
+    """One voter is declared twice; a voter has one budget."""
+
+
+class DisconnectedItems(InputError):
+    """Some items are not linked to the others by wins and losses, so no ranking exists."""
+
+
+class UnderdeterminedProfile(InputError):
+    """A worker gave too few answers to compute a profile from."""
+
+
 class ParameterError(MasqueradeError, ValueError):
     """A parameter is outside its range."""
 
@@ -81,12 +113,61 @@ class NotFitted(MasqueradeError, AttributeError):
     """A result was asked for before ``fit``."""
 
 
+class ClusterError(MasqueradeError):
+    """A cluster does not answer, its workers keep dying, or the software for it is missing."""
+
+
 class LedgerError(MasqueradeError):
     """A ledger cannot accept or confirm an entry."""
 
 
 class BrokenChain(LedgerError):
     """A ledger entry does not match its hash or its predecessor."""
+
+
+class NoGuarantee(LedgerError):
+    """A mechanism's guarantee is ``none``, or of a form that cannot be added up."""
+
+
+class InsufficientBudget(LedgerError):
+    """A charge would exceed a person's cap; nothing was reserved.
+
+    Attributes
+    ----------
+    needed, residual : float
+        What the charge costs, and what is left.
+    unit : str
+        Of both: ``"epsilon"`` or ``"rho"``.
+    """
+
+    def __init__(self, message: str, *, needed: float, residual: float, unit: str) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.residual = residual
+        self.unit = unit
+
+
+class ClearDisclosureRefused(LedgerError):
+    """A survey asks for more answers in clear than the person allows.
+
+    Attributes
+    ----------
+    needed, residual : int
+        Numbers of answers: in the survey, and left.
+    """
+
+    def __init__(self, message: str, *, needed: int, residual: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.residual = residual
+
+
+class KeyConflict(LedgerError):
+    """A key that names one charge of a person was used for another."""
+
+
+class NotReserved(LedgerError):
+    """There is no open reservation of this person under this key."""
 
 
 class SurveyError(MasqueradeError):
@@ -97,13 +178,47 @@ class NotFound(SurveyError):
     """There is no such survey, or it is somebody else's."""
 
 
+class Unauthenticated(SurveyError):
+    """A request does not say, in the form that is expected, whose it is."""
+
+
 class WrongState(SurveyError):
-    """The survey is not in a state that allows this."""
+    """The survey, or the participation in it, is not in a state that allows this.
+
+    Attributes
+    ----------
+    state : str or None
+        Of the participation, where there is one.
+    """
+
+    def __init__(self, message: str, *, state: str | None = None) -> None:
+        super().__init__(message)
+        self.state = state
 
 
 class AlreadyParticipated(SurveyError):
-    """The participant has already answered the survey."""
+    """The participant has already begun or answered the survey."""
 
 
 class InvalidReport(SurveyError):
-    """A report is not one of the mechanism's symbols."""
+    """A report is none that the mechanism can have made."""
+
+
+class LevelNotAllowed(SurveyError):
+    """A privacy level is none of those that the survey offers."""
+
+
+class SurveyHashMismatch(SurveyError):
+    """Reports are for another version of the survey."""
+
+
+class CommitmentMismatch(SurveyError):
+    """Reports, or another commitment, do not fit what was sealed."""
+
+
+class IdempotencyConflict(SurveyError):
+    """One idempotency key was used for two different requests."""
+
+
+class ConfirmationNeeded(SurveyError):
+    """Caps would rise, which the person has not confirmed."""

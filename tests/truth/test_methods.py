@@ -7,13 +7,21 @@ import pytest
 import masquerade.truth
 from masquerade.errors import ParameterError
 from masquerade.truth import (
+    GLAD,
+    MACE,
     METHODS,
+    BayesianCombination,
+    DawidSkene,
     Estimator,
     MajorityVote,
     Mean,
     Median,
+    NumericAuto,
     OneCoin,
+    OneCoinDawidSkene,
     TruthDiscovery,
+    TwoCoin,
+    WeightedVote,
     method_named,
 )
 
@@ -30,6 +38,15 @@ from masquerade.truth import (
         ("one coin", OneCoin),
         ("OneCoin", OneCoin),
         ("channel-aware", OneCoin),
+        ("dawid-skene", DawidSkene),
+        ("DS", DawidSkene),
+        ("one-coin-dawid-skene", OneCoinDawidSkene),
+        ("two-coin", TwoCoin),
+        ("GLAD", GLAD),
+        ("mace", MACE),
+        ("wawa", WeightedVote),
+        ("bayesian-combination", BayesianCombination),
+        ("auto", BayesianCombination),
         ("median", Median),
         ("Mean", Mean),
     ],
@@ -39,10 +56,15 @@ def test_names_are_read_leniently(text: str, method: type[Estimator]) -> None:
     assert method_named(text) is method
 
 
+def test_auto_depends_on_the_kind_of_claims() -> None:
+    """For numbers, auto is another method."""
+    assert method_named("auto", kind="numeric") is NumericAuto
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     """The error names every method."""
-    with pytest.raises(ParameterError, match="'glad' is unknown") as caught:
-        method_named("glad")
+    with pytest.raises(ParameterError, match="'oracle' is unknown") as caught:
+        method_named("oracle")
     assert all(method.name in str(caught.value) for method in METHODS)
 
 

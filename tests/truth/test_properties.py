@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims
-from masquerade.truth import CategoricalEstimator, MajorityVote, OneCoin, TruthDiscovery
+from masquerade.truth import (
+    MACE,
+    BayesianCombination,
+    CategoricalEstimator,
+    DawidSkene,
+    MajorityVote,
+    OneCoin,
+    OneCoinDawidSkene,
+    TruthDiscovery,
+    TwoCoin,
+    WeightedVote,
+)
 
 ESTIMATORS = [
     MajorityVote(),
@@ -19,6 +30,12 @@ ESTIMATORS = [
     TruthDiscovery(weights="share"),
     TruthDiscovery(weights="linear"),
     OneCoin(),
+    WeightedVote(),
+    TwoCoin(),
+    DawidSkene(n_iter=5),
+    OneCoinDawidSkene(n_iter=5),
+    MACE(n_iter=5),
+    BayesianCombination(),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 

@@ -9,9 +9,13 @@ import sys
 
 import typer
 
+from masquerade.cli.audit import audit
 from masquerade.cli.output import complain
+from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import privacy
 from masquerade.cli.randomize import randomize
+from masquerade.cli.release import release
+from masquerade.cli.select import plan, select
 from masquerade.cli.serving import demo, serve
 from masquerade.cli.simulate import simulate
 from masquerade.cli.truth import truth
@@ -41,8 +45,13 @@ def _root(
 app.command()(demo)
 app.command()(serve)
 app.command()(truth)
+app.command()(prefer)
+app.command()(release)
 app.command()(privacy)
+app.command()(audit)
 app.command()(randomize)
+app.command()(plan)
+app.command()(select)
 app.add_typer(simulate, name="simulate")
 
 

@@ -37,6 +37,8 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
+        if 1e-3 <= abs(value) < 1e9:  # all digits of an amount of loss: never rounded down
+            return f"{value:.6f}".rstrip("0").rstrip(".")
         return f"{value:.6g}"
     if isinstance(value, Mapping):
         return "\n".join(f"{key.replace('_', ' ')}: {_text(item)}" for key, item in value.items())

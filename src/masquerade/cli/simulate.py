@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -60,3 +60,51 @@ def crowd(
         write_table(truths.table, truth_out)
         result["truth_out"] = str(truth_out)
     show(result, as_json=json, title="Made-up crowd")
+
+
+@simulate.command()
+def comparisons(
+    out: Annotated[Path, typer.Option(help="Where to write the choices (CSV, CSV.gz or Parquet).")],
+    test_out: Annotated[
+        Path | None, typer.Option(help="Where to write ten more choices of each voter.")
+    ] = None,
+    truth_out: Annotated[
+        Path | None, typer.Option(help="Where to write the voters' mean weights (feature,weight).")
+    ] = None,
+    voters: Annotated[int, typer.Option(min=1)] = 100,
+    records: Annotated[int, typer.Option(min=1, help="Choices of each voter.")] = 50,
+    features: Annotated[int, typer.Option(min=1)] = 10,
+    kind: Annotated[
+        str, typer.Option(help="Features: normal, correlated, scaled, binary or count.")
+    ] = "normal",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same voters.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Make up voters of known weights who choose between pairs of alternatives."""
+    import numpy as np
+    import pyarrow as pa
+
+    from masquerade.answers.frames import write_table
+    from masquerade.preference import made_up_voters
+    from masquerade.preference.synthetic import FeatureKind
+
+    rng = np.random.default_rng(seed)
+    crowd = made_up_voters(rng, voters=voters, features=features, kind=cast("FeatureKind", kind))
+    choices = crowd.choose(rng, records)
+    choices.write(out)
+    result = {
+        "records": len(choices),
+        "voters": choices.n_voters,
+        "features": choices.n_features,
+        "kind": kind,
+        "seed": seed,
+        "out": str(out),
+    }
+    if test_out is not None:
+        crowd.choose(rng, 10).write(test_out)
+        result["test_out"] = str(test_out)
+    if truth_out is not None:
+        truth = pa.table({"feature": list(choices.names), "weight": crowd.mean_weights})
+        write_table(truth, truth_out)
+        result["truth_out"] = str(truth_out)
+    show(result, as_json=json, title="Made-up voters")

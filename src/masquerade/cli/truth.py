@@ -16,6 +16,8 @@ from masquerade.cli.reading import (
     OptionNames,
     read_claims,
 )
+from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
+from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths
@@ -27,8 +29,10 @@ def truth(
     method: Annotated[
         str | None,
         typer.Option(
-            help="majority-vote, truth-discovery, one-coin; median, mean for numbers. Default: "
-            "truth-discovery, one-coin with --mechanism, median for numbers."
+            help="majority-vote, truth-discovery, one-coin; for numbers median, mean, "
+            "quality-weighted, confidence-aware, gaussian-truth, reliability, heavy-tail, moments, "
+            "channel-em, numeric-auto. Default: truth-discovery, one-coin with --mechanism, "
+            "numeric-auto for numbers."
         ),
     ] = None,
     mechanism: Annotated[
@@ -43,18 +47,62 @@ def truth(
     options: OptionNames = None,
     kind: KindChoice = None,
     duplicates: DuplicatesChoice = "error",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="memory, stream (one Parquet partition after the other) or dask (over a "
+            "cluster). Default: memory; stream where CLAIMS is a folder."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler; default: processes on this machine.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    repartition: Annotated[
+        Path | None,
+        typer.Option(
+            help="With stream or dask: first write the claims to this new folder, each task's in "
+            "one partition."
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Infer the truth of each task from the claims of many workers."""
     from masquerade.answers import Truths
     from masquerade.answers.frames import write_table
     from masquerade.mechanisms import parse_mechanism
-    from masquerade.truth import CategoricalEstimator, method_named
+    from masquerade.truth import CategoricalEstimator, NumericEstimator, method_named
 
     masked_by = None if mechanism is None else parse_mechanism(mechanism)
     chosen = None if method is None else method_named(method)
+    known = None if truth is None else Truths.read(truth)
+    engine = engine_for(claims, engine, scheduler)
+    if engine != "memory":
+        if kind == "numeric":
+            raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
+        result = truth_at_scale(
+            claims,
+            engine=engine,
+            scheduler=scheduler,
+            repartition=repartition,
+            chosen=chosen,
+            mechanism=masked_by,
+            known=known,
+            out=out,
+            options=options,
+            duplicates=duplicates,
+        )
+        show(result, as_json=json, title="Truth")
+        return
+    if repartition is not None:
+        raise ParameterError(
+            "--repartition is for partitions; use it with --engine stream or dask."
+        )
     if kind is None and (chosen is not None or masked_by is not None):
-        kind = "categorical" if chosen is None else chosen.kind
+        kind = masked_by.kind if masked_by is not None else chosen.kind if chosen else None
     table = read_claims(
         claims,
         kind=kind,
@@ -62,14 +110,13 @@ def truth(
         null=masked_by is not None and masked_by.null,
         duplicates=duplicates,
     )
-    known = None if truth is None else Truths.read(truth)
     if chosen is None:
         default = "one-coin" if masked_by is not None else "truth-discovery"
-        chosen = method_named("median" if table.kind == "numeric" else default)
+        chosen = method_named("numeric-auto" if table.kind == "numeric" else default)
     started = time.perf_counter()
     fit = chosen().fit(table, mechanism=masked_by)
     seconds = time.perf_counter() - started
-    result: dict[str, Any] = {
+    result = {
         "method": chosen.name,
         "kind": table.kind,
         "tasks": table.n_tasks,
@@ -83,6 +130,10 @@ def truth(
         result["components"] = fit.components_
         result["orientation_ambiguous"] = fit.orientation_ambiguous_
         result["unanswered"] = len(fit.unanswered_)
+    if isinstance(fit, NumericEstimator):
+        result["components"] = fit.components_
+        result["unanswered"] = len(fit.unanswered_)
+        result["remarks"] = [str(remark) for remark in fit.remarks_]
     if known is not None:
         result |= _scores(fit, table, known)
     if out is not None:
@@ -96,6 +147,7 @@ def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
         CategoricalEstimator,
         MajorityVote,
         Median,
+        NumericEstimator,
         accuracy,
         mean_absolute_error,
         root_mean_squared_error,
@@ -109,10 +161,14 @@ def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
             "baseline_method": MajorityVote.name,
             "scored": scored(fit, known),
         }
+    assert isinstance(fit, NumericEstimator)
+    constant = fit.constant_error(known)
+    numbers = table.kind == "numeric"
     return {
         "mae": mean_absolute_error(fit, known),
         "rmse": root_mean_squared_error(fit, known),
-        "baseline": mean_absolute_error(Median().fit(table), known),
-        "baseline_method": Median.name,
+        "constant": constant,
+        "baseline": mean_absolute_error(Median().fit(table), known) if numbers else constant,
+        "baseline_method": Median.name if numbers else "constant",
         "scored": scored(fit, known),
     }

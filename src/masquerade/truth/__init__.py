@@ -8,36 +8,106 @@ from masquerade.truth.accuracy import (
     root_mean_squared_error,
     scored,
 )
+from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
+from masquerade.truth.bayesian_combination import BayesianCombination
+from masquerade.truth.calibration import calibration_table, expected_calibration_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.components import Components, components
+from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
+from masquerade.truth.error_bounds import (
+    Formula,
+    masked_accuracy,
+    published_error_formula,
+    weighted_vote_bound,
+)
 from masquerade.truth.estimator import Estimator
+from masquerade.truth.flip_product import FlipProduct
+from masquerade.truth.forecast import Expected, Forecast, forecast
+from masquerade.truth.glad import GLAD
+from masquerade.truth.importance import importance, important_workers
+from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
+from masquerade.truth.mace import MACE
 from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.methods import METHODS, method_named
-from masquerade.truth.numeric import Mean, Median, NumericEstimator
+from masquerade.truth.numeric import (
+    ChannelEM,
+    ConfidenceAware,
+    GaussianTruth,
+    HeavyTail,
+    Mean,
+    Median,
+    Moments,
+    NumericAuto,
+    NumericEstimator,
+    QualityWeighted,
+    Reliability,
+    Remark,
+)
 from masquerade.truth.one_coin import OneCoin
+from masquerade.truth.pooled import PooledShares, pool_mean, pool_shares
+from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
 from masquerade.truth.shares import Estimate, Shares, estimate_shares
 from masquerade.truth.truth_discovery import TruthDiscovery
+from masquerade.truth.two_coin import TwoCoin
+from masquerade.truth.weighted_vote import WeightedVote
 
 __all__ = [
+    "GLAD",
+    "MACE",
     "METHODS",
+    "BayesianCombination",
     "CategoricalEstimator",
+    "ChannelEM",
     "Components",
+    "ConfidenceAware",
+    "DawidSkene",
     "Estimate",
     "Estimator",
+    "Expected",
+    "FlipProduct",
+    "Forecast",
+    "Formula",
+    "GaussianTruth",
+    "HeavyTail",
     "MajorityVote",
     "Mean",
     "Median",
+    "Moments",
+    "NumericAuto",
     "NumericEstimator",
     "OneCoin",
+    "OneCoinDawidSkene",
+    "PooledShares",
+    "QualityWeighted",
+    "Reliability",
+    "Remark",
     "Shares",
     "TruthDiscovery",
+    "TwoCoin",
+    "WeightedVote",
     "accuracy",
+    "calibration_table",
     "components",
     "error_rate",
     "error_rate_change",
     "estimate_shares",
+    "expected_calibration_error",
+    "fleiss_kappa",
+    "forecast",
+    "importance",
+    "important_workers",
+    "krippendorff_alpha",
+    "masked_accuracy",
     "mean_absolute_error",
     "method_named",
+    "pool_mean",
+    "pool_shares",
+    "published_error_formula",
+    "published_laplace_mae",
+    "published_response_mae",
+    "reliability_intervals",
     "root_mean_squared_error",
     "scored",
+    "truth_share_intervals",
+    "weighted_vote_bound",
 ]

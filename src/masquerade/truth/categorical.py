@@ -5,47 +5,31 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from masquerade.answers import Claims
+from masquerade.answers import Claims, Frame, like_frame
+from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture, Mechanism
 from masquerade.truth.components import components
-from masquerade.truth.estimator import Estimator, Kind
+from masquerade.truth.crowd_kit import CrowdKitNames, probabilities_like
+from masquerade.truth.estimator import Estimator, Kind, as_series
+from masquerade.truth.gold import Gold, gold_codes
+from masquerade.truth.numeric.remarks import Remark, remarks_on
+from masquerade.truth.problem import Problem, Progress, Solution, vote_shares
 from masquerade.truth.ties import Ties, best, chances, check_ties, pick
 from masquerade.truth.votes import Floats, Votes
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """What a method for categories found.
-
-    Attributes
-    ----------
-    scores, posteriors : float array, shape (n_tasks, n_options)
-        The highest score wins; rows of `posteriors` sum to 1.
-    reliability, weight : float array, shape (n_workers,)
-        Estimated accuracy of a worker, 0 to 1, and what the worker's votes count.
-    converged : bool
-    iterations : int
-    orientation_ambiguous : bool
-    """
-
-    scores: Floats
-    posteriors: Floats
-    reliability: Floats
-    weight: Floats
-    converged: bool
-    iterations: int
-    orientation_ambiguous: bool
+__all__ = ["CategoricalEstimator", "Fitted", "Solution", "ambiguous", "is_symmetric",
+           "vote_shares", "winners"]  # fmt: skip
 
 
 @dataclass(eq=False, kw_only=True)
-class CategoricalEstimator(Estimator):
+class CategoricalEstimator(CrowdKitNames, Estimator):
     """Base of the methods for categories.
 
     Parameters
@@ -62,22 +46,102 @@ class CategoricalEstimator(Estimator):
     ties: Ties = "random"
     seed: int = 0
     _found: Fitted | None = field(default=None, init=False, repr=False)
+    _given: Gold | None = field(default=None, init=False, repr=False)
+    _progress: Progress | None = field(default=None, init=False, repr=False)
+    _pandas: Frame | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_ties(self.ties, self.seed)
 
+    def fit(
+        self,
+        data: Claims | Frame,
+        *,
+        mechanism: Mechanism | None = None,
+        gold: Gold | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from claims, masked or not, and return the estimator.
+
+        Parameters
+        ----------
+        data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
+            Columns ``task``, ``worker`` and ``label``; see `Claims.from_frame`.
+        mechanism : CategoricalMechanism, optional
+            The mechanism that masked the claims.
+        gold : Truths, table with ``task`` and ``truth``, pandas series or dict, optional
+            Truths that are known of some tasks. They are kept as they are, and workers are judged
+            by them. Tasks without claims are passed over.
+        progress : callable, optional
+            Called after every iteration with its number and the most there can be.
+
+        Raises
+        ------
+        InputError
+            A row cannot be used, or a gold label is none of the options; the message names it.
+        ParameterError
+            The claims are of another kind, or not of the mechanism's domain.
+        """
+        self._given, self._progress = gold, progress
+        self._pandas = data if is_pandas(data) else None
+        try:
+            return super().fit(data, mechanism=mechanism)
+        finally:
+            self._given = self._progress = None
+
+    def fit_predict(
+        self,
+        data: Claims | Frame,
+        *,
+        mechanism: Mechanism | None = None,
+        gold: Gold | None = None,
+        progress: Progress | None = None,
+    ) -> Frame:
+        """Learn from claims and return each task's label, in the kind of `data`.
+
+        Returns
+        -------
+        pandas.Series, or table of the kind of `data`
+            For a pandas table a series named ``agg_label`` with the sorted tasks as index, named
+            ``task``, exactly as crowd-kit returns it. Otherwise a table with columns ``task`` and
+            ``label``, tasks in order of first appearance; an Arrow table for `Claims`. See `fit`.
+        """
+        fit = self.fit(data, mechanism=mechanism, gold=gold, progress=progress)
+        return as_series(fit.truths_, data) if is_pandas(data) else like_frame(fit.truths_, data)
+
+    def fit_predict_proba(
+        self,
+        data: Claims | Frame,
+        *,
+        mechanism: Mechanism | None = None,
+        gold: Gold | None = None,
+        progress: Progress | None = None,
+    ) -> Frame:
+        """Learn from claims and return each task's posteriors, in the kind of `data`.
+
+        Returns
+        -------
+        pandas.DataFrame, or table of the kind of `data`
+            For a pandas table exactly crowd-kit's frame: the sorted tasks as index, a column a
+            label. Otherwise ``posteriors_``. See `fit`.
+        """
+        fit = self.fit(data, mechanism=mechanism, gold=gold, progress=progress)
+        table = fit.posteriors_
+        return probabilities_like(table, data) if is_pandas(data) else like_frame(table, data)
+
     @abstractmethod
-    def _solve(
-        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
-    ) -> Solution:
+    def _solve(self, problem: Problem) -> Solution:
         """Return what the method makes of the votes."""
 
     def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
         if not isinstance(mechanism, CategoricalMechanism | None):
             raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-        votes = Votes.of(claims)
-        solution = self._solve(votes, claims, mechanism)
-        self._found = Fitted(claims, votes, solution, self.ties, self.seed)
+        problem = Problem(claims, mechanism, gold_codes(self._given, claims), self._progress)
+        solution = self._solve(problem)
+        told = problem.of_task, problem.of_worker
+        self._found = Fitted(
+            claims, *told, problem.gold, solution, self.ties, self.seed, self._pandas
+        )
 
     @property
     def _fitted(self) -> Fitted:
@@ -95,8 +159,9 @@ class CategoricalEstimator(Estimator):
     def posteriors_(self) -> pa.Table:
         """``task``, then one column per option; each row sums to 1.
 
-        Probabilities from `OneCoin`. From `MajorityVote` and `TruthDiscovery` they are shares of
-        the (weighted) votes, which order options and measure agreement but are not calibrated.
+        From `MajorityVote`, `WeightedVote` and `TruthDiscovery` they are shares of the (weighted)
+        votes, which order options and measure agreement but are not calibrated; from the others
+        they are probabilities.
         """
         return self._fitted.posteriors
 
@@ -105,9 +170,15 @@ class CategoricalEstimator(Estimator):
         """``worker``, ``claims`` (answers counted), ``reliability`` (0 to 1), ``weight``.
 
         The reliability is the estimated probability that the worker's report is the truth; from
-        `OneCoin`, that the worker's answer is. A worker with 0 claims has the prior's.
+        methods that know the mask, that the worker's answer is. A worker with 0 claims has the
+        prior's.
         """
         return self._fitted.reliability
+
+    @property
+    def solution_(self) -> Solution:
+        """All that was found, as arrays in the order of ``claims_``."""
+        return self._fitted.solution
 
     @property
     def scores_(self) -> Floats:
@@ -115,9 +186,21 @@ class CategoricalEstimator(Estimator):
         return self._fitted.solution.scores
 
     @property
-    def labels_(self) -> NDArray[np.int32]:
-        """Code of each task's label in ``claims_.options``, shape (n_tasks,); -1 for none."""
-        return self._fitted.labels
+    def labels_(self) -> Any:
+        """Each task's label.
+
+        After a pandas table, a series as crowd-kit's; else the label's code in
+        ``claims_.options``, int32 array of shape (n_tasks,), -1 for none.
+        """
+        fitted = self._fitted
+        if fitted.pandas is not None:
+            return as_series(fitted.truths, fitted.pandas)
+        return fitted.labels
+
+    @property
+    def remarks_(self) -> tuple[Remark, ...]:
+        """What a reader should know of the claims: see `Remark`; ``PRIOR_ONLY`` comes first."""
+        return self._fitted.remarks
 
     @property
     def chances_(self) -> Floats:
@@ -132,7 +215,7 @@ class CategoricalEstimator(Estimator):
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered (all reports are "no answer")."""
         fitted = self._fitted
-        return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.votes.undecided())))
+        return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.undecided())))
 
     @property
     def components_(self) -> int:
@@ -164,10 +247,17 @@ class Fitted:
     """A solution with the claims it is of; tables are built when asked for."""
 
     claims: Claims
-    votes: Votes
+    of_task: Floats
+    of_worker: Floats
+    gold: NDArray[np.int32]
     solution: Solution
     ties: Ties
     seed: int
+    pandas: Frame | None
+
+    def undecided(self) -> NDArray[np.bool_]:
+        """Return which tasks have no vote, shape (n_tasks,)."""
+        return np.asarray(self.of_task == 0)
 
     @cached_property
     def components(self) -> int:
@@ -177,7 +267,24 @@ class Fitted:
     @cached_property
     def winners(self) -> NDArray[np.bool_]:
         """Return which options share the best score."""
-        return winners(self.votes, self.solution.scores)
+        best = winners(self, self.solution.scores)
+        known = np.flatnonzero(self.gold >= 0)
+        best[known] = False
+        best[known, self.gold[known]] = True
+        return best
+
+    @cached_property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return what the method remarked, and what is unusual about the claims."""
+        found = self.solution
+        remarks = (*found.remarks, *remarks_on(self.claims))
+        if not found.converged:
+            text = f"still changing after {found.iterations} iterations"
+            remarks = (*remarks, Remark("NOT_CONVERGED", text))
+        if found.orientation_ambiguous:
+            text = "the mask hides which of the two labels is which"
+            remarks = (*remarks, Remark("ORIENTATION", text))
+        return remarks
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
@@ -200,7 +307,7 @@ class Fitted:
     def posteriors(self) -> pa.Table:
         """Return ``task`` and one column per option."""
         assert self.claims.options is not None
-        columns = [self.claims.tasks, *map(pa.array, self.solution.posteriors.T)]
+        columns = [self.claims.tasks, *(pa.array(c) for c in self.solution.posteriors.T)]
         names = ["task", *map(str, self.claims.options.to_pylist())]
         return pa.Table.from_arrays(columns, names=names)
 
@@ -210,29 +317,18 @@ class Fitted:
         return pa.table(
             {
                 "worker": self.claims.workers,
-                "claims": self.votes.of_worker.astype(np.int64),
+                "claims": self.of_worker.astype(np.int64),
                 "reliability": self.solution.reliability,
                 "weight": self.solution.weight,
             }
         )
 
 
-def winners(votes: Votes, scores: Floats) -> NDArray[np.bool_]:
+def winners(votes: Votes | Problem | Fitted, scores: Floats) -> NDArray[np.bool_]:
     """Return which options share the best score of a task; none where nobody voted."""
-    return best(scores) & ~votes.undecided()[:, None]
-
-
-def vote_shares(scores: Floats) -> Floats:
-    """Return each option's share of a task's weighted votes; rows sum to 1.
-
-    Where weights below 0 make a score negative, the row is lifted so that its lowest score is 0: a
-    vote against one option of two is a vote for the other.
-    """
-    lifted = scores - np.minimum(scores.min(axis=1, keepdims=True), 0)
-    total = lifted.sum(axis=1, keepdims=True)
-    even = np.full_like(lifted, 1 / lifted.shape[1])
-    shares: Floats = np.divide(lifted, total, out=even, where=total > 0)
-    return shares
+    leaders = best(scores)
+    leaders[votes.undecided()] = False
+    return leaders
 
 
 def is_symmetric(mixture: FlipMixture | None) -> bool:
@@ -243,7 +339,7 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
     return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
 
 
-def ambiguous(votes: Votes, mechanism: CategoricalMechanism | None) -> bool:
+def ambiguous(n_options: int, mechanism: CategoricalMechanism | None) -> bool:
     """Return whether the mechanism leaves two options exchangeable."""
     mixture = None if mechanism is None else mechanism.flip_mixture()
-    return votes.n_options == 2 and is_symmetric(mixture)
+    return n_options == 2 and is_symmetric(mixture)

@@ -52,7 +52,7 @@ class Estimator(ABC):
         """
         claims = self._as_claims(data, mechanism)
         if mechanism is not None:
-            mechanism.check(claims)
+            self._check(claims, mechanism)
         self._learn(claims, mechanism)
         self._claims = claims
         return self
@@ -69,7 +69,7 @@ class Estimator(ABC):
             appearance; an Arrow table for `Claims`. See `fit` for parameters and errors.
         """
         table = self.fit(data, mechanism=mechanism).truths_
-        return _as_series(table, data) if is_pandas(data) else like_frame(table, data)
+        return as_series(table, data) if is_pandas(data) else like_frame(table, data)
 
     @property
     def claims_(self) -> Claims:
@@ -96,6 +96,10 @@ class Estimator(ABC):
     def iterations_(self) -> int:
         """Number of iterations done."""
 
+    def _check(self, claims: Claims, mechanism: Mechanism) -> None:
+        """Raise where the claims cannot be reports of the mechanism."""
+        mechanism.check(claims)
+
     @abstractmethod
     def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
         """Set everything that is learnt."""
@@ -112,7 +116,7 @@ class Estimator(ABC):
         return data
 
 
-def _as_series(table: pa.Table, frame: Frame) -> Any:
+def as_series(table: pa.Table, frame: Frame) -> Any:
     """Return the answers as a pandas series, with the types of the frame's own columns."""
     pandas = import_module("pandas")
     given = next(column for column in LABEL_COLUMNS if column in frame.columns)

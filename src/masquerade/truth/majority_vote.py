@@ -7,17 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from masquerade.answers import Claims
-from masquerade.mechanisms import CategoricalMechanism
-from masquerade.truth.categorical import (
-    CategoricalEstimator,
-    Solution,
-    ambiguous,
-    vote_shares,
-    winners,
-)
+from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
+from masquerade.truth.problem import Problem, Solution, vote_shares
 from masquerade.truth.ties import chances
-from masquerade.truth.votes import Votes
 
 
 @dataclass(eq=False, kw_only=True)
@@ -50,18 +42,21 @@ class MajorityVote(CategoricalEstimator):
 
     name: ClassVar[str] = "majority-vote"
 
-    def _solve(
-        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
-    ) -> Solution:
-        counts = votes.count()
-        agreed = votes.agreement(chances(winners(votes, counts), ties="random"))
-        half = np.full(votes.n_workers, 0.5)
+    def _solve(self, problem: Problem) -> Solution:
+        claims, n = problem.answered, problem.claims.n_options
+        key = claims.task * np.int64(n) + claims.value
+        counts = np.bincount(key, minlength=problem.claims.n_tasks * n).reshape(-1, n)
+        scores = counts.astype(np.float64)
+        leaders = problem.anchored(chances(winners(problem, scores), ties="random"))
+        agreed = np.bincount(claims.worker, leaders.ravel()[key], problem.claims.n_workers)
+        answers = problem.of_worker
+        half = np.full(len(answers), 0.5)
         return Solution(
-            scores=counts,
-            posteriors=vote_shares(counts),
-            reliability=np.divide(agreed, votes.of_worker, out=half, where=votes.of_worker > 0),
-            weight=np.ones(votes.n_workers),
+            scores=scores,
+            posteriors=problem.anchored(vote_shares(scores)),
+            reliability=np.divide(agreed, answers, out=half, where=answers > 0),
+            weight=np.ones(len(answers)),
             converged=True,
             iterations=1,
-            orientation_ambiguous=ambiguous(votes, mechanism),
+            orientation_ambiguous=ambiguous(n, problem.mechanism),
         )

@@ -3,13 +3,51 @@
 from __future__ import annotations
 
 from masquerade.errors import ParameterError
-from masquerade.truth.estimator import Estimator
+from masquerade.truth.bayesian_combination import BayesianCombination
+from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
+from masquerade.truth.estimator import Estimator, Kind
+from masquerade.truth.glad import GLAD
+from masquerade.truth.mace import MACE
 from masquerade.truth.majority_vote import MajorityVote
-from masquerade.truth.numeric import Mean, Median
+from masquerade.truth.numeric import (
+    ChannelEM,
+    ConfidenceAware,
+    GaussianTruth,
+    HeavyTail,
+    Mean,
+    Median,
+    Moments,
+    NumericAuto,
+    QualityWeighted,
+    Reliability,
+)
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.truth_discovery import TruthDiscovery
+from masquerade.truth.two_coin import TwoCoin
+from masquerade.truth.weighted_vote import WeightedVote
 
-METHODS: tuple[type[Estimator], ...] = (MajorityVote, TruthDiscovery, OneCoin, Median, Mean)
+METHODS: tuple[type[Estimator], ...] = (
+    MajorityVote,
+    WeightedVote,
+    TruthDiscovery,
+    OneCoin,
+    OneCoinDawidSkene,
+    TwoCoin,
+    DawidSkene,
+    GLAD,
+    MACE,
+    BayesianCombination,
+    Median,
+    Mean,
+    QualityWeighted,
+    ConfidenceAware,
+    GaussianTruth,
+    Reliability,
+    HeavyTail,
+    Moments,
+    ChannelEM,
+    NumericAuto,
+)
 """All methods, simplest first, those for categories before those for numbers."""
 
 _ALIASES: dict[str, type[Estimator]] = {
@@ -17,11 +55,22 @@ _ALIASES: dict[str, type[Estimator]] = {
     "td": TruthDiscovery,
     "ca": OneCoin,
     "channelaware": OneCoin,
+    "ds": DawidSkene,
+    "wawa": WeightedVote,
 }
 
+AUTO: dict[Kind, type[Estimator]] = {"categorical": BayesianCombination, "numeric": NumericAuto}
+"""The method that the name ``"auto"`` stands for, by the kind of claims."""
 
-def method_named(text: str) -> type[Estimator]:
+
+def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
     """Return the method of this name; case, "-", "_" and spaces do not matter.
+
+    Parameters
+    ----------
+    text : str
+        ``"auto"`` stands for the best single choice for claims of `kind`.
+    kind : {"categorical", "numeric"}
 
     Raises
     ------
@@ -34,11 +83,13 @@ def method_named(text: str) -> type[Estimator]:
     ('majority-vote', 'truth-discovery')
     """
     wanted = _bare(text)
+    if wanted == "auto":
+        return AUTO[kind]
     known = {_bare(method.name): method for method in METHODS} | _ALIASES
     if wanted not in known:
         raise ParameterError(
             f"method {text!r} is unknown; expected one of "
-            f"{', '.join(method.name for method in METHODS)}."
+            f"auto, {', '.join(method.name for method in METHODS)}."
         )
     return known[wanted]
 

@@ -7,12 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
-from masquerade.truth.categorical import CategoricalEstimator, Solution, ambiguous
+from masquerade.truth.ballots import largest_change
+from masquerade.truth.categorical import CategoricalEstimator, ambiguous
 from masquerade.truth.components import Components, components
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.rows import row_max
+from masquerade.truth.votes import Floats
 
 _ACCURACY_NODES = 64
 _MOST_NODES = 129
@@ -93,44 +95,64 @@ class OneCoin(CategoricalEstimator):
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
 
-    def _solve(
-        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
-    ) -> Solution:
-        grid = Grid.of(self.accuracy_prior, claims, mechanism)
-        groups = components(claims)
+    def _solve(self, problem: Problem) -> Solution:
+        votes, mechanism = problem.votes, problem.mechanism
+        grid = Grid.of(
+            self.accuracy_prior,
+            mechanism,
+            n_options=votes.n_options,
+            null_share=problem.null_share,
+        )
+        groups = components(problem.claims)
         s = votes.n_options
         start = (votes.count() + 1) / (votes.of_task + s)[:, None]
         if s > 1 and grid.mean_hit() < 1 / s:
             start = (1 - start) / (s - 1)
         a, b = self.accuracy_prior
-        open_orientation = ambiguous(votes, mechanism) or (s == 2 and a == b)
-        solution, bound = self._iterate(votes, groups, grid, start)
+        open_orientation = ambiguous(problem.claims.n_options, mechanism) or (s == 2 and a == b)
+        solution, bound = self._iterate(problem, groups, grid, start)
         if s == 2 and not open_orientation:
-            other, other_bound = self._iterate(votes, groups, grid, start[:, ::-1])
+            other, other_bound = self._iterate(problem, groups, grid, start[:, ::-1])
             swapped = other_bound > bound + _SURELY_LARGER * (1 + np.abs(bound))
             swapped = np.append(swapped, False)  # tasks and workers without any answer
             solution = _merged(solution, other, swapped, groups)
-        return replace(solution, orientation_ambiguous=open_orientation)
+            bound = np.where(swapped[:-1], other_bound, bound)
+        even = float((votes.of_task > 0).sum()) * np.log(s)  # before the claims, truths are even
+        return replace(
+            solution,
+            orientation_ambiguous=open_orientation,
+            log_evidence=float(bound.sum()) - even,
+        )
 
     def _iterate(
-        self, votes: Votes, groups: Components, grid: Grid, posterior: Floats
+        self, problem: Problem, groups: Components, grid: Grid, posterior: Floats
     ) -> tuple[Solution, Floats]:
         """Return the fixed point reached from `posterior`, and each component's evidence bound."""
+        votes = problem.votes
+        posterior = problem.anchored(posterior)
         converged = False
         iterations = 0
         while not converged and iterations < self.max_iterations:
             iterations += 1
             workers = grid.workers(votes.agreement(posterior), votes.of_worker)
             scores = votes.score(workers.weight)
-            earlier, posterior = posterior, _softmax(scores)
-            converged = bool(np.abs(posterior - earlier).max() < self.tolerance)
+            earlier, posterior = posterior, problem.anchored(_softmax(scores))
+            converged = largest_change(posterior, earlier) < self.tolerance
+            problem.done(iterations, self.max_iterations)
         workers = grid.workers(votes.agreement(posterior), votes.of_worker)
         entropy = -np.sum(posterior * np.log(np.maximum(posterior, 1e-300)), axis=1)
         bound = np.zeros(groups.count + 1)
         bound += np.bincount(groups.of_worker, workers.log_evidence, groups.count + 1)
         bound += np.bincount(groups.of_task, entropy, groups.count + 1)
         solution = Solution(
-            scores, posterior, workers.accuracy, workers.weight, converged, iterations, False
+            scores,
+            posterior,
+            workers.accuracy,
+            workers.weight,
+            converged,
+            iterations,
+            False,
+            reliability_error=workers.error,
         )
         return solution, bound[: groups.count]
 
@@ -140,12 +162,13 @@ class Workers:
     """What expected agreements say about workers; arrays of shape (n_workers,).
 
     ``log_evidence`` is the log probability of the worker's votes, ``weight`` the expected log
-    ratio of a vote, ``accuracy`` the posterior mean of alpha.
+    ratio of a vote, ``accuracy`` and ``error`` the posterior mean and standard deviation of alpha.
     """
 
     log_evidence: Floats
     weight: Floats
     accuracy: Floats
+    error: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,8 +194,10 @@ class Grid:
     def of(
         cls,
         accuracy_prior: tuple[float, float],
-        claims: Claims,
         mechanism: CategoricalMechanism | None,
+        *,
+        n_options: int,
+        null_share: float,
     ) -> Grid:
         """Return the grid of alpha times the mechanism's flip probabilities.
 
@@ -186,10 +211,9 @@ class Grid:
         prior = np.outer(density / density.sum(), mixture.weight).ravel()
         nodes = np.repeat(alpha, len(mixture.weight))
         flip = np.tile(mixture.flip_probability, _ACCURACY_NODES)
-        others = max(claims.n_options - 1, 1)
+        others = max(n_options - 1, 1)
         if mechanism is not None and mechanism.null:
-            share = float(np.mean(claims.value == claims.n_options))
-            hit = _hit_given_option(nodes, flip, share, claims.n_options)
+            hit = _hit_given_option(nodes, flip, null_share, n_options)
         else:
             hit = nodes * (1 - flip) + (1 - nodes) * flip / others
         prior, hit, nodes = _grouped(prior, hit, nodes)
@@ -201,7 +225,7 @@ class Grid:
 
     def workers(self, agreed: Floats, answers: Floats) -> Workers:
         """Return what `agreed` of `answers` votes say, for every worker."""
-        out = np.empty((3, len(agreed)))
+        out = np.empty((4, len(agreed)))
         ratio = self.log_hit - self.log_miss
         for start in range(0, len(agreed), _BLOCK):  # bounds the memory of workers x nodes
             block = slice(start, start + _BLOCK)
@@ -214,6 +238,8 @@ class Grid:
             # equal evidence gives equal weight, whatever the order it was summed in
             out[1, block] = np.round(joint @ ratio / total, 10)
             out[2, block] = joint @ self.accuracy / total
+            out[3, block] = joint @ self.accuracy**2 / total - out[2, block] ** 2
+        out[3] = np.sqrt(np.maximum(out[3], 0))
         return Workers(*out)
 
 
@@ -248,8 +274,9 @@ def _grouped(prior: Floats, hit: Floats, accuracy: Floats) -> tuple[Floats, Floa
 
 
 def _softmax(scores: Floats) -> Floats:
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+    odds = np.exp(scores - row_max(scores)[:, None])
+    odds /= (odds @ np.ones(odds.shape[1]))[:, None]
+    shares: Floats = odds
     return shares
 
 
@@ -258,6 +285,8 @@ def _merged(first: Solution, second: Solution, swapped: np.ndarray, groups: Comp
     if not swapped.any():
         return first
     task, worker = swapped[groups.of_task], swapped[groups.of_worker]
+    assert first.reliability_error is not None
+    assert second.reliability_error is not None
     return Solution(
         scores=np.where(task[:, None], second.scores, first.scores),
         posteriors=np.where(task[:, None], second.posteriors, first.posteriors),
@@ -266,4 +295,5 @@ def _merged(first: Solution, second: Solution, swapped: np.ndarray, groups: Comp
         converged=second.converged and (first.converged or bool(swapped[:-1].all())),
         iterations=max(first.iterations, second.iterations),
         orientation_ambiguous=False,
+        reliability_error=np.where(worker, second.reliability_error, first.reliability_error),
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.truth.rows import row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
 
@@ -30,8 +31,8 @@ def check_ties(ties: object, seed: object) -> None:
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which options have the best score of their task, ``best[task, option]``."""
-    top = scores.max(axis=1, keepdims=True)
-    return np.asarray(scores >= top - _CLOSE * (1 + np.abs(top)))
+    top = row_max(scores)
+    return np.asarray(scores >= (top - _CLOSE * (1 + np.abs(top)))[:, None])
 
 
 def pick(
@@ -52,7 +53,7 @@ def pick(
     seed : int
         Another seed gives other, independent priorities.
     """
-    count = candidates.sum(axis=1)
+    count = row_count(candidates)
     picked: NDArray[np.int32] = candidates.argmax(axis=1).astype(np.int32)
     picked[count == 0] = -1
     tied = np.flatnonzero(count > 1)
@@ -61,22 +62,24 @@ def pick(
     elif ties == "random" and tied.size:
         assert claims.options is not None
         task = _mixed(
-            _digest(claims.tasks.take(pa.array(tied))) + _mixed(np.array([seed], dtype=np.uint64))
+            digest(claims.tasks.take(pa.array(tied))) + _mixed(np.array([seed], dtype=np.uint64))
         )
-        priority = _mixed(task[:, None] ^ _digest(claims.options)[None, :])
+        priority = _mixed(task[:, None] ^ digest(claims.options)[None, :])
         picked[tied] = np.where(candidates[tied], priority, np.uint64(0)).argmax(axis=1)
     return picked
 
 
 def chances(candidates: NDArray[np.bool_], *, ties: Ties) -> NDArray[np.float64]:
     """Return the probability with which `pick` takes each option; rows sum to 1 or 0."""
-    count = candidates.sum(axis=1, keepdims=True)
+    count = row_count(candidates)[:, None]
     if ties == "first":
         first = np.zeros(candidates.shape)
         first[np.arange(len(first)), candidates.argmax(axis=1)] = count[:, 0] > 0
         return first
-    share: NDArray[np.float64] = candidates / np.maximum(count, 1)
-    return share * (count == 1) if ties == "abstain" else share
+    share: NDArray[np.float64] = candidates.astype(np.float64)
+    tied = np.flatnonzero(count[:, 0] > 1)
+    share[tied] = 0 if ties == "abstain" else share[tied] / count[tied]
+    return share
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -87,8 +90,8 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ (words >> np.uint64(31))
 
 
-def _digest(names: pa.Array) -> NDArray[np.uint64]:
-    """Return a 64-bit digest of every name: the sum of scattered (place, byte) pairs."""
+def digest(names: pa.Array) -> NDArray[np.uint64]:
+    """Return a 64-bit digest of every name as text: the sum of scattered (place, byte) pairs."""
     texts: Any = names.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]

@@ -9,19 +9,12 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import CategoricalMechanism
-from masquerade.truth.categorical import (
-    CategoricalEstimator,
-    Solution,
-    ambiguous,
-    vote_shares,
-    winners,
-)
+from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
 from masquerade.truth.components import components
+from masquerade.truth.problem import Problem, Solution, vote_shares
 from masquerade.truth.ties import chances
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.votes import Floats
 
 Weights = Literal["logit", "linear", "share"]
 
@@ -113,40 +106,42 @@ class TruthDiscovery(CategoricalEstimator):
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
 
-    def _solve(
-        self, votes: Votes, claims: Claims, mechanism: CategoricalMechanism | None
-    ) -> Solution:
-        component = components(claims).of_worker if self.weights == "share" else None
+    def _solve(self, problem: Problem) -> Solution:
+        votes = problem.votes
+        component = components(problem.claims).of_worker if self.weights == "share" else None
         leaders = winners(votes, votes.count())
         converged = False
         iterations = 0
         while not converged and iterations < self.max_iterations:
             iterations += 1
-            accuracy = self._accuracy(votes, chances(leaders, ties="random"))
-            weight = self._weight(accuracy, votes.n_options, component)
+            agreed = votes.agreement(problem.anchored(chances(leaders, ties="random")))
+            accuracy = self.accuracy(agreed, votes.of_worker)
+            weight = self.weight(accuracy, votes.n_options, component)
             scores = votes.score(weight)
             earlier, leaders = leaders, winners(votes, scores)
             converged = bool((leaders == earlier).all())
+            problem.done(iterations, self.max_iterations)
         return Solution(
             scores=scores,
-            posteriors=vote_shares(scores),
+            posteriors=problem.anchored(vote_shares(scores)),
             reliability=accuracy,
             weight=weight,
             converged=converged,
             iterations=iterations,
-            orientation_ambiguous=ambiguous(votes, mechanism),
+            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
         )
 
-    def _accuracy(self, votes: Votes, share: Floats) -> Floats:
-        agreed = votes.agreement(share) + self.smoothing
-        answers = votes.of_worker + 2 * self.smoothing
-        half = np.full(votes.n_workers, 0.5)
+    def accuracy(self, agreed: Floats, answers: Floats) -> Floats:
+        """Return every worker's accuracy from the number of agreements among answers."""
+        half = np.full(len(agreed), 0.5)
+        agreed, answers = agreed + self.smoothing, answers + 2 * self.smoothing
         accuracy: Floats = np.divide(agreed, answers, out=half, where=answers > 0)
         return np.clip(accuracy, self.clip, 1 - self.clip)
 
-    def _weight(
+    def weight(
         self, accuracy: Floats, n_options: int, component: NDArray[np.int32] | None
     ) -> Floats:
+        """Return every worker's weight; components of workers are needed for ``"share"``."""
         if self.weights == "linear":
             weight = accuracy
         elif component is not None:

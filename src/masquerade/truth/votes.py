@@ -21,7 +21,8 @@ class Votes:
     Attributes
     ----------
     matrix : scipy.sparse.csr_array, shape (n_tasks * n_options, n_workers)
-        Number of times a worker gave an option of a task: 1, or more with repeated claims.
+        Number of times a worker gave an option of a task. Workers are in no order within a row,
+        and one who gave the option again is there again.
     n_tasks, n_options, n_workers : int
     of_task : float array, shape (n_tasks,)
         Number of votes on each task.
@@ -41,11 +42,16 @@ class Votes:
         """Return the votes of categorical claims. Cost: linear in claims, one counting sort."""
         claims = claims.answered()
         n_options = claims.n_options
-        key = claims.task.astype(np.int64) * n_options + claims.value
-        matrix = sparse.coo_array(
+        few = claims.n_tasks * n_options <= np.iinfo(np.int32).max
+        key: Any = claims.task.astype(np.int32 if few else np.int64)
+        key *= n_options
+        key += claims.value
+        pairs = sparse.coo_array(
             (np.ones(len(claims)), (key, claims.worker)),
             shape=(claims.n_tasks * n_options, claims.n_workers),
-        ).tocsr()
+        )
+        pairs.has_canonical_format = True  # sums need no order, and repeated claims may stay apart
+        matrix = pairs.tocsr()
         return cls(
             matrix,
             claims.n_tasks,

@@ -1,0 +1,61 @@
+"""Run crowd-kit on files of claims, in an interpreter that has it, and print JSON.
+
+Usage: ``PYTHON crowd_kit_peer.py METHODS FILE...``; a file is a ``.npz`` with the integer arrays
+``task``, ``worker``, ``value``. Prints ``{file: {method: {"seconds": s, "labels": {...}}}}``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+
+import crowdkit.aggregation as peer
+import numpy as np
+import pandas as pd
+
+METHODS = {
+    "MajorityVote": lambda: peer.MajorityVote(),
+    "Wawa": lambda: peer.Wawa(),
+    "ZeroBasedSkill": lambda: peer.ZeroBasedSkill(),
+    "OneCoinDawidSkene": lambda: peer.OneCoinDawidSkene(),
+    "DawidSkene": lambda: peer.DawidSkene(),
+    "GLAD": lambda: peer.GLAD(),
+    "MACE": lambda: peer.MACE(random_state=0),
+    "OneCoinDawidSkene10": lambda: peer.OneCoinDawidSkene(n_iter=10, tol=0),
+    "DawidSkene10": lambda: peer.DawidSkene(n_iter=10, tol=0),
+}
+
+
+def main() -> None:
+    """Print what every method makes of every file."""
+    warnings.filterwarnings("ignore")
+    methods, *files = sys.argv[1:]
+    result: dict[str, dict[str, object]] = {}
+    for file in files:
+        arrays = np.load(file)
+        frame = pd.DataFrame(
+            {"task": arrays["task"], "worker": arrays["worker"], "label": arrays["value"]}
+        )
+        result[file] = {}
+        for name in methods.split(","):
+            if name in ("GLAD", "MACE") and len(frame) > 30_000:
+                continue  # minutes
+            started = time.perf_counter()
+            try:
+                labels = METHODS[name]().fit_predict(frame)
+            except Exception as error:
+                print(f"{name} on {file}: {error!r}", file=sys.stderr)
+                continue
+            seconds = time.perf_counter() - started
+            result[file][name] = {
+                "seconds": seconds,
+                "tasks": labels.index.tolist() if len(labels) < 50_000 else [],
+                "labels": labels.tolist() if len(labels) < 50_000 else [],
+            }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Accuracy of every method for categories on every real set with truths, as a Markdown table.
+
+    python benchmarks/truth_accuracy.py DATA [--peer PYTHON] [--out docs/truth-accuracy.inc]
+
+DATA is the folder of sets (one folder a set with ``claims.csv.gz`` and ``truth.csv``). PYTHON is an
+interpreter that has crowd-kit; its methods then see the same claims in the same run. Repeated
+claims all count, for both. crowd-kit's own order of options decides its ties; ours are scored in
+expectation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from masquerade.answers import Claims, Truths
+from masquerade.truth import (
+    GLAD,
+    MACE,
+    BayesianCombination,
+    CategoricalEstimator,
+    DawidSkene,
+    MajorityVote,
+    OneCoin,
+    OneCoinDawidSkene,
+    TruthDiscovery,
+    TwoCoin,
+    WeightedVote,
+    accuracy,
+    expected_calibration_error,
+)
+
+METHODS: dict[str, type[CategoricalEstimator]] = {
+    "majority": MajorityVote,
+    "weighted": WeightedVote,
+    "truth disc.": TruthDiscovery,
+    "one-coin": OneCoin,
+    "one-coin DS": OneCoinDawidSkene,
+    "two-coin": TwoCoin,
+    "DS": DawidSkene,
+    "GLAD": GLAD,
+    "MACE": MACE,
+    "auto": BayesianCombination,
+}
+PEERS = {
+    "crowd-kit majority": "MajorityVote",
+    "crowd-kit Wawa": "Wawa",
+    "crowd-kit ZBS": "ZeroBasedSkill",
+    "crowd-kit one-coin DS": "OneCoinDawidSkene",
+    "crowd-kit DS": "DawidSkene",
+}
+
+
+def main() -> None:
+    """Print the table, and write it where asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--peer", help="an interpreter that has crowd-kit")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    index = json.loads((given.data / "index.json").read_text("utf-8"))
+    names = sorted(name for name, facts in index.items() if "mv_accuracy" in facts)
+    sets = {name: read(given.data / name) for name in names}
+    table: dict[str, dict[str, float]] = {name: {} for name in names}
+    errors: dict[str, list[float]] = {}
+    for name, (claims, truths) in sets.items():
+        started = time.perf_counter()
+        for label, method in METHODS.items():
+            fit = method().fit(claims)
+            table[name][label] = accuracy(fit, truths)
+            errors.setdefault(label, []).append(expected_calibration_error(fit, truths))
+        print(f"{name}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
+    columns = list(METHODS)
+    if given.peer:
+        for name, found in peer_scores(given.peer, sets).items():
+            table[name] |= found
+        columns += list(PEERS)
+    text = markdown(table, columns, errors)
+    print(text)
+    if given.out:
+        given.out.write_text(text, "utf-8")
+
+
+def read(folder: Path) -> tuple[Claims, Truths]:
+    """Return a set."""
+    claims = Claims.read(folder / "claims.csv.gz", kind="categorical", duplicates="all")
+    return claims, Truths.read(folder / "truth.csv")
+
+
+def peer_scores(python: str, sets: dict[str, tuple[Claims, Truths]]) -> dict[str, dict[str, float]]:
+    """Return crowd-kit's accuracies on the same claims."""
+    scores: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {}
+        for name, (claims, _) in sets.items():
+            files[name] = f"{folder}/{name}.npz"
+            np.savez(files[name], task=claims.task, worker=claims.worker, value=claims.value)
+        script = Path(__file__).with_name("crowd_kit_peer.py")
+        done = subprocess.run(
+            [python, str(script), ",".join(PEERS.values()), *files.values()],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        found = json.loads(done.stdout)
+    for name, (claims, truths) in sets.items():
+        true = truths.codes(claims)
+        scores[name] = {}
+        for label, method in PEERS.items():
+            result = found[files[name]].get(method)
+            if result is None:
+                continue
+            tasks, labels = np.array(result["tasks"]), np.array(result["labels"])
+            known = true[tasks] != -1
+            scores[name][label] = float((labels[known] == true[tasks][known]).mean())
+    return scores
+
+
+def markdown(
+    table: dict[str, dict[str, float]], columns: list[str], errors: dict[str, list[float]]
+) -> str:
+    """Return the table; the best of each row is bold."""
+    lines = ["| set | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for name, row in table.items():
+        best = max(row.values())
+        cells = (
+            "" if c not in row else f"**{row[c]:.3f}**" if row[c] > best - 5e-4 else f"{row[c]:.3f}"
+            for c in columns
+        )
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    full = [c for c in columns if all(c in row for row in table.values())]
+    mean = {c: float(np.mean([row[c] for row in table.values()])) for c in full}
+    worst = {c: min(row[c] - row["majority"] for row in table.values()) for c in full}
+    for title, value in (("mean", mean), ("worst against majority", worst)):
+        cells = (f"{value[c]:.4f}" if c in value else "" for c in columns)
+        lines.append(f"| **{title}** | " + " | ".join(cells) + " |")
+    calibration = (f"{np.mean(errors[c]):.3f}" if c in errors else "" for c in columns)
+    lines.append("| **mean calibration error** | " + " | ".join(calibration) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Speed and memory of the methods for categories, against crowd-kit on the same claims.
+
+    python benchmarks/truth_speed.py [--claims 1e6] [--peer PYTHON]
+
+PYTHON is an interpreter that has crowd-kit. Ratios count: both are measured in one run, on
+integer-coded claims that are already in memory (ours: `Claims`; crowd-kit's: a data frame of
+integers). "From a frame" adds what it takes to read such a frame with all its checks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.answers import Claims
+from masquerade.simulate import crowd
+from masquerade.truth import (
+    BayesianCombination,
+    CategoricalEstimator,
+    DawidSkene,
+    MajorityVote,
+    OneCoin,
+    OneCoinDawidSkene,
+    TruthDiscovery,
+)
+
+OPTIONS = 5
+
+
+def main() -> None:
+    """Print one line a measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--claims", type=float, default=1e6)
+    parser.add_argument("--peer", help="an interpreter that has crowd-kit")
+    parser.add_argument("--skip-auto", action="store_true")
+    given = parser.parse_args()
+    n = int(given.claims)
+    claims, _ = crowd(
+        np.random.default_rng(1),
+        tasks=n // 10,
+        workers=max(n // 500, 50),
+        options=OPTIONS,
+        answers_per_task=10,
+    )
+    print(f"{claims}; peak so far {peak() / n:.0f} bytes a claim (making the claims)")
+    before = peak()
+    stream = timed(lambda: int(claims.task.sum()) + int(claims.worker.sum()), repeat=3)
+    print(f"streaming task and worker codes once: {stream:.4f} s")
+    ours: dict[str, float] = {}
+    for name, method in {
+        "MajorityVote": MajorityVote(),
+        "OneCoinDawidSkene10": OneCoinDawidSkene(n_iter=10, tol=0),
+        "DawidSkene10": DawidSkene(n_iter=10, tol=0),
+    }.items():
+        ours[name] = timed(partial(labels, method, claims), repeat=2)
+        print(f"{name}: {ours[name]:.3f} s in all")
+    more = {
+        "truth discovery": lambda k: TruthDiscovery(max_iterations=k),
+        "one-coin": lambda k: OneCoin(max_iterations=k, tolerance=1e-300),
+        "Dawid-Skene": lambda k: DawidSkene(n_iter=k, tol=0),
+    }
+    for name, make in more.items():
+        each = per_iteration(make, claims)
+        print(f"{name}: {each:.3f} s an iteration, {each / stream:.1f} times the stream")
+    more_memory = (peak() - before) / n
+    print(f"peak while fitting: {more_memory:.0f} bytes a claim more, {peak() / n:.0f} in all")
+    if not given.skip_auto:
+        seconds = timed(lambda: labels(BayesianCombination(), claims), repeat=1)
+        print(f"auto: {seconds:.1f} s; peak {peak() / n:.0f} bytes a claim in all")
+    frame = {"task": claims.task, "worker": claims.worker, "label": claims.value}
+    table = pa.table(frame)
+    whole = timed(lambda: MajorityVote().fit(table).truths_, repeat=1)
+    print(f"majority vote from a frame, checks and all: {whole:.3f} s")
+    from_parquet(claims)
+    if given.peer:
+        against(given.peer, claims, ours, whole)
+
+
+def labels(method: CategoricalEstimator, claims: Claims) -> Any:
+    """Fit and return labels."""
+    return method.fit(claims).truths_
+
+
+def timed(act: Callable[[], Any], *, repeat: int) -> float:
+    """Return the least wall time of a few runs, in seconds."""
+    best = np.inf
+    for _ in range(repeat):
+        started = time.perf_counter()
+        act()
+        best = min(best, time.perf_counter() - started)
+    return float(best)
+
+
+def per_iteration(make: Callable[[int], CategoricalEstimator], claims: Claims) -> float:
+    """Return the time that more iterations take, by iteration, in seconds."""
+    fits: dict[int, tuple[float, int]] = {}
+    for most in (1, 6):
+        started = time.perf_counter()
+        fit = make(most).fit(claims)
+        fits[most] = time.perf_counter() - started, fit.iterations_
+    (few, n_few), (many, n_many) = fits[1], fits[6]
+    return (many - few) / max(n_many - n_few, 1)
+
+
+def peak() -> int:
+    """Return the most memory the process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def from_parquet(claims: Claims) -> None:
+    """Time a file of claims, names as text, up to fitted majority votes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "claims.parquet"
+        claims.write(path)
+        seconds = timed(lambda: MajorityVote().fit(Claims.read(path)).truths_, repeat=1)
+        print(f"Parquet ({path.stat().st_size / 1e6:.0f} MB) to majority votes: {seconds:.2f} s")
+
+
+def against(python: str, claims: Claims, ours: dict[str, float], whole: float) -> None:
+    """Print ratios against crowd-kit."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/claims.npz"
+        np.savez(file, task=claims.task, worker=claims.worker, value=claims.value)
+        script = Path(__file__).with_name("crowd_kit_peer.py")
+        done = subprocess.run(
+            [python, str(script), ",".join(ours), file], check=True, stdout=subprocess.PIPE
+        )
+    found = json.loads(done.stdout)[file]
+    for name, seconds in ours.items():
+        if name in found:
+            compare(name, found[name]["seconds"], seconds)
+    compare("MajorityVote from a frame", found["MajorityVote"]["seconds"], whole)
+
+
+def compare(name: str, theirs: float, ours: float) -> None:
+    """Print a ratio."""
+    print(f"{name}: crowd-kit {theirs:.2f} s, ours {ours:.3f} s: {theirs / ours:.1f}x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""``masquerade truth --engine stream|dask``: claims in partitions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from masquerade.errors import ParameterError
+
+if TYPE_CHECKING:
+    from masquerade.answers import Truths
+    from masquerade.answers.claims import Duplicates
+    from masquerade.mechanisms import Mechanism
+    from masquerade.truth import Estimator
+    from masquerade.truth.scale import Engine, PartitionFit
+
+ENGINES = ("memory", "stream", "dask")
+
+
+def engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
+    """Return the engine asked for: memory for a file and stream for a folder, unless told."""
+    if engine is None:
+        engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
+    if engine not in ENGINES:
+        raise ParameterError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}.")
+    if scheduler is not None and engine != "dask":
+        raise ParameterError(f"a scheduler is given for engine {engine!r}; use --engine dask.")
+    return engine
+
+
+def truth_at_scale(
+    claims: Path,
+    *,
+    engine: str,
+    scheduler: str | None,
+    repartition: Path | None,
+    chosen: type[Estimator] | None,
+    mechanism: Mechanism | None,
+    known: Truths | None,
+    out: Path | None,
+    options: str | None,
+    duplicates: str,
+) -> dict[str, Any]:
+    """Return what the fit over partitions found, as the JSON object of ``truth``."""
+    from rich.console import Console
+
+    from masquerade.truth import method_named
+    from masquerade.truth.scale import Partitions, fit_partitions, partition_by_task
+
+    screen = Console(stderr=True)
+    if repartition is not None:
+        with screen.status(f"writing partitions to {repartition}"):
+            partition_by_task(claims, repartition)
+        claims = repartition
+    partitions = Partitions.at(
+        claims,
+        options=None if options is None else [name.strip() for name in options.split(",")],
+        null=mechanism is not None and getattr(mechanism, "null", False),
+        duplicates=cast("Duplicates", duplicates),
+    )
+    if chosen is None:
+        chosen = method_named("one-coin" if mechanism is not None else "truth-discovery")
+    started = time.perf_counter()
+    with _opened(engine, scheduler) as opened, screen.status("coding partitions") as status:
+        fit = fit_partitions(
+            partitions,
+            chosen(),
+            engine=opened,
+            mechanism=mechanism,
+            progress=lambda done, most: status.update(f"round {done} of at most {most}"),
+        )
+        seconds = time.perf_counter() - started
+        status.update("collecting results")
+        result: dict[str, Any] = {
+            "method": chosen.name,
+            "kind": chosen.kind,
+            "engine": engine,
+            "partitions": len(partitions),
+            "tasks": fit.census.n_tasks,
+            "workers": fit.census.n_workers,
+            "claims": fit.census.n_claims,
+            "converged": fit.converged_,
+            "iterations": fit.iterations_,
+            "seconds": round(seconds, 6),
+            "components": fit.components_,
+            "orientation_ambiguous": fit.orientation_ambiguous_,
+            "unanswered": len(fit.unanswered_),
+        }
+        if known is not None:
+            baseline = fit_partitions(partitions, "majority-vote", engine=opened)
+            found, scored = fit.accuracy(known)
+            result |= {
+                "accuracy": found,
+                "baseline": baseline.accuracy(known)[0],
+                "baseline_method": "majority-vote",
+                "scored": scored,
+            }
+        if out is not None:
+            _write(fit, out)
+            result["out"] = str(out)
+    return result
+
+
+def _opened(engine: str, scheduler: str | None) -> Engine:
+    from masquerade.truth.scale import DaskCluster, Stream
+
+    return DaskCluster(scheduler) if engine == "dask" else Stream()
+
+
+def _write(fit: PartitionFit, out: Path) -> None:
+    """Write one file where `out` has the ending of one, else a folder of a file a partition."""
+    from masquerade.answers.frames import write_table
+
+    if out.suffix:
+        write_table(fit.truths_, out)
+    else:
+        fit.write(out)

@@ -1,0 +1,134 @@
+"""Agreement: how much workers say the same of the same task, beyond chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from masquerade.answers import Claims, Frame
+from masquerade.errors import InputError, ParameterError
+from masquerade.truth.ballots import Ballots
+from masquerade.truth.votes import Floats, Votes
+
+
+def krippendorff_alpha(data: Claims | Frame) -> float:
+    """Return Krippendorff's alpha: 1 for full agreement, 0 for none beyond chance.
+
+    Nominal for categories; interval (squared distance) for numbers. "No answer" does not count.
+
+    Parameters
+    ----------
+    data : Claims or table
+        See `Claims.from_frame`.
+
+    Returns
+    -------
+    float
+        At most 1; below 0 where workers disagree systematically; NaN where all answers that can be
+        compared are the same, for then chance agreement is certain too.
+
+    Raises
+    ------
+    InputError
+        No task has two answers, so nothing can be compared.
+
+    Notes
+    -----
+    Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b", "b"], "worker": ["x", "y", "x", "y"],
+    ...          "label": ["no", "no", "yes", "yes"]}
+    >>> krippendorff_alpha(table)
+    1.0
+    """
+    claims = _read(data).answered()
+    size = np.bincount(claims.task, minlength=claims.n_tasks)
+    paired = size[claims.task] > 1
+    if not paired.any():
+        raise InputError("no task has two answers; agreement needs at least one that has.")
+    task, value, each = claims.task[paired], claims.value[paired], size[size > 1]
+    total = len(task)
+    if claims.options is None:
+        mean = np.bincount(task, value, len(size)) / np.maximum(size, 1)
+        away = np.bincount(task, (value - mean[task]) ** 2, len(size))[size > 1]
+        observed = float((away * 2 * each / (each - 1)).sum()) / total
+        expected = 2 * float(value.var()) * total / (total - 1)
+    else:
+        key = task.astype(np.int64) * claims.n_options + value
+        counts = np.bincount(key, minlength=len(size) * claims.n_options)
+        counts = counts.reshape(len(size), -1)[size > 1].astype(np.float64)
+        same = (counts * (counts - 1)).sum(axis=1)
+        observed = 1 - float((same / (each - 1)).sum()) / total
+        overall = counts.sum(axis=0)
+        expected = 1 - float((overall * (overall - 1)).sum()) / (total * (total - 1))
+    return math.nan if expected == 0 else 1 - observed / expected
+
+
+def fleiss_kappa(data: Claims | Frame) -> float:
+    """Return Fleiss' kappa of categorical claims: 1 for full agreement, 0 for chance.
+
+    Raises
+    ------
+    InputError
+        Tasks have different numbers of answers, or only one; use `krippendorff_alpha`.
+    ParameterError
+        The claims are numbers.
+
+    Notes
+    -----
+    Fleiss, "Measuring nominal scale agreement among many raters", 1971. NaN where all answers are
+    the same.
+    """
+    claims = _read(data).answered()
+    if claims.options is None:
+        raise ParameterError("Fleiss' kappa is for categories; use krippendorff_alpha for numbers.")
+    size = np.bincount(claims.task, minlength=claims.n_tasks)
+    n = int(size.max())
+    if n < 2 or bool((size != n).any()):
+        raise InputError(
+            f"tasks have from {int(size.min())} to {n} answers; Fleiss' kappa needs the same "
+            "number, at least 2, for all. Use krippendorff_alpha."
+        )
+    key = claims.task.astype(np.int64) * claims.n_options + claims.value
+    counts = np.bincount(key, minlength=claims.n_tasks * claims.n_options)
+    counts = counts.reshape(claims.n_tasks, -1).astype(np.float64)
+    observed = float(((counts**2).sum(axis=1) - n).mean()) / (n * (n - 1))
+    shares = counts.sum(axis=0) / counts.sum()
+    expected = float((shares**2).sum())
+    return math.nan if expected == 1 else (observed - expected) / (1 - expected)
+
+
+def agreement_surplus(votes: Votes) -> float:
+    """Return by how many standard deviations workers agree more than without regard to tasks.
+
+    Without regard to tasks, a worker gives labels at the worker's own rates. The standard
+    deviation is that of agreements under such rates; 0 where nothing can vary.
+    """
+    ballots = Ballots.of(votes)
+    s = votes.n_options
+    given = np.asarray(ballots.matrix.sum(axis=0)).reshape(votes.n_workers, s)
+    rate = (given + 0.5) / (given.sum(axis=1, keepdims=True) + 0.5 * s)
+    # With r[vote, option] = indicator - rate, agreements of pairs are sums of products of r.
+    expected = _per_task(ballots, rate)
+    left = votes.count() - expected
+    square = (1 - 2 * rate) + (rate**2).sum(axis=1, keepdims=True)
+    own = ballots.matrix @ square.ravel()
+    surplus = float(((left**2).sum(axis=1) - own).sum()) / 2
+    spread = np.stack([(rate[:, k, None] * ((k == np.arange(s)) - rate)) for k in range(s)], axis=1)
+    total = _per_task(ballots, spread.reshape(votes.n_workers, s * s))
+    alone = _per_task(ballots, (spread**2).reshape(votes.n_workers, s * s))
+    variance = float(((total**2).sum() - alone.sum()) / 2)
+    return surplus / math.sqrt(variance) if variance > 1e-12 else 0.0
+
+
+def _per_task(ballots: Ballots, of_worker: Floats) -> Floats:
+    """Return the sum over a task's votes of the voters' rows."""
+    table: Floats = ballots.matrix @ np.repeat(of_worker, ballots.n_options, axis=0)
+    return table
+
+
+def _read(data: Claims | Frame) -> Claims:
+    return data if isinstance(data, Claims) else Claims.from_frame(data)

@@ -1,0 +1,223 @@
+"""What a survey's masks will leave of the truth, before anybody is asked: by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.answers import Claims, Truths
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms.mechanism import Presence
+from masquerade.truth.accuracy import accuracy, mean_absolute_error
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.error_bounds import Floats
+from masquerade.truth.estimator import Estimator
+from masquerade.truth.majority_vote import MajorityVote
+from masquerade.truth.methods import method_named
+
+CrowdMaker = Callable[[np.random.Generator], tuple[Claims, Truths]]
+"""Makes up a crowd's true answers and the truths of its tasks, such as
+``functools.partial(masquerade.simulate.crowd, tasks=100, workers=30)``."""
+
+Progress = Callable[[int, int], object]
+"""Is told how many runs are done, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A score over the runs of a forecast.
+
+    Attributes
+    ----------
+    mean : float
+    standard_error : float
+        Of the mean; NaN for one run.
+    low, high : float
+        Nine of ten runs lie between these.
+    """
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, scores: Floats) -> Expected:
+        """Return the summary of one score a run."""
+        error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.nan
+        low, high = np.quantile(scores, (0.05, 0.95))
+        return cls(float(scores.mean()), float(error), float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How well truths will be found, beside what needs no survey or no method.
+
+    Attributes
+    ----------
+    metric : {"accuracy", "mae"}
+        Share of tasks whose label is the truth, or mean absolute error in the values' unit.
+    method : str
+    mechanism : str or None
+        Its text form.
+    runs : int
+    found : Expected
+        The method on masked reports.
+    unmasked : Expected
+        The method on the true answers: what the masks cost.
+    constant : Expected
+        The same answer for every task, the best one in hindsight (the most frequent truth; the
+        median truth): a predictor that needs no reports, and a little more than anybody knows.
+    majority : Expected or None
+        Majority vote on the masked reports; None for numbers.
+    gain : Expected
+        By how much `found` is better than `constant` or `majority`, whichever is better on
+        average, run by run; below 0 it is worse.
+    """
+
+    metric: Literal["accuracy", "mae"]
+    method: str
+    mechanism: str | None
+    runs: int
+    found: Expected
+    unmasked: Expected
+    constant: Expected
+    majority: Expected | None
+    gain: Expected
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether the method is better than the baselines by more than two standard errors."""
+        return bool(self.gain.mean > 2 * self.gain.standard_error)
+
+    def to_table(self) -> pa.Table:
+        """Return ``predictor``, ``mean``, ``standard_error``, ``low``, ``high``.
+
+        Rows: constant, majority vote (of categories), the method, the method without masks.
+        """
+        rows = [("constant", self.constant)]
+        if self.majority is not None:
+            rows.append((MajorityVote.name, self.majority))
+        rows += [(self.method, self.found), (f"{self.method}, unmasked", self.unmasked)]
+        return pa.Table.from_pylist([{"predictor": row, **asdict(one)} for row, one in rows])
+
+
+def forecast(
+    make: CrowdMaker,
+    *,
+    mechanism: Mechanism | None = None,
+    method: str | Estimator = "majority-vote",
+    presence: Presence | None = None,
+    runs: int = 200,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Simulate the whole way from answers to truths, and return how well they are found.
+
+    Every run makes up a crowd, masks its answers with the mechanism itself and fits the method
+    itself: no formula stands in for either.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a generator and returns claims and truths; a different crowd each time. See
+        `CrowdMaker`.
+    mechanism : Mechanism, optional
+        What masks the answers. None: nothing does.
+    method : name or estimator
+        Name as `method_named` takes it. An estimator is not changed.
+    presence : {"hidden", "assigned"}, optional
+        For mechanisms that mask "no answer"; see `Mechanism.with_presence`.
+    runs : int
+        At least 1.
+    seed : int
+        Makes the forecast reproducible; run r does not depend on the number of runs.
+    progress : callable, optional
+        Called with the runs done and `runs` after each.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range, or method, mechanism and claims are of different kinds.
+
+    Notes
+    -----
+    **Cost**: two fits a run, and for categories a majority vote. Runs are as good as `make` is:
+    real crowds share mistakes, which a made-up one usually does not.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> def make(rng):
+    ...     truth = rng.integers(0, 2, size=50)
+    ...     task, worker = np.repeat(np.arange(50), 9), np.tile(np.arange(9), 50)
+    ...     label = np.where(rng.random(450) < 0.8, truth[task], 1 - truth[task])
+    ...     claims = {"task": task, "worker": worker, "label": label}
+    ...     return (Claims.from_frame(claims),
+    ...             Truths.from_frame({"task": np.arange(50), "truth": truth}))
+    >>> expected = forecast(make, mechanism=RandomizedResponse(2, epsilon=1), runs=20)
+    >>> 0.6 < expected.found.mean < expected.unmasked.mean < 1, expected.constant.mean < 0.65
+    (True, True)
+    """
+    if runs < 1:
+        raise ParameterError(f"runs is {runs}, expected at least 1.")
+    estimator = method_named(method)() if isinstance(method, str) else method
+    categorical = estimator.kind == "categorical"
+    score = accuracy if categorical else mean_absolute_error
+    found, unmasked, constant, majority = np.full((4, runs), np.nan)
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        claims, truths = make(rng)
+        reports = claims
+        if mechanism is not None:
+            reports = mechanism.simulate(claims, rng, presence=presence)
+        one, plain, voter = copy(estimator), copy(estimator), MajorityVote()
+        for each in (one, plain, voter):
+            if isinstance(each, CategoricalEstimator):
+                each.seed = int(rng.integers(1 << 31))  # another tie-break in every run
+        found[run] = score(one.fit(reports, mechanism=mechanism), truths)
+        unmasked[run] = score(plain.fit(claims.answered()), truths)
+        constant[run] = _best_label(truths) if categorical else _best_number(truths, claims)
+        if categorical:
+            majority[run] = score(voter.fit(reports), truths)
+        if progress is not None:
+            progress(run + 1, runs)
+    if categorical:
+        gain = found - max(constant, majority, key=lambda scores: float(scores.mean()))
+    else:
+        gain = constant - found
+    return Forecast(
+        metric="accuracy" if categorical else "mae",
+        method=estimator.name,
+        mechanism=None if mechanism is None else str(mechanism),
+        runs=runs,
+        found=Expected.of(found),
+        unmasked=Expected.of(unmasked),
+        constant=Expected.of(constant),
+        majority=Expected.of(majority) if categorical else None,
+        gain=Expected.of(gain),
+    )
+
+
+def _best_label(truths: Truths) -> float:
+    """Return the accuracy of the most frequent truth as the answer to every task."""
+    counts = truths.table["truth"].combine_chunks().value_counts().field("counts")
+    return float(np.max(counts.to_numpy()) / len(truths))
+
+
+def _best_number(truths: Truths, claims: Claims) -> float:
+    """Return the mean absolute error of the median truth as the answer to every task."""
+    known = truths.numbers(claims)
+    known = known[~np.isnan(known)]
+    return float(np.abs(known - np.median(known)).mean())

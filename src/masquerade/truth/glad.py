@@ -1,0 +1,197 @@
+"""GLAD: abilities of workers and difficulties of tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from masquerade.errors import ParameterError
+from masquerade.truth.categorical import CategoricalEstimator, ambiguous
+from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.rows import row_max
+from masquerade.truth.votes import Floats
+
+
+@dataclass(eq=False, kw_only=True)
+class GLAD(CategoricalEstimator):
+    """Infer truths, abilities and difficulties: a hard task is answered worse by everybody.
+
+    A worker of ability alpha answers a task of inverse difficulty exp(beta) right with probability
+    ``1 / (1 + exp(-alpha exp(beta)))``, else with one of the other options evenly. ``alphas_`` and
+    ``betas_`` are the estimates.
+
+    Parameters
+    ----------
+    n_iter : int
+        Most iterations, at least 1.
+    tol : float
+        Iteration ends when the log posterior of a claim grows by less, at least 0.
+    m_step_max_iter : int
+        Most steps of the inner optimization, at least 1.
+    m_step_tol : float
+        Gradient below which it ends, above 0.
+    ties : {"random", "first", "abstain"}
+        See `CategoricalEstimator`.
+    seed : int
+        See `CategoricalEstimator`.
+
+    Notes
+    -----
+    Whitehill et al., "Whose vote should count more", NIPS 2009, with its priors N(1, 1) of alpha
+    and beta; truths are even before the claims. The M-step uses L-BFGS. With a mechanism the
+    probability above is of the answer, reports go through the channel, and a worker's drawn flip
+    probability is integrated out.
+
+    Slow by nature: every iteration optimizes one number a task and a worker.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b", "b", "b"], "worker": ["x", "y", "x", "y", "z"],
+    ...          "label": ["no", "no", "no", "yes", "no"]}
+    >>> GLAD().fit(table).truths_.to_pylist()
+    [{'task': 'a', 'label': 'no'}, {'task': 'b', 'label': 'no'}]
+    """
+
+    name: ClassVar[str] = "glad"
+
+    n_iter: int = 100
+    tol: float = 1e-5
+    m_step_max_iter: int = 25
+    m_step_tol: float = 1e-2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("n_iter", self.n_iter), ("m_step_max_iter", self.m_step_max_iter)):
+            if value < 1:
+                raise ParameterError(f"{name} is {value}, expected at least 1.")
+        if not 0 <= self.tol < np.inf:
+            raise ParameterError(f"tol is {self.tol}, expected at least 0.")
+        if not 0 < self.m_step_tol < np.inf:
+            raise ParameterError(f"m_step_tol is {self.m_step_tol}, expected above 0.")
+
+    def _solve(self, problem: Problem) -> Solution:
+        from scipy.optimize import minimize
+
+        votes = problem.votes
+        model = _Model(problem)
+        point = np.ones(votes.n_workers + votes.n_tasks)
+        model.see(point)
+        scores = model.scores(point)
+        posterior = problem.anchored(_softmax(scores))
+        losses: list[float] = []
+        converged, iterations = votes.n_options < 2, 0
+        while not converged and iterations < self.n_iter:
+            iterations += 1
+            point = minimize(
+                model.loss,
+                point,
+                args=(posterior,),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": self.m_step_max_iter, "gtol": self.m_step_tol},
+            ).x
+            model.see(point)
+            scores = model.scores(point)
+            posterior = problem.anchored(_softmax(scores))
+            losses.append(-model.loss(point, posterior)[0] / max(len(model.task), 1))
+            converged = len(losses) > 1 and abs(losses[-1] - losses[-2]) < self.tol
+            problem.done(iterations, self.n_iter)
+        alpha, beta = point[: votes.n_workers], point[votes.n_workers :]
+        right = expit(alpha * np.exp(float(beta.mean())))
+        return Solution(
+            scores=scores,
+            posteriors=posterior,
+            reliability=right,
+            weight=alpha,
+            converged=converged,
+            iterations=max(iterations, 1),
+            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            losses=tuple(losses),
+            extra={"alphas": alpha, "betas": beta},
+        )
+
+
+class _Model:
+    """The likelihood of claims, as a function of abilities and log inverse difficulties."""
+
+    def __init__(self, problem: Problem) -> None:
+        told = problem.claims.answered()
+        self.task, self.worker, self.value = told.task, told.worker, told.value
+        self.n_tasks, self.n_workers = problem.votes.n_tasks, problem.votes.n_workers
+        self.mask, self.s = problem.mask, max(problem.votes.n_options, 2)
+        self.n_options = problem.votes.n_options
+        self.node = np.tile(self.mask.weight, (self.n_workers, 1))
+        self.posterior: Floats | None = None
+
+    def see(self, point: Floats) -> None:
+        """Weigh each person's flip probabilities by how well they explain the person's reports."""
+        if len(self.mask.flip) == 1 or self.posterior is None:
+            return
+        share = self.posterior[self.task, self.value]
+        right, _, _ = self._right(point)
+        fit = np.stack(
+            [
+                np.bincount(
+                    self.worker,
+                    share * np.log(hit) + (1 - share) * np.log1p(-hit),
+                    self.n_workers,
+                )
+                for hit in self._hits(right)
+            ],
+            axis=1,
+        ) + np.log(self.mask.weight)
+        odds = np.exp(fit - fit.max(axis=1, keepdims=True))
+        self.node = odds / odds.sum(axis=1, keepdims=True)
+
+    def scores(self, point: Floats) -> Floats:
+        """Return the log-likelihood of each truth, ``score[task, option]``, up to a constant."""
+        right, _, _ = self._right(point)
+        ratio = np.zeros(len(self.task))
+        for node, hit in enumerate(self._hits(right)):
+            weight = self.node[self.worker, node]
+            ratio += weight * (np.log(hit) - np.log1p(-hit) + np.log(self.s - 1))
+        key = self.task.astype(np.int64) * self.n_options + self.value
+        total = np.bincount(key, ratio, self.n_tasks * self.n_options)
+        return np.asarray(total.reshape(self.n_tasks, self.n_options), dtype=np.float64)
+
+    def loss(self, point: Floats, posterior: Floats) -> tuple[float, Floats]:
+        """Return minus the expected log posterior density, and its gradient."""
+        self.posterior = posterior
+        share = posterior[self.task, self.value]
+        right, alpha, steep = self._right(point)
+        value, slope = 0.0, np.zeros(len(self.task))
+        signal = self.mask.signal()
+        for node, hit in enumerate(self._hits(right)):
+            weight = self.node[self.worker, node]
+            value += float(weight @ (share * np.log(hit) + (1 - share) * np.log1p(-hit)))
+            slope += weight * (share / hit - (1 - share) / (1 - hit)) * signal[node]
+        slope *= right * (1 - right)
+        gradient = np.concatenate(
+            [
+                np.bincount(self.worker, slope * steep, self.n_workers),
+                np.bincount(self.task, slope * steep * alpha, self.n_tasks),
+            ]
+        )
+        off = point - 1
+        return float(off @ off) / 2 - value, off - gradient
+
+    def _right(self, point: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return P(answer is right), alpha and exp(beta) of every claim."""
+        alpha = point[self.worker]
+        steep = np.exp(np.clip(point[self.n_workers + self.task], -30, 30))
+        return np.clip(expit(alpha * steep), 1e-12, 1 - 1e-12), alpha, steep
+
+    def _hits(self, right: Floats) -> list[Floats]:
+        """Return P(report is the truth) of every claim, for each node."""
+        return [
+            np.clip(right * keep + (1 - keep) / self.s, 1e-12, 1 - 1e-12)
+            for keep in self.mask.signal()
+        ]
+
+
+def _softmax(scores: Floats) -> Floats:
+    odds = np.exp(scores - row_max(scores)[:, None])
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))

@@ -1,0 +1,121 @@
+"""The moment decoder: unbiased counts of the answers behind the reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from masquerade.answers import Claims, Frame
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Mechanism
+from masquerade.truth.numeric.estimator import Floats, Found, Located, NumericEstimator, middle_of
+from masquerade.truth.numeric.ordinal import ordinal_claims
+from masquerade.truth.numeric.remarks import Remark, prior_only
+from masquerade.truth.numeric.reports_table import ReportTable, option_values
+
+
+@dataclass(eq=False, kw_only=True)
+class Moments(NumericEstimator):
+    """Undo the mask on counts: the mean of the answers behind each task's reports.
+
+    Of N(y) reports of symbol y among m on a task, ``c(y) = (N(y) - m q) / (p - q)`` is an unbiased
+    estimate of how many answered y; the value is ``sum y c(y) / sum c(y)``. Nothing is assumed
+    about workers or answers, so nothing is borrowed from other tasks, and with few reports a task
+    is told apart from noise only at large epsilon. Needs a mechanism whose reports are levels:
+    randomized response on numeric options, or quantised response.
+
+    Parameters
+    ----------
+    least : float
+        A task gets a value only where the estimated number of answers is above this many of its
+        standard deviations.
+    levels : tuple of float, optional
+        See `ChannelEM`.
+    confidence : float
+        See `NumericEstimator`.
+
+    Notes
+    -----
+    Values are kept within the range of levels; the interval is that of a ratio of means (delta
+    method), the mask's noise and the spread of answers both in it. Tasks without a value are
+    counted by the remark ``INSUFFICIENT``.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import QuantisedResponse
+    >>> mechanism = QuantisedResponse(1, 5, epsilon=8, levels=5, null=True)
+    >>> table = {"task": ["a"] * 5, "worker": list("vwxyz"), "value": [4.0, 4.0, None, 5.0, 4.0]}
+    >>> Moments().fit(table, mechanism=mechanism).values_.round(2).tolist()
+    [4.25]
+    """
+
+    name: ClassVar[str] = "moments"
+    ordinal: ClassVar[bool] = True
+
+    least: float = 2.0
+    levels: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.least < np.inf:
+            raise ParameterError(f"least is {self.least}, expected at least 0.")
+
+    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+        return ordinal_claims(data, mechanism)
+
+    @property
+    def constant_(self) -> float:
+        """The median of all reports that are levels."""
+        claims = self.claims_
+        if claims.options is None:
+            return middle_of(claims)
+        return float(np.median(option_values(claims.options, self.levels)[claims.answered().value]))
+
+    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
+        table = ReportTable.of(claims, mechanism, self.levels)
+        size = len(table.levels)
+        if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:
+            raise ParameterError(
+                f"{mechanism} adds noise, so the mean of reports is unbiased already; use mean."
+            )
+        if mechanism is not None and np.ptp(table.given[:, :size]) == 0:
+            nothing = np.full(claims.n_tasks, np.nan)
+            remark = prior_only("reports are independent of answers")
+            return Found(Located(nothing, nothing, nothing, nothing), remarks=(remark,))
+        floor = float(table.given[0, 1]) if size > 1 else 0.0
+        gain = float(table.given[0, 0]) - floor
+        told = table.symbol < size
+        level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
+
+        def total_of(figure: NDArray[Any]) -> Floats:
+            return np.bincount(table.task, figure, claims.n_tasks).astype(np.float64)
+
+        reports = total_of(np.ones(len(told)))
+        # one report's parts of sum c and of sum y c, levels counted from their mean
+        number = (told - size * floor) / gain
+        amount = told * level / gain
+        answers, sums = total_of(number), total_of(amount)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = total_of(number**2) - answers**2 / reports
+            enough = answers > np.maximum(self.least * np.sqrt(np.maximum(spread, 0)), 0.5)
+            ratio = np.where(enough, sums / answers, np.nan)
+            off = amount - np.where(enough, ratio, 0)[table.task] * number
+            few = np.maximum(reports - 1, 1)
+            error = np.sqrt(total_of(off**2) * reports / few) / np.where(enough, answers, np.nan)
+        middle = table.levels.mean()
+        ends = table.levels[[0, -1]]
+        reach = float(ndtri((1 + self.confidence) / 2)) * error
+        value = middle + ratio
+        located = Located(
+            np.clip(value, *ends),
+            error,
+            np.clip(value - reach, *ends),
+            np.clip(value + reach, *ends),
+        )
+        missing = int(np.isnan(value).sum())
+        text = f"{missing} tasks have too few answers behind the noise for a value"
+        return Found(located, remarks=(Remark("INSUFFICIENT", text),) if missing else ())

@@ -1,0 +1,88 @@
+"""Remarks: what a reader of an estimate should know about the claims behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.answers import Claims
+from masquerade.truth.components import components
+
+_ENOUGH_TO_BE_CONSTANT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that limits what an estimate can be trusted with.
+
+    Attributes
+    ----------
+    code : str
+        What it is, for programs, such as ``"PRIOR_ONLY"``.
+    text : str
+        The same for people, with numbers.
+    """
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+PRIOR_ONLY = "PRIOR_ONLY"
+
+
+def prior_only(reason: str) -> Remark:
+    """Return the remark that the claims tell tasks apart no better than chance."""
+    return Remark(PRIOR_ONLY, f"the estimate is the pooled distribution; {reason}.")
+
+
+def remarks_on(claims: Claims) -> tuple[Remark, ...]:
+    """Return what is unusual about claims. Cost: linear in claims.
+
+    ``UNANSWERED``: tasks nobody answered; their value is missing. ``ONE_TASK``, ``ONE_WORKER``:
+    nothing can be compared. ``SINGLE_ANSWER``: tasks with one answer, which is their estimate.
+    ``SEEN_ONCE``: workers with one answer, of whose quality nothing is known. ``CONSTANT_WORKER``:
+    workers who gave the same answer to five tasks or more where others differ. ``DISCONNECTED``:
+    groups of workers and tasks that share nothing. ``ALL_EQUAL``: all answers are one number.
+    """
+    told = claims.answered()
+    of_task = np.bincount(told.task, minlength=claims.n_tasks)
+    of_worker = np.bincount(told.worker, minlength=claims.n_workers)
+    found: list[Remark] = []
+
+    def add(code: str, count: int, text: str) -> None:
+        if count:
+            found.append(Remark(code, text.format(count)))
+
+    add("UNANSWERED", int((of_task == 0).sum()), "{} tasks have no answer and no value")
+    if not len(told):
+        return tuple(found)
+    add("ONE_TASK", int(claims.n_tasks == 1), "there is only one task; workers cannot be compared")
+    add("ONE_WORKER", int((of_worker > 0).sum() == 1), "only one worker answered")
+    add("SINGLE_ANSWER", int((of_task == 1).sum()), "{} tasks have one answer only")
+    if claims.n_tasks > 1:
+        once = int((of_worker == 1).sum())
+        add("SEEN_ONCE", once, "{} workers answered one task only; their quality is the crowd's")
+    if bool((told.value == told.value[0]).all()):
+        add("ALL_EQUAL", int(len(told) > 1), "all answers are the same")
+    else:
+        constant = _constant(told, of_worker)
+        add("CONSTANT_WORKER", constant, "{} workers gave one same answer to five tasks or more")
+    groups = components(claims).count
+    if groups > 1:
+        add("DISCONNECTED", groups, "{} groups of workers and tasks share no answer")
+    return tuple(found)
+
+
+def _constant(told: Claims, of_worker: NDArray[np.int64]) -> int:
+    """Return how many workers always say the same."""
+    size = len(of_worker)
+    lowest, highest = np.full(size, np.inf), np.full(size, -np.inf)
+    value = told.value.astype(np.float64)
+    np.minimum.at(lowest, told.worker, value)
+    np.maximum.at(highest, told.worker, value)
+    return int(((lowest == highest) & (of_worker >= _ENOUGH_TO_BE_CONSTANT)).sum())

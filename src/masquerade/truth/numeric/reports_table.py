@@ -1,0 +1,199 @@
+"""Reports as symbols with known probabilities: what every decoder starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from masquerade.answers import Claims
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import (
+    CategoricalMechanism,
+    LatticeMechanism,
+    Mechanism,
+    QuantisedResponse,
+)
+
+Floats = NDArray[np.float64]
+
+MOST_LEVELS = 41
+_MOST_BINS = 128
+_BEYOND = 3.0  # standard deviations of the noise; reports farther out count as there
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportTable:
+    """Who reported which symbol on which task, and what symbols say about answers.
+
+    Attributes
+    ----------
+    task, worker, symbol : int arrays, shape (n_reports,)
+    n_tasks, n_workers : int
+    levels : float array, shape (n_levels,)
+        Answers that can be given, ascending (a selection where there are many).
+    given : float array, shape (n_levels, n_symbols)
+        P(symbol | answer), up to a factor for each symbol.
+    skipped : float array, shape (n_symbols,), or None
+        P(symbol | no answer); None where everybody answered what they report on.
+    silent : int or None
+        The symbol "no answer", if it says nothing about which answer was given.
+    every_answer : bool
+        Whether the levels are all the answers there are.
+    """
+
+    task: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    symbol: NDArray[np.int32]
+    n_tasks: int
+    n_workers: int
+    levels: Floats
+    given: Floats
+    skipped: Floats | None
+    silent: int | None
+    every_answer: bool
+
+    @property
+    def spoken(self) -> NDArray[np.bool_]:
+        """Which reports say something about the answer, shape (n_reports,)."""
+        if self.silent is None:
+            return np.ones(len(self.symbol), dtype=np.bool_)
+        told: NDArray[np.bool_] = self.symbol != self.silent
+        return told
+
+    @classmethod
+    def of(
+        cls, claims: Claims, mechanism: Mechanism | None, levels: tuple[float, ...] | None = None
+    ) -> ReportTable:
+        """Return the table of claims.
+
+        Parameters
+        ----------
+        claims : Claims
+            Numbers, or categories that stand for numbers.
+        mechanism : Mechanism or None
+        levels : tuple of float, optional
+            What each option stands for, in the order of ``claims.options``; by default the option
+            itself, read as a number.
+
+        Raises
+        ------
+        ParameterError
+            An option is no number, or the claims are numbers of many kinds without a mechanism.
+        """
+        if mechanism is None:
+            claims = claims.answered()
+        if claims.options is not None:
+            symbol, values, given, skipped = _of_options(claims, mechanism, levels)
+            every = True
+        elif mechanism is None:
+            symbol, values, given, skipped = _of_values(claims)
+            every = True
+        elif isinstance(mechanism, QuantisedResponse):
+            symbol, values, given, skipped = _of_levels(claims, mechanism)
+            every = mechanism.lattice.points == mechanism.levels
+        elif isinstance(mechanism, LatticeMechanism):
+            symbol, values, given, skipped = _of_noise(claims, mechanism)
+            every = mechanism.lattice.points == len(values)
+        else:
+            raise ParameterError(
+                f"{mechanism.name} has no channel for single answers; use quality-weighted on what "
+                "it rebuilds."
+            )
+        silent = None
+        if skipped is not None and mechanism is not None and given.shape[1] > len(values):
+            last = given.shape[1] - 1
+            silent = last if np.ptp(given[:, last]) == 0 else None
+        return cls(claims.task, claims.worker, symbol.astype(np.int32), claims.n_tasks,
+                   claims.n_workers, values, given, skipped, silent, every)  # fmt: skip
+
+
+Parts = tuple[NDArray[np.int64], Floats, Floats, Floats | None]
+
+
+def _of_options(
+    claims: Claims, mechanism: Mechanism | None, levels: tuple[float, ...] | None
+) -> Parts:
+    assert claims.options is not None
+    values = option_values(claims.options, levels)
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values) + 1, dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    rank[-1] = len(values)
+    symbol = rank[claims.value]
+    if mechanism is None:
+        return symbol, values[order], np.eye(len(values)), None
+    if not isinstance(mechanism, CategoricalMechanism):
+        raise ParameterError(f"{mechanism} does not mask categories.")
+    table = np.array(mechanism.channel().table, dtype=np.float64)
+    moved = np.append(order, len(values)) if mechanism.null else order
+    table = table[np.ix_(moved, moved)]
+    skipped = table[-1] if mechanism.null else None
+    return symbol, values[order], table[: len(values)], skipped
+
+
+def option_values(options: pa.Array, levels: tuple[float, ...] | None) -> Floats:
+    """Return the number that each option stands for."""
+    if levels is None:
+        try:
+            values = options.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise ParameterError(
+                f"the options {options.to_pylist()[:10]} are not numbers; say what each stands for "
+                "with levels=, in this order."
+            ) from error
+    else:
+        values = np.asarray(levels, dtype=np.float64)
+        if values.shape != (len(options),):
+            raise ParameterError(
+                f"levels has {len(levels)} numbers for the {len(options)} options "
+                f"{options.to_pylist()[:10]}; give one for each."
+            )
+    if not np.isfinite(values).all() or len(np.unique(values)) < len(values):
+        raise ParameterError(f"levels {values.tolist()[:10]} are not different finite numbers.")
+    return np.asarray(values, dtype=np.float64)
+
+
+def _of_values(claims: Claims) -> Parts:
+    values, symbol = np.unique(claims.value, return_inverse=True)
+    if len(values) > MOST_LEVELS:
+        raise ParameterError(
+            f"the claims have {len(values)} different values and no mechanism; inference by levels "
+            f"takes up to {MOST_LEVELS}. Use reliability or heavy-tail."
+        )
+    return symbol, values, np.eye(len(values)), None
+
+
+def _of_levels(claims: Claims, mechanism: QuantisedResponse) -> Parts:
+    values = mechanism.level_values
+    given = mechanism.probability(values[:, None], values[None, :])
+    spacing = values[1] - values[0]
+    place = np.rint((np.nan_to_num(claims.value, nan=values[0]) - values[0]) / spacing)
+    symbol = np.where(np.isnan(claims.value), len(values), place).astype(np.int64)
+    if not mechanism.null:
+        return symbol, values, given, None
+    nan = np.array([np.nan])
+    given = np.hstack([given, mechanism.probability(values[:, None], nan)])
+    skipped = np.append(mechanism.probability(nan, values), mechanism.probability(nan, nan))
+    return symbol, values, given, skipped
+
+
+def _of_noise(claims: Claims, mechanism: LatticeMechanism) -> Parts:
+    lattice = mechanism.lattice
+    points = lattice.points
+    index = np.unique(np.rint(np.linspace(0, points - 1, min(points, MOST_LEVELS))))
+    values = lattice.values(index.astype(np.int64))
+    reach = _BEYOND * np.sqrt(mechanism.variance()) / float(lattice.step)
+    first, last = np.floor(-reach), np.ceil(points - 1 + reach)
+    bins = np.unique(np.rint(np.linspace(first, last, min(int(last - first) + 1, _MOST_BINS))))
+    seen = lattice.values(bins.astype(np.int64))
+    offset = np.clip(lattice.offsets(claims.value), first, last)
+    symbol = np.searchsorted((bins[1:] + bins[:-1]) / 2, offset)
+    given = mechanism.probability(values[:, None], seen[None, :])
+    # Where answers are many, one that stands in for "no answer" cannot be told from that answer
+    # given by people; then stand-ins count as answers, and values are drawn to them as published.
+    apart = mechanism.null and len(values) == points
+    skipped = mechanism.probability(np.array([np.nan]), seen) if apart else None
+    return symbol, values, given, skipped

@@ -1,0 +1,202 @@
+"""A partition as votes, kept on disk in the form that rounds read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy import sparse
+
+from masquerade.answers import Claims
+from masquerade.truth.scale.partitions import Partition
+from masquerade.truth.votes import Floats, Votes
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """What all partitions have in common.
+
+    Attributes
+    ----------
+    workers : pyarrow.Array
+        Every worker, in order of first appearance.
+    options : pyarrow.Array
+        Every label that can be given.
+    """
+
+    workers: pa.Array
+    options: pa.Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """A partition coded by its own names: no other partition needs to be known.
+
+    Attributes
+    ----------
+    votes : Votes
+    tasks, workers, options : pyarrow.Array
+        Names of the codes in `votes`.
+    nulls : int
+        Claims that are "no answer"; they are not in `votes`.
+    """
+
+    votes: Votes
+    tasks: pa.Array
+    workers: pa.Array
+    options: pa.Array
+    nulls: int
+
+    @classmethod
+    def of(cls, partition: Partition, scratch: Path) -> Local:
+        """Return the partition, from `scratch` if it was coded before.
+
+        Kept there: 4 bytes a claim (12 with repeated claims), 4 bytes a task and option, and the
+        tasks' names. Files are read where they lie, so memory holds what is in use.
+        """
+        folder = scratch / partition.key
+        if not folder.exists():
+            _keep(_coded(partition.read()), folder)
+        return _kept(folder)
+
+    def among(self, names: Names) -> Votes:
+        """Return the votes with the options of all partitions."""
+        votes, n_options = self.votes, len(names.options)
+        if len(self.options) == n_options:
+            return votes
+        where = pc.index_in(self.options, value_set=names.options).to_numpy()
+        count = np.diff(votes.matrix.indptr).reshape(votes.n_tasks, votes.n_options)
+        # Both lists of options are sorted, so claims keep their places.
+        spread = np.zeros((votes.n_tasks, n_options), dtype=np.int32)
+        spread[:, where] = count
+        pointers = np.concatenate([[0], np.cumsum(spread)])
+        matrix = _matrix(votes.matrix.data, votes.matrix.indices, pointers, votes.n_workers)
+        return replace(votes, matrix=matrix, n_options=n_options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The votes of one partition, whose workers are some of everybody.
+
+    Attributes
+    ----------
+    votes : Votes
+        Of the partition's own workers: ``votes.n_workers`` of them.
+    workers : int32 array, shape (votes.n_workers,)
+        Each one's code among all workers.
+    n_workers : int
+        Number of all workers.
+    tasks, options : pyarrow.Array
+    """
+
+    votes: Votes
+    workers: Ints
+    n_workers: int
+    tasks: pa.Array
+    options: pa.Array
+
+    @classmethod
+    def of(cls, partition: Partition, scratch: Path, names: Names) -> Block:
+        """Return the partition among all others, from `scratch` if it was coded before."""
+        local = Local.of(partition, scratch)
+        saved = scratch / partition.key / "codes.npy"
+        if saved.exists():
+            codes = np.load(saved)
+        else:
+            codes = pc.index_in(local.workers, value_set=names.workers).to_numpy()
+            draft = saved.with_name(f"{secrets.token_hex(8)}.npy")
+            np.save(draft, codes)
+            os.replace(draft, saved)
+        return cls(local.among(names), codes, len(names.workers), local.tasks, names.options)
+
+    def own(self, everyone: Floats) -> Floats:
+        """Return the rows of the block's workers from an array of all workers."""
+        return everyone[self.workers]
+
+    def spread(self, own: Floats) -> Floats:
+        """Return an array of all workers: the block's, and 0 for the others."""
+        everyone = np.zeros((self.n_workers, *own.shape[1:]))
+        everyone[self.workers] = own
+        return everyone
+
+    def named(self) -> Claims:
+        """Return the names of tasks and options as claims without rows."""
+        none = np.empty(0, dtype=np.int32)
+        return Claims(none, none, none, self.tasks, pa.array([], pa.string()), self.options)
+
+
+def _coded(claims: Claims) -> Local:
+    answered = claims.answered()
+    assert claims.options is not None
+    return Local(
+        Votes.of(answered),
+        claims.tasks,
+        claims.workers,
+        claims.options,
+        len(claims) - len(answered),
+    )
+
+
+def _matrix(data: Any, indices: Any, pointers: Any, n_workers: int) -> Any:
+    shape = (len(pointers) - 1, n_workers)
+    return sparse.csr_array((data, indices, pointers.astype(np.int32, copy=False)), shape=shape)
+
+
+def _keep(local: Local, folder: Path) -> None:
+    """Write all files to a folder of another name first: a folder that is there is whole."""
+    draft = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}")
+    draft.mkdir(parents=True)
+    votes = local.votes
+    matrix = votes.matrix
+    np.save(draft / "indices.npy", matrix.indices.astype(np.int32, copy=False))
+    np.save(draft / "pointers.npy", matrix.indptr.astype(np.int32, copy=False))
+    if (matrix.data != 1).any():
+        np.save(draft / "data.npy", matrix.data)
+    np.save(draft / "of_task.npy", votes.of_task.astype(np.int32))
+    np.save(draft / "of_worker.npy", votes.of_worker.astype(np.int32))
+    np.save(draft / "nulls.npy", np.array(local.nulls))
+    for name in ("tasks", "workers", "options"):
+        table = pa.table({name: getattr(local, name)})
+        with pa.OSFile(str(draft / name), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table)
+    try:
+        os.replace(draft, folder)
+    except OSError:  # somebody else was faster
+        shutil.rmtree(draft, ignore_errors=True)
+        if not folder.exists():
+            raise
+
+
+def _kept(folder: Path) -> Local:
+    indices, pointers, of_task, of_worker = (
+        np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+        for name in ("indices", "pointers", "of_task", "of_worker")
+    )
+    repeated = folder / "data.npy"
+    data = np.load(repeated) if repeated.exists() else np.ones(len(indices))
+    tasks, workers, options = (_names_in(folder, name) for name in ("tasks", "workers", "options"))
+    votes = Votes(
+        _matrix(data, indices, pointers, len(workers)),
+        len(tasks),
+        len(options),
+        len(workers),
+        of_task.astype(np.float64),
+        of_worker.astype(np.float64),
+    )
+    return Local(votes, tasks, workers, options, int(np.load(folder / "nulls.npy")))
+
+
+def _names_in(folder: Path, name: str) -> pa.Array:
+    with pa.memory_map(str(folder / name)) as source:
+        column = pa.ipc.open_file(source).read_all()[name].combine_chunks()
+    return column if isinstance(column, pa.Array) else column.chunk(0)

@@ -1,0 +1,218 @@
+"""The first two passes over the partitions: who is there, and who shares a task with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from masquerade.errors import DuplicateClaim, MixedTypes
+from masquerade.truth.scale.block import Block, Local, Names
+from masquerade.truth.scale.engines import Engine
+from masquerade.truth.scale.partitions import Partition, Partitions
+from masquerade.truth.ties import digest
+from masquerade.truth.votes import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Census:
+    """What is known of all partitions together.
+
+    Attributes
+    ----------
+    names : Names
+    n_tasks, n_claims, nulls : int
+        Claims include `nulls`, those that are "no answer".
+    answers : float array, shape (n_workers,)
+        Number of answers of each worker.
+    component : int32 array, shape (n_workers,)
+        As `Components.of_worker`.
+    n_components : int
+    """
+
+    names: Names
+    n_tasks: int
+    n_claims: int
+    nulls: int
+    answers: Floats
+    component: NDArray[np.int32]
+    n_components: int
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.names.workers)
+
+    @property
+    def n_options(self) -> int:
+        """Number of options."""
+        return len(self.names.options)
+
+    @classmethod
+    def of(cls, partitions: Partitions, engine: Engine) -> Census:
+        """Visit all partitions twice.
+
+        Raises
+        ------
+        InputError
+            A partition cannot be used.
+        MixedTypes
+            Partitions have ids or labels of different types.
+        DuplicateClaim
+            A task has claims in two partitions.
+        """
+        found: _Found = engine.fold(partitions.files, _find, _joined)
+        _refuse_split_tasks(found, partitions.files, engine)
+        options = found.options.take(pc.sort_indices(found.options))
+        declared = partitions.files[0].options
+        names = Names(found.workers, options if declared is None else found.options)
+        shared = engine.share(names)
+        links: _Links = engine.fold(partitions.files, _link, _linked, shared)
+        component, count = links.components()
+        return cls(
+            names,
+            len(found.digests),
+            found.n_claims,
+            found.nulls,
+            links.answers,
+            component,
+            count,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Names and numbers of some partitions."""
+
+    workers: pa.Array
+    options: pa.Array
+    task_type: pa.DataType
+    digests: NDArray[np.uint64]  # of every task's name
+    n_claims: int
+    nulls: int
+    first: str  # name of the first file
+
+
+def _find(partition: Partition, scratch: Path) -> _Found:
+    local = Local.of(partition, scratch)
+    return _Found(
+        local.workers,
+        local.options,
+        local.tasks.type,
+        digest(local.tasks),
+        int(local.votes.of_task.sum()) + local.nulls,
+        local.nulls,
+        partition.path.name,
+    )
+
+
+def _joined(one: _Found, other: _Found) -> _Found:
+    for what, kind, another in (
+        ("task", one.task_type, other.task_type),
+        ("worker", one.workers.type, other.workers.type),
+        ("label", one.options.type, other.options.type),
+    ):
+        if kind != another:
+            raise MixedTypes(
+                f"{other.first}: column {what!r} holds {another} while {one.first} holds {kind}; "
+                "write all partitions with the same types."
+            )
+    return _Found(
+        pc.unique(pa.concat_arrays([one.workers, other.workers])),
+        pc.unique(pa.concat_arrays([one.options, other.options])),
+        one.task_type,
+        np.concatenate([one.digests, other.digests]),
+        one.n_claims + other.n_claims,
+        one.nulls + other.nulls,
+        one.first,
+    )
+
+
+def _refuse_split_tasks(found: _Found, files: Sequence[Partition], engine: Engine) -> None:
+    ordered = np.sort(found.digests)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if len(twice) == 0:
+        return
+    # Two names may have one digest by chance, so the names themselves decide.
+    places: dict[Any, list[str]] = engine.fold(files, _find_tasks, _places_joined, twice)
+    split = {name: where for name, where in places.items() if len(where) > 1}
+    if split:
+        name, where = next(iter(split.items()))
+        raise DuplicateClaim(
+            f"task {name!r} has claims in {where[0]} and in {where[1]} ({len(split)} tasks are in "
+            "several partitions); write the claims anew so that each task is in one: "
+            "partition_by_task in Python, --repartition on the command line."
+        )
+
+
+def _find_tasks(
+    partition: Partition, scratch: Path, wanted: NDArray[np.uint64]
+) -> dict[Any, list[str]]:
+    tasks = Local.of(partition, scratch).tasks
+    kept = tasks.filter(pa.array(np.isin(digest(tasks), wanted)))
+    return {name: [partition.path.name] for name in kept.to_pylist()}
+
+
+def _places_joined(one: dict[Any, list[str]], other: dict[Any, list[str]]) -> dict[Any, list[str]]:
+    return {name: one.get(name, []) + other.get(name, []) for name in {**one, **other}}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Links:
+    """Answers of each worker, and a worker with whom each is connected: itself at least."""
+
+    answers: Floats
+    root: NDArray[np.int64]  # the least code of those known to be connected
+
+    def components(self) -> tuple[NDArray[np.int32], int]:
+        """Return each worker's component (their number, for who answered nothing) and how many."""
+        active = self.answers > 0
+        _, first = np.unique(self.root[active], return_inverse=True)
+        count = int(first.max(initial=-1)) + 1
+        component = np.full(len(self.root), count, dtype=np.int32)
+        component[active] = first
+        return component, count
+
+
+def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
+    block = Block.of(partition, scratch, names)
+    votes = block.votes
+    matrix, n = votes.matrix, votes.n_workers
+    task = np.repeat(np.arange(votes.n_tasks), np.diff(matrix.indptr[:: votes.n_options]))
+    nodes = n + votes.n_tasks
+    graph = sparse.coo_array(
+        (np.ones(len(task), np.int8), (matrix.indices, n + task)), shape=(nodes, nodes)
+    )
+    _, found = csgraph.connected_components(graph, directed=False)
+    root = np.arange(block.n_workers)
+    root[block.workers] = _least(found[:n], block.workers)
+    return _Links(block.spread(votes.of_worker), root)
+
+
+def _linked(one: _Links, other: _Links) -> _Links:
+    n = len(one.root)
+    everyone = np.arange(n)
+    graph = sparse.coo_array(
+        (
+            np.ones(2 * n, np.int8),
+            (np.tile(everyone, 2), np.concatenate([one.root, other.root])),
+        ),
+        shape=(n, n),
+    )
+    _, found = csgraph.connected_components(graph, directed=False)
+    return _Links(one.answers + other.answers, _least(found, everyone))
+
+
+def _least(found: NDArray[np.int32], codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for everybody the least code in the same component."""
+    least = np.full(int(found.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, found, codes)
+    return least[found]

@@ -1,0 +1,280 @@
+"""Claims in many files, none of which need fit in memory together with the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from masquerade.answers import Claims
+from masquerade.answers.claims import LABEL_COLUMNS, Duplicates
+from masquerade.answers.frames import plain_column, read_table, to_arrow
+from masquerade.errors import (
+    EmptyTable,
+    InputError,
+    MissingValue,
+    ParameterError,
+    SchemaError,
+    UnreadableFile,
+)
+from masquerade.truth.ties import digest
+
+COLUMNS = ("task", "worker", *LABEL_COLUMNS)
+PARQUET = (".parquet", ".pq")
+_BUFFERED_ROWS = 1 << 18
+_ROWS = 1_000_000
+_CSV_BYTES_A_ROW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One file of claims.
+
+    Attributes
+    ----------
+    number : int
+        Place among the partitions, from 0.
+    path : Path
+    key : str
+        Names the partition in scratch folders: another for other contents or other neighbours.
+    options : tuple, optional
+        Declared labels; see `Claims.from_frame`, also for `null` and `duplicates`.
+    null : bool
+    duplicates : {"error", "first", "last", "all"}
+    """
+
+    number: int
+    path: Path
+    key: str
+    options: tuple[Any, ...] | None = None
+    null: bool = False
+    duplicates: Duplicates = "error"
+
+    def read(self) -> Claims:
+        """Return the claims, checked row by row.
+
+        Raises
+        ------
+        InputError
+            As `Claims.from_frame`; the message begins with the name of the file.
+        """
+        try:
+            return Claims.from_frame(
+                _columns_of(self.path),
+                kind="categorical",
+                options=self.options,
+                null=self.null,
+                duplicates=self.duplicates,
+            )
+        except UnreadableFile:
+            raise
+        except InputError as error:
+            raise type(error)(f"{self.path.name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Claims as several files. Each task's claims stand in one file; workers may be in all.
+
+    Attributes
+    ----------
+    files : tuple of Partition
+    """
+
+    files: tuple[Partition, ...]
+
+    @classmethod
+    def at(
+        cls,
+        path: str | Path,
+        *,
+        options: Sequence[Any] | None = None,
+        null: bool = False,
+        duplicates: Duplicates = "error",
+    ) -> Partitions:
+        """Return the partitions in a folder: its Parquet files, also in folders below, by name.
+
+        Parameters
+        ----------
+        path : str or Path
+            A folder of Parquet files, or one Parquet or CSV file: then that is the only partition.
+            Files and folders whose names begin with ``_`` or ``.`` are left out, as is usual.
+        options, null, duplicates
+            See `Claims.from_frame`. Undeclared options are the labels that any partition holds.
+
+        Raises
+        ------
+        UnreadableFile
+            There is no such file or folder.
+        EmptyTable
+            The folder holds no Parquet file with rows.
+        ParameterError
+            `duplicates` is unknown.
+        """
+        root = Path(path)
+        if duplicates not in ("error", "first", "last", "all"):
+            raise ParameterError(
+                f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
+            )
+        found = [root]
+        if root.is_dir():
+            found = sorted(
+                file
+                for file in root.rglob("*")
+                if file.suffix.lower() in PARQUET
+                and not any(part[0] in "._" for part in file.relative_to(root).parts)
+            )
+            found = [file for file in found if _rows(file)]  # writers leave empty ones behind
+            if not found:
+                raise EmptyTable(f"the folder {root} holds no Parquet file with rows in it.")
+        elif not root.is_file():
+            raise UnreadableFile(f"{root} is neither a file nor a folder; check the path.")
+        declared = None if options is None else tuple(options)
+        state = [
+            (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in found
+        ]
+        what = hashlib.sha256(repr((state, declared, null, duplicates)).encode()).hexdigest()
+        return cls(
+            tuple(
+                Partition(i, file.absolute(), f"{what[:16]}-{i}", declared, null, duplicates)
+                for i, file in enumerate(found)
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def partition_by_task(
+    source: str | Path, destination: str | Path, *, partitions: int | None = None
+) -> tuple[Path, ...]:
+    """Write claims anew so that each task's claims are in one file, and return the files.
+
+    What claims need that were collected over time, where a task's claims are spread over files.
+    The file of a task follows from its name alone. Rows keep their order.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for `Partitions.at`; also one file too large for memory.
+    destination : str or Path
+        A folder that does not exist yet or is empty.
+    partitions : int, optional
+        Number of files, at least 1: so many that one of them fits in memory several times. Default:
+        one for each million rows (of CSV: for each 20 MB).
+
+    Raises
+    ------
+    ParameterError
+        `partitions` is below 1, or the destination is not empty.
+    InputError
+        A file cannot be read, or lacks a column.
+
+    Notes
+    -----
+    **Cost**: reads the source once, in pieces; memory for some 2**18 rows, whatever the size.
+    """
+    target = Path(destination)
+    given = Partitions.at(source)
+    if partitions is None:
+        partitions = sum(_about_rows(one.path) for one in given.files) // _ROWS + 1
+    if partitions < 1:
+        raise ParameterError(f"partitions is {partitions}, expected at least 1.")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
+    target.mkdir(parents=True, exist_ok=True)
+    width = max(4, len(str(partitions - 1)))
+    paths = [target / f"part-{number:0{width}}.parquet" for number in range(partitions)]
+    writers: dict[int, pa_parquet.ParquetWriter] = {}
+    waiting: dict[int, list[pa.Table]] = {}
+    held = 0
+    schema: pa.Schema | None = None
+
+    def empty() -> None:
+        for number, tables in waiting.items():
+            if number not in writers:
+                writers[number] = pa_parquet.ParquetWriter(paths[number], schema)
+            writers[number].write_table(pa.concat_tables(tables))
+        waiting.clear()
+
+    try:
+        for file, table in _pieces(given):
+            schema = schema or table.schema
+            if table.schema != schema:
+                raise SchemaError(
+                    f"{file.name}: the columns are {table.schema.to_string()!r}, in files before "
+                    f"they are {schema.to_string()!r}; give all files the same columns and types."
+                )
+            bucket = (digest(plain_column(table, "task")) % np.uint64(partitions)).astype(np.int64)
+            order = np.argsort(bucket, kind="stable")
+            ends = np.cumsum(np.bincount(bucket, minlength=partitions))
+            table = table.take(pa.array(order))
+            for number in np.unique(bucket).tolist():
+                start = int(ends[number - 1]) if number else 0
+                piece = table.slice(start, int(ends[number]) - start)
+                waiting.setdefault(number, []).append(piece)
+            held += table.num_rows
+            if held >= _BUFFERED_ROWS:
+                empty()
+                held = 0
+        empty()
+    finally:
+        for writer in writers.values():
+            writer.close()
+    return tuple(paths[number] for number in sorted(writers))
+
+
+def _rows(path: Path) -> int:
+    try:
+        return int(pa_parquet.read_metadata(path).num_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+
+
+def _about_rows(path: Path) -> int:
+    if path.suffix.lower() in PARQUET:
+        return _rows(path)
+    return path.stat().st_size // _CSV_BYTES_A_ROW
+
+
+def _columns_of(path: Path) -> pa.Table:
+    """Return a file's columns that hold claims."""
+    if path.suffix.lower() not in PARQUET:
+        return read_table(path)
+    try:
+        names = pa_parquet.read_schema(path).names
+        return pa_parquet.read_table(path, columns=[name for name in COLUMNS if name in names])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+
+
+def _pieces(partitions: Partitions) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield each file's rows, a piece at a time, with the file's path."""
+    for partition in partitions.files:
+        path = partition.path
+        parquet = path.suffix.lower() in PARQUET
+        for table in _batches(path) if parquet else [read_table(path)]:
+            if "task" not in table.column_names:
+                raise SchemaError(
+                    f"{path.name}: column 'task' is missing; the table has {table.column_names}."
+                )
+            plain = to_arrow(table)
+            if table["task"].null_count:
+                raise MissingValue(f"{path.name}: a task is missing; remove such rows.")
+            yield path, plain
+
+
+def _batches(path: Path) -> Iterator[pa.Table]:
+    try:
+        with pa_parquet.ParquetFile(path) as file:
+            names = [name for name in COLUMNS if name in file.schema_arrow.names]
+            for batch in file.iter_batches(batch_size=_BUFFERED_ROWS, columns=names):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,183 @@
+"""What a crowd has in common: the prior of a worker's confusions, learnt from all workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp, polygamma
+
+from masquerade.truth.mask import Mask
+from masquerade.truth.votes import Floats
+
+_STEP = 1.5
+_LEAST, _MOST = 0.5, 500.0
+_LOOSEST = 1e7  # more pseudo-counts than this say nothing new
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkerPrior:
+    """A prior over workers' confusion matrices, and the mask between answers and reports.
+
+    With truth a, a worker's answers follow a distribution drawn from
+    ``Dirichlet(concentration[a] * pooled[a])``; reports are answers through the worker's own
+    channel. The distribution of *reports* is taken as the Dirichlet of the same mean and total
+    variance, so that everything below is a sum of gamma functions.
+
+    Attributes
+    ----------
+    pooled : float array, shape (n_options, n_options)
+        ``pooled[truth, answer]`` of the crowd; rows sum to 1.
+    concentration : float array, shape (n_options,)
+        How alike workers are, by truth: the larger, the more alike.
+    centre : float array, shape (n_options, n_options)
+        What `pooled` is drawn towards.
+    strength : float
+        By this many answers.
+    mask : Mask
+    """
+
+    pooled: Floats
+    concentration: Floats
+    centre: Floats
+    strength: float
+    mask: Mask
+
+    @classmethod
+    def start(cls, mask: Mask, *, accuracy: float, strength: float) -> WorkerPrior:
+        """Return the prior before anything is learnt: answers are true with `accuracy`."""
+        s = mask.n_options
+        centre = np.full((s, s), (1 - accuracy) / max(s - 1, 1))
+        np.fill_diagonal(centre, accuracy if s > 1 else 1.0)
+        return cls(centre, np.full(s, 5.0), centre, strength, mask)
+
+    def reports(self) -> Floats:
+        """Return the pooled ``report[node, truth, label]``."""
+        return np.asarray(self.pooled @ self.mask.channels())
+
+    def pseudo_counts(self) -> Floats:
+        """Return the Dirichlet parameters ``alpha[node, truth, label]`` of reports."""
+        mean = self.reports()
+        left = self.mask.signal() ** 2
+        spread = (1 - (self.pooled**2).sum(axis=1)) / (self.concentration + 1)
+        variance = left[:, None] * spread
+        total = (1 - (mean**2).sum(axis=2)) / np.maximum(variance, 1e-12) - 1
+        return np.asarray(np.clip(total, 1e-2, _LOOSEST)[:, :, None] * mean)
+
+    def log_evidence(self, counts: Floats) -> Floats:
+        """Return log P(a worker's reports | node), by truth: ``[worker, node, truth]``."""
+        answers = counts.sum(axis=2)
+        out = np.empty((len(counts), len(self.mask.flip), self.mask.n_options))
+        for node, alpha in enumerate(self.pseudo_counts()):
+            total = alpha.sum(axis=1)
+            out[:, node] = gammaln(total) - gammaln(answers + total)
+            out[:, node] += (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=2)
+        return out
+
+    def nodes(self, counts: Floats) -> tuple[Floats, float]:
+        """Return ``share[worker, node]``, and the log evidence of all workers' reports."""
+        with np.errstate(divide="ignore"):
+            joint = self.log_evidence(counts).sum(axis=2) + np.log(self.mask.weight)
+        total = logsumexp(joint, axis=1, keepdims=True)
+        return np.exp(joint - total), float(total.sum())
+
+    def learn(self, counts: Floats) -> WorkerPrior:
+        """Return the prior after one step of empirical Bayes.
+
+        The pooled confusions take a fixed-point step (Minka, "Estimating a Dirichlet
+        distribution", 2000), where reports are credited to the answers they may come from; each
+        concentration stays, or grows or shrinks by half, whichever explains more.
+        """
+        share, _ = self.nodes(counts)
+        credit = np.zeros_like(self.pooled)
+        channels, mean = self.mask.channels(), self.reports()
+        for node, alpha in enumerate(self.pseudo_counts()):
+            tables = alpha * np.tensordot(
+                share[:, node], digamma(counts + alpha) - digamma(alpha), 1
+            )
+            credit += self.pooled * ((tables / np.maximum(mean[node], 1e-300)) @ channels[node].T)
+        pooled = credit + self.strength * self.centre
+        better = replace(self, pooled=pooled / pooled.sum(axis=1, keepdims=True))
+        options = [better.concentration * factor for factor in (1 / _STEP, 1.0, _STEP)]
+        scores = []
+        for concentration in options:
+            tried = replace(better, concentration=concentration)
+            explained = np.einsum("wj,wja->a", share, tried.log_evidence(counts))
+            scores.append(explained + np.log(concentration) - concentration / 2)
+        chosen = np.choose(np.round(scores, 9).argmax(axis=0), options)
+        return replace(better, concentration=np.clip(chosen, _LEAST, _MOST))
+
+    def log_confusion(self, counts: Floats) -> Floats:
+        """Return the expected ``log P(label | truth)`` of each worker's reports."""
+        share, _ = self.nodes(counts)
+        table = np.zeros_like(counts)
+        for node, alpha in enumerate(self.pseudo_counts()):
+            after = counts + alpha
+            each = digamma(after) - digamma(after.sum(axis=2, keepdims=True))
+            table += share[:, node, None, None] * each
+        return table
+
+    def log_variances(self, counts: Floats, move: Floats) -> Floats:
+        """Return the variance of sums of log confusions, ``[worker, which sum, truth]``.
+
+        Parameters
+        ----------
+        counts : float array, shape (n_workers, n_options, n_options)
+        move : float array, shape (n_workers, n_sums, n_options)
+            What each label's log confusion counts in a sum.
+        """
+        share, _ = self.nodes(counts)
+        alpha = np.tensordot(share, self.pseudo_counts(), 1)
+        after = counts + alpha
+        each = np.einsum("wsx,wax->wsa", move**2, polygamma(1, after))
+        common = move.sum(axis=2)[:, :, None] ** 2 * polygamma(1, after.sum(axis=2))[:, None, :]
+        return np.asarray(np.maximum(each - common, 0))
+
+    def accuracies(self, counts: Floats, truth_share: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the probability that a worker's answer is the truth.
+
+        Parameters
+        ----------
+        counts : float array, shape (n_workers, n_options, n_options)
+        truth_share : float array, shape (n_options,)
+            How often each truth holds.
+        """
+        share, _ = self.nodes(counts)
+        keep = self.mask.signal()
+        means, squares = np.zeros(len(counts)), np.zeros(len(counts))
+        before = np.einsum("aa,a->", self.pooled, truth_share)
+        for node, alpha in enumerate(self.pseudo_counts()):
+            after = counts + alpha
+            total = after.sum(axis=2)
+            hit = np.einsum("waa->wa", after) / total
+            if abs(keep[node]) < 1e-6:  # reports tell nothing: the prior stays
+                mean, variance = np.full(len(counts), before), np.full(len(counts), 0.04)
+            else:
+                even = (1 - keep[node]) / self.mask.n_options
+                mean = np.clip((hit - even) / keep[node], 0, 1) @ truth_share
+                variance = (hit * (1 - hit) / (total + 1)) @ truth_share**2 / keep[node] ** 2
+            variance = np.minimum(variance, mean * (1 - mean))
+            means += share[:, node] * mean
+            squares += share[:, node] * (variance + mean**2)
+        return means, np.maximum(squares - means**2, 0)
+
+
+def log_evidence_without_truth(answers: Floats) -> float:
+    """Return log P(reports) if they had nothing to do with tasks: the best of a few such models.
+
+    Every worker gives labels at a rate of the worker's own, drawn around the crowd's.
+
+    Parameters
+    ----------
+    answers : float array, shape (n_workers, n_options)
+        How often each worker gave each label.
+    """
+    mean = (answers.sum(axis=0) + 1) / (answers.sum() + answers.shape[1])
+    best = -np.inf
+    for total in (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0):
+        alpha = total * mean
+        each = gammaln(total) - gammaln(answers.sum(axis=1) + total)
+        best = max(
+            best, float((each + (gammaln(answers + alpha) - gammaln(alpha)).sum(axis=1)).sum())
+        )
+    return best

@@ -1,0 +1,110 @@
+"""``truth`` over a folder of partitions, streamed or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+Run = Callable[..., Any]
+
+TRUTHS = (("a", "yes"), ("b", "no"), ("c", "yes"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of two partitions on which the crowd agrees that a and c are yes, b is no."""
+    path = tmp_path / "partitions"
+    path.mkdir()
+    for name, truths in (("one", TRUTHS[:2]), ("two", TRUTHS[2:])):
+        rows = [(task, worker, label) for task, label in truths for worker in "xyz"]
+        columns = dict(zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True))
+        pa_parquet.write_table(
+            pa.table({k: list(v) for k, v in columns.items()}), path / f"{name}.parquet"
+        )
+    return path
+
+
+def test_a_folder_is_streamed(run: Run, folder: Path) -> None:
+    """A folder needs no option; keys and scores are those of a file, and the partitions'."""
+    truths = folder.with_name("truth.csv")
+    truths.write_text("task,truth\na,yes\nb,yes\n")
+    outcome = run("truth", folder, "--truth", truths, "--json")
+    assert outcome.code == 0, outcome.err
+    result = outcome.json
+    whole = folder.with_name("whole.parquet")
+    pa_parquet.write_table(pa_parquet.read_table(folder), whole)
+    method = ("--method", "truth-discovery")
+    other = run("truth", whole, *method, "--truth", truths, "--json").json
+    assert (result.pop("engine"), result.pop("partitions")) == ("stream", 2)
+    assert result.pop("seconds") > 0
+    assert result.items() <= other.items()
+    assert (result["accuracy"], result["scored"]) == (0.5, 2)
+
+
+def test_answers_go_to_a_file_or_a_folder(run: Run, folder: Path) -> None:
+    """``--out`` with an ending is one file, without one a folder of a file a partition."""
+    one, many = folder.with_name("answers.csv"), folder.with_name("answers")
+    for out in (one, many):
+        assert run("truth", folder, "--method", "one-coin", "--out", out).code == 0
+    expected = {"task": ["a", "b", "c"], "label": ["yes", "no", "yes"]}
+    assert pa_csv.read_csv(one).to_pydict() == expected
+    assert pa_parquet.read_table(many).to_pydict() == expected
+    assert len(list(many.iterdir())) == 2
+    assert run("truth", folder, "--out", many).code == 1
+
+
+def test_a_cluster_finds_the_same(run: Run, folder: Path) -> None:
+    """``--engine dask`` starts a cluster here and ends it."""
+    pytest.importorskip("distributed")
+    words = ("--mechanism", "two-layer:options=2,low=0,high=0.5", "--method", "td", "--json")
+    streamed = run("truth", folder, "--engine", "stream", *words).json
+    outcome = run("truth", folder, "--engine", "dask", *words)
+    assert outcome.code == 0, outcome.err
+    result = outcome.json
+    for one in (streamed, result):
+        del one["seconds"], one["engine"]
+    assert result == streamed
+
+
+def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
+    """A task in two files is refused with what to do, and doing it works."""
+    extra = pa.table({"task": ["a"], "worker": ["v"], "label": ["yes"]})
+    pa_parquet.write_table(extra, folder / "three.parquet")
+    refused = run("truth", folder)
+    assert refused.code == 1
+    assert "--repartition" in refused.err
+    words = ("--repartition", folder.with_name("anew"), "--json")
+    result = run("truth", folder, *words).json
+    assert (result["claims"], result["tasks"], result["workers"]) == (10, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--engine", "spark"), "engine is 'spark', expected one of memory, stream, dask"),
+        (("--engine", "stream", "--scheduler", "tcp://x:1"), "use --engine dask"),
+        (("--engine", "stream", "--kind", "numeric"), "is for categories"),
+        (("--engine", "memory", "--repartition", "x"), "--engine stream or dask"),
+        (("--method", "median",), "median does not work over partitions"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "no cluster answers at tcp://127.0.0.1:1"),
+    ],
+)  # fmt: skip
+def test_wrong_engines_are_refused(
+    run: Run, folder: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be done over partitions is said, with what can."""
+    if "127.0.0.1" in message:
+        pytest.importorskip("distributed")
+        from masquerade.truth.scale import DaskCluster
+
+        defaults = {**(DaskCluster.__init__.__kwdefaults__ or {}), "timeout": 0.5}
+        monkeypatch.setattr(DaskCluster.__init__, "__kwdefaults__", defaults)
+    outcome = run("truth", folder, *words)
+    assert outcome.code == 1
+    assert message in outcome.err

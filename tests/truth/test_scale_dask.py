@@ -1,0 +1,134 @@
+"""The same fits over a Dask cluster, also while workers die."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from masquerade.answers import Claims, Truths
+from masquerade.errors import ClusterError, UnreadableFile
+from masquerade.simulate import crowd
+from masquerade.truth import (
+    CategoricalEstimator,
+    DawidSkene,
+    MajorityVote,
+    OneCoin,
+    TruthDiscovery,
+    accuracy,
+)
+from masquerade.truth.scale import DaskCluster, Partitions, fit_partitions
+
+pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("default:::(distributed|tornado|asyncio|zict)")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[DaskCluster]:
+    """Return a cluster of two processes."""
+    with DaskCluster(workers=2, memory_limit="1GiB") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of five partitions."""
+    path = tmp_path_factory.mktemp("partitions")
+    claims, truths = crowd(np.random.default_rng(40), tasks=200, workers=30, accuracy=(3, 3))
+    table = claims.to_table()
+    for part in range(5):
+        rows = table.filter(pa.array(claims.task % 5 == part))
+        pa_parquet.write_table(rows, path / f"{part}.parquet")
+    pa_parquet.write_table(truths.table, path / "_truths.parquet")
+    return path
+
+
+def whole(folder: Path) -> Claims:
+    """Return all claims of the folder."""
+    return Claims.from_frame(
+        pa.concat_tables([pa_parquet.read_table(folder / f"{part}.parquet") for part in range(5)])
+    )
+
+
+@pytest.mark.parametrize(
+    "method", [MajorityVote(), TruthDiscovery(), OneCoin(), DawidSkene()], ids=lambda one: one.name
+)
+def test_a_cluster_gives_what_memory_gives(
+    method: CategoricalEstimator, cluster: DaskCluster, folder: Path, tmp_path: Path
+) -> None:
+    """Labels and diagnostics are equal, posteriors and weights to 1e-9."""
+    fit = method.fit(whole(folder))
+    found = fit_partitions(Partitions.at(folder), method, engine=cluster)
+    assert found.truths_.equals(fit.truths_)
+    for name in ("converged_", "iterations_", "components_", "orientation_ambiguous_"):
+        assert getattr(found, name) == getattr(fit, name)
+    np.testing.assert_allclose(
+        found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(found.posteriors_["1"], fit.posteriors_["1"], rtol=0, atol=1e-9)
+    found.write(tmp_path / "out")
+    assert pa_parquet.read_table(tmp_path / "out").equals(found.truths_)
+
+
+def test_a_killed_worker_changes_nothing(folder: Path) -> None:
+    """With a worker killed after the second round, and again, the result is the same."""
+    method = TruthDiscovery()
+    fit = method.fit(whole(folder))
+    assert fit.iterations_ >= 3
+    killed: list[int] = []
+    with DaskCluster(workers=2, memory_limit="1GiB") as engine:
+
+        def kill(done: int, most: int) -> None:
+            if done <= 2:
+                victim = next(iter(engine.client.run(os.getpid).values()))
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+
+        found = fit_partitions(Partitions.at(folder), method, engine=engine, progress=kill)
+        assert len(killed) == 2
+        assert found.truths_.equals(fit.truths_)
+        assert found.iterations_ == fit.iterations_
+        np.testing.assert_allclose(
+            found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
+        )
+
+
+def test_errors_of_partitions_come_through(cluster: DaskCluster, folder: Path) -> None:
+    """What is wrong with a file is said as without a cluster."""
+    partitions = Partitions.at(folder)
+    gone = replace(partitions.files[2], path=folder / "gone.parquet", key="gone")
+    broken = Partitions((*partitions.files[:2], gone, *partitions.files[3:]))
+    with pytest.raises(UnreadableFile, match=r"gone\.parquet cannot be read"):
+        fit_partitions(broken, engine=cluster)
+
+
+def test_scores_are_worked_out_where_the_claims_are(cluster: DaskCluster, folder: Path) -> None:
+    """Accuracy against truths is the in-memory one."""
+    truths = Truths.from_frame(pa_parquet.read_table(folder / "_truths.parquet"))
+    found = fit_partitions(Partitions.at(folder), engine=cluster)
+    expected = accuracy(TruthDiscovery().fit(whole(folder)), truths)
+    assert found.accuracy(truths)[0] == pytest.approx(expected)
+    assert found.accuracy(truths)[1] == 200
+
+
+def test_a_scheduler_that_is_not_there_is_named() -> None:
+    """The error holds the address and what to do."""
+    with pytest.raises(ClusterError, match=r"at tcp://127\.0\.0\.1:1: .*check the address"):
+        DaskCluster("tcp://127.0.0.1:1", timeout=0.5)
+
+
+def test_a_cluster_is_joined_by_its_address(cluster: DaskCluster, folder: Path) -> None:
+    """A second client of the same scheduler fits too, and leaves the cluster standing."""
+    address = cluster.client.scheduler.address
+    with DaskCluster(address) as second:
+        found = fit_partitions(Partitions.at(folder), "majority-vote", engine=second)
+    assert found.census.n_claims == 2000
+    assert len(cluster.client.nthreads()) == 2
