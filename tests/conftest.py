@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+import hypothesis
 import pytest
 import uvicorn
 
@@ -28,6 +29,10 @@ from masquerade.server.run import address, listen
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from playwright.sync_api import Browser
+
+# How long an example takes depends on the machine, and is never what a test promises.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 REQUIRE_VARIABLE = "MASQUERADE_REQUIRE"
 PATIENCE_SECONDS = 30
