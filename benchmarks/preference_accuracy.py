@@ -1,6 +1,6 @@
 """How well private preferences decide: made-up voters and real choices.
 
-Run with ``python benchmarks/preference_accuracy.py [--draws 15] [--figure FILE]``. Real data are
+Run with ``python benchmarks/preference_accuracy.py [--draws 100] [--figure FILE]``. Real data are
 found by the environment variable ``MASQUERADE_DATA``; the figure needs matplotlib.
 """
 
@@ -66,7 +66,7 @@ may who publishes: a real study takes them from the design of its questions."""
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=15)
+    parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
     made_up(arguments.draws)
@@ -75,10 +75,15 @@ def main() -> None:
     if folder is None:
         print("MASQUERADE_DATA is not set: real data are skipped")
         return
-    curves = train_choice(Path(folder), arguments.draws)
-    weights = moral_machine(Path(folder), 4 * arguments.draws)
+    curves, levels = train_choice(Path(folder), arguments.draws)
+    weights = moral_machine(Path(folder), arguments.draws)
     if arguments.figure is not None:
-        draw(arguments.figure, curves, weights)
+        draw(arguments.figure, curves, levels, weights)
+
+
+def noise_of(seed: int) -> np.random.Generator:
+    """Return the generator of the noise in a draw; the crowd's is ``default_rng(seed)``."""
+    return np.random.default_rng([seed, 2])
 
 
 def made_up(draws: int) -> None:
@@ -105,7 +110,7 @@ def made_up(draws: int) -> None:
             started = time.perf_counter()
             for seed, (voters, choices) in enumerate(crowds):
                 learned = SocialPreference.simulate(
-                    choices, np.random.default_rng(seed), mechanism=mechanism, epsilon=epsilon
+                    choices, noise_of(seed), mechanism=mechanism, epsilon=epsilon
                 )
                 found.append(
                     expected_agreement(
@@ -138,9 +143,9 @@ def personalised(draws: int) -> None:
             voters = made_up_voters(rng, voters=100, features=10)
             learned = SocialPreference.simulate(
                 voters.choose(rng, 50),
-                rng,
+                noise_of(seed),
                 mechanism=f"linear-knorm:weights={weights}",
-                epsilon=EpsilonGroups().draw(100, rng),
+                epsilon=EpsilonGroups().draw(100, np.random.default_rng([seed, 3])),
             )
             scores.append(
                 expected_agreement(learned.weights, voters.mean_weights, reference="r1").accuracy
@@ -152,23 +157,30 @@ def personalised(draws: int) -> None:
         )
 
 
-def train_choice(folder: Path, draws: int) -> dict[str, tuple[list[float], float]]:
-    """Print held-out accuracy on 235 real voters against epsilon, for each unit and trust."""
+def train_choice(
+    folder: Path, draws: int
+) -> tuple[dict[str, tuple[list[float], float]], dict[str, float]]:
+    """Print held-out accuracy on 235 real voters against epsilon, for each unit and trust.
+
+    Returned are the curves, and what is reached without privacy and by the best single feature.
+    """
     data = Comparisons.read(folder / "train_choice" / "comparisons.csv.gz", ranges=TRAIN_RANGES)
     print(f"train_choice: {data}, 70 % of voters to learn from, {draws} splits; reference r4")
     print(f"  {data.clipped} of {data.difference.size} numbers were clipped to the ranges")
     splits = [split_voters(data, np.random.default_rng(seed)) for seed in range(draws)]
-    for fit in ("average", "average,bound=10", "pooled", "linear"):
+    levels = {}
+    for fit in ("average", "average,bound=10", "linear", "pooled"):
         found = [
             held_out_accuracy(SocialPreference.learn(a, mechanism=f"none:fit={fit}"), b).accuracy
             for a, b in splits
         ]
         print(f"  none:fit={fit:17} {np.mean(found):.3f} +- {np.std(found) / np.sqrt(draws):.3f}")
+    levels["without privacy (pooled)"] = float(np.mean(found))
     baseline = [one_feature_baseline(b) for _, b in splits]
-    print(
-        f"  best one feature ({baseline[0][1]}): {np.mean([s.accuracy for s, _ in baseline]):.3f}"
-    )
-    return real_curves(splits)
+    single = float(np.mean([s.accuracy for s, _ in baseline]))
+    levels[f"best one feature ({baseline[0][1]})"] = single
+    print(f"  best one feature ({baseline[0][1]}): {single:.3f}")
+    return real_curves(splits), levels
 
 
 def real_curves(
@@ -183,7 +195,7 @@ def real_curves(
             for seed, (train, test) in enumerate(splits):
                 learned = SocialPreference.simulate(
                     train,
-                    np.random.default_rng(seed),
+                    noise_of(seed),
                     mechanism=mechanism,
                     epsilon=epsilon,
                     unit=unit,
@@ -213,7 +225,7 @@ def moral_machine(folder: Path, draws: int) -> list[tuple[str, float, float]]:
         some = splits[: draws // 4] if mechanism == "linear-knorm" else splits
         for seed, (train, test) in enumerate(some):
             learned = SocialPreference.simulate(
-                train, np.random.default_rng(seed), mechanism=mechanism, epsilon=epsilon, unit=unit
+                train, noise_of(seed), mechanism=mechanism, epsilon=epsilon, unit=unit
             )
             found.append(held_out_accuracy(learned, test).accuracy)
         print(f"  {label:36} {np.mean(found):.3f} +- {np.std(found) / np.sqrt(len(some)):.3f}")
@@ -240,32 +252,39 @@ def moral_machine(folder: Path, draws: int) -> list[tuple[str, float, float]]:
 def draw(
     path: Path,
     curves: dict[str, tuple[list[float], float]],
+    levels: dict[str, float],
     weights: list[tuple[str, float, float]],
 ) -> None:
-    """Write the two figures side by side."""
+    """Write the figures side by side, with one legend for the first two."""
     matplotlib = importlib.import_module("matplotlib")
     matplotlib.use("Agg")
     pyplot = importlib.import_module("matplotlib.pyplot")
-    figure, (unit, voter, right) = pyplot.subplots(1, 3, figsize=(20, 6))
-    for label, (curve, most) in curves.items():
-        unit.plot(
-            EPSILONS, curve, marker="o", label=f"{label}; a voter: up to {most:.0f} x epsilon"
-        )
-        voter.plot(np.array(EPSILONS) * most, curve, marker="o", label=label)
-    for axes, whose in ((unit, "one unit (see the legend)"), (voter, "a whole voter")):
+    figure, (unit, voter, right) = pyplot.subplots(1, 3, figsize=(20, 8))
+    for marker, (label, (curve, most)) in zip("osD^v<>", curves.items(), strict=True):
+        line = "-" if label.startswith("voter") else "--" if label.startswith("record") else ":"
+        text = f"{label}; a whole voter: up to {most:.0f} x epsilon"
+        unit.plot(EPSILONS, curve, line, marker=marker, label=text)
+        voter.plot(np.array(EPSILONS) * most, curve, line, marker=marker)
+    for axes, whose in (
+        (unit, "one voter, record or choice: not comparable, see the legend"),
+        (voter, "a whole voter"),
+    ):
+        for (label, level), shade in zip(levels.items(), ("black", "grey"), strict=True):
+            axes.axhline(level, color=shade, linewidth=0.8, label=label)
         axes.set(
             xscale="log",
             xlabel=f"epsilon of {whose}",
             ylabel="held-out choices predicted",
             title="train_choice: 235 voters",
         )
-        axes.legend(fontsize=7)
     names, values, errors = zip(*reversed(weights), strict=True)
     right.errorbar(values, range(len(names)), xerr=1.96 * np.array(errors), fmt="o", capsize=2)
     right.set_yticks(range(len(names)), names)
     right.axvline(0, color="grey", linewidth=0.8)
     right.set(xlabel="weight, 95 % interval", title="moral_machine: whom to spare")
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.16, 1, 1))
+    handles, labels = unit.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower left", ncols=2, bbox_to_anchor=(0.03, 0.01))
     figure.savefig(path, dpi=120)
     print(f"figure: {path}")
 

@@ -20,7 +20,9 @@ from masquerade.preference import (
     LocalGaussian,
     LocalLaplace,
     SecureLaplace,
+    fit_voters,
     made_up_voters,
+    thurstone,
 )
 from masquerade.preference.fit_report import SENSITIVITY, fits_on_grid
 from masquerade.preference.l1_ball import STEPS
@@ -58,15 +60,58 @@ def test_prop_a_fit_is_within_its_bound_on_integers(seed: int, d: int, n: int) -
 
 
 def test_a_voters_fit_does_not_depend_on_other_voters() -> None:
-    """To the last step, so that one voter changes one fit and no more."""
+    """To the last bit, so that one voter changes one fit and no more; 25 crowds of odd data.
+
+    Voters with few and many, separable, collinear, equal, large and tiny records; the changed voter
+    has any number of them. Fits are compared with those of another crowd and with those alone.
+    """
     rng = np.random.default_rng(7)
-    records = [rng.normal(size=(n, 3)) for n in (5, 9, 0, 14, 2, 30)]
-    together = fits_on_grid(voters(records), TWO)
-    for changed in range(len(records)):
-        others = [rng.normal(size=(17, 3)) if i == changed else r for i, r in enumerate(records)]
-        again = fits_on_grid(voters(others), TWO)
+    for crowd in range(25):
+        d, bound = int(rng.integers(1, 12)), float(rng.choice([0.1, 2, 10, 1000]))
+        records = [odd(rng, d) for _ in range(int(rng.integers(2, 25)))]
+        together = fit_voters(voters(records), bound=bound).weights
+        changed = int(rng.integers(len(records)))
+        others = [odd(rng, d) if i == changed else each for i, each in enumerate(records)]
+        again = fit_voters(voters(others), bound=bound).weights
         same = np.arange(len(records)) != changed
-        assert np.array_equal(again[same], together[same])
+        assert again[same].tobytes() == together[same].tobytes(), crowd
+        some = int(rng.integers(len(records)))
+        alone = fit_voters(voters([records[some]]), bound=bound).weights
+        assert alone[0].tobytes() == together[some].tobytes(), crowd
+
+
+def odd(rng: np.random.Generator, d: int) -> np.ndarray:
+    """Return records of one voter."""
+    rows = rng.normal(size=(int(rng.integers(0, 40)), d)) * 10.0 ** rng.integers(-3, 4)
+    match rng.integers(0, 5):
+        case 0:
+            rows[:] = rows[:1]
+        case 1:
+            rows[:, 0] = rows[:, -1]
+        case 2:
+            rows = np.rint(rows)
+        case 3:
+            rows = np.abs(rows)
+    return rows
+
+
+def test_a_voters_block_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits in blocks of any size, by one thread or several, are the same to the last bit."""
+    data = few(count=60, features=4)
+    whole = fit_voters(data).weights.tobytes()
+    for numbers in (1, 200, 3_000):
+        monkeypatch.setattr(thurstone, "_BLOCK_NUMBERS", numbers)
+        assert fit_voters(data).weights.tobytes() == whole
+
+
+def test_padding_depends_on_a_voters_own_records_alone() -> None:
+    """Every number of records has one padded length, at most a third above it."""
+    counts = np.arange(5_000)
+    lengths = thurstone.padded_lengths(counts)
+    assert (lengths >= counts).all()
+    assert (lengths[1:] * 3 <= counts[1:] * 4).all()
+    for few_ in (counts[:9], counts[[7, 300]], counts[::-1]):
+        assert np.array_equal(thurstone.padded_lengths(few_), lengths[few_])
 
 
 def test_the_sensitivity_holds_and_is_attained() -> None:

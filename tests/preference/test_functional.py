@@ -124,12 +124,16 @@ def test_audit_the_noise_on_each_coefficient_has_the_stated_size() -> None:
 
 
 def test_without_noise_the_maximum_solves_the_quadratic() -> None:
-    """Half the inverse of M times l; directions that are not positive are dropped."""
+    """Half the inverse of M times l; directions of less than a quarter of the ridge are dropped."""
     linear = np.array([[1.0, 2.0], [1.0, 2.0]])
     matrix = np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, -3.0]]])
     weights, _ = maximise(linear, matrix, np.zeros(2))
     assert np.allclose(weights[0], 0.5 * np.linalg.solve(matrix[0], linear[0]))
     assert np.allclose(weights[1], [0.5, 0.0])
+    for bend, kept in ((-2.9, True), (-3.1, False)):
+        noisy = np.array([[[2.0, 0.0], [0.0, bend]]])
+        trimmed, _ = maximise(linear[:1], noisy, np.array([4.0]))
+        assert np.allclose(trimmed[0], [0.5 / 6, 1 / (4 + bend) if kept else 0])
 
 
 def test_the_noise_covariance_is_that_of_small_noise() -> None:
@@ -149,8 +153,8 @@ def test_the_noise_covariance_is_that_of_small_noise() -> None:
     assert np.allclose(np.cov(drawn.T), wanted, atol=0.15 * wanted.max())
 
 
-def test_adding_up_first_is_better_than_solving_first() -> None:
-    """Same reports, same guarantee: the sum's maximum agrees more (8 crowds, epsilon 2, fixed)."""
+def test_the_same_noise_is_best_added_once() -> None:
+    """Over 8 crowds at epsilon 2: a trusted aggregator does best, both local ways about alike."""
     found: dict[str, list[float]] = {}
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -161,7 +165,9 @@ def test_adding_up_first_is_better_than_solving_first() -> None:
             agreed = expected_agreement(learned.weights, voters.mean_weights, reference="r1")
             found.setdefault(kind.name, []).append(agreed.accuracy)
     means = {name: np.mean(each) for name, each in found.items()}
-    assert means["local-functional"] < means["aggregate-functional"] < means["central-functional"]
+    assert means["local-functional"] > 0.8
+    assert abs(means["local-functional"] - means["aggregate-functional"]) < 0.05
+    assert means["aggregate-functional"] + 0.05 < means["central-functional"]
 
 
 def test_with_little_noise_the_sum_points_where_the_pooled_fit_does() -> None:

@@ -14,8 +14,9 @@ from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.mechanisms import Loss, RandomizedResponse
 from masquerade.mechanisms.coins import WordSource
+from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers
-from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC, on_sphere
+from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC
 from masquerade.preference.local_mechanism import LocalMechanism, VoterReport
 from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.preference.mechanism import Release, Unit
@@ -86,6 +87,17 @@ class ChoiceResponse(LocalMechanism):
         """Return what each record of a voter with this epsilon goes through."""
         return RandomizedResponse(2, epsilon=epsilon / records_a_choice)
 
+    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+        """Return the number of records: each is masked by itself."""
+        return records
+
+    def voter_losses(
+        self, epsilon: Fraction, records: int, records_a_choice: int = 1
+    ) -> tuple[Loss, Loss]:
+        """Return the loss of one choice, and of all records of a voter."""
+        single = self.response(epsilon, records_a_choice).guarantee().epsilon_single
+        return single * records_a_choice, single * records
+
     def device_form(self, epsilon: Fraction, records_a_choice: int = 1) -> dict[str, str | int]:
         """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
         return {**self.response(epsilon, records_a_choice).device_form(), "name": self.name}
@@ -105,7 +117,7 @@ class ChoiceResponse(LocalMechanism):
         return 1 - 2 * reports.astype(np.int64)[None]
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
-        epsilons = epsilons_of(self._epsilon(), comparisons.n_voters)
+        epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
         together = records_a_choice(comparisons, self.unit)
         signs = np.empty(len(comparisons), dtype=np.int64)
         groups: dict[Fraction, list[int]] = {}
@@ -183,28 +195,26 @@ class ChoiceResponse(LocalMechanism):
             best = voter_weights("inverse-variance", between=np.ones(len(noise)), noise=noise)
             emphasis = shares / best
             weights, covariance, sampling = fit_masked_choices(
-                signs, shown, emphasis[voter], contrast[voter]
+                signs, shown, emphasis[voter], contrast[voter], voter=voter
             )
-        single = max(_loss(self.response(each, records_a_choice)) for each in kept)
-        whole = max(
-            _loss(self.response(each, records_a_choice)) * count
+        losses = [
+            self.voter_losses(each, count, records_a_choice)
             for each, count in dict.fromkeys(zip(epsilons, counts.tolist(), strict=True))
-        )
+        ]
         return Release(
             weights=weights,
             noise_covariance=covariance,
             guarantee=self._guarantee(
-                "local", single * records_a_choice, whole, (RECORDS_ARE_PUBLIC, PAIRS_ARE_PUBLIC)
+                "local",
+                max(single for single, _ in losses),
+                max(whole for _, whole in losses),
+                (RECORDS_ARE_PUBLIC, PAIRS_ARE_PUBLIC),
             ),
             mechanism=str(self),
             sampling_covariance=sampling,
             direction_only=self.estimator == "linear",
             details=details,
         )
-
-
-def _loss(response: RandomizedResponse) -> Loss:
-    return response.guarantee().epsilon_single
 
 
 def _linear(
@@ -220,7 +230,6 @@ def _linear(
     moment = (units * share[:, None]).T @ units / records
     ridge = float(np.sqrt(spread.mean())) / records
     inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
-    weights, slope = on_sphere(inverse @ total)
-    slope = slope @ inverse
     middle = (units * (share**2 * (1 / contrast**2 - 1))[:, None]).T @ units
-    return weights, slope @ middle @ slope.T, None
+    weights, covariance = direction(inverse @ total, inverse @ middle @ inverse)
+    return weights, covariance, None

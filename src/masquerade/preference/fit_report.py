@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
@@ -36,26 +35,13 @@ def read_bound(bound: Number) -> Fraction:
 def fits_on_grid(records: Comparisons, bound: Fraction) -> Integers:
     """Return each voter's fit in steps of ``bound / STEPS``, shape (n_voters, n_features).
 
-    Each is fitted by itself. Fitted together, voters share the number of iterations, and the last
-    digits of one fit depend on the records of the others: then more than one row would change with
-    one voter, and the sensitivity would be larger than claimed.
+    The fit of a voter does not depend on the other voters in a single bit; see `fit_voters`. Else
+    one voter could change more than one row, and the sensitivity would be larger than claimed.
 
     Returns
     -------
     int64 array
         Absolute values of a row add to at most `STEPS`, exactly.
     """
-    fits = np.zeros((records.n_voters, records.n_features))
-    nobody = pa.array([0])
-    for voter, (first, last) in enumerate(
-        zip(records.offsets[:-1].tolist(), records.offsets[1:].tolist(), strict=True)
-    ):
-        if last > first:
-            alone = Comparisons(
-                records.difference[first:last],
-                np.array([0, last - first]),
-                nobody,
-                records.features,
-            )
-            fits[voter] = fit_voters(alone, bound=float(bound)).weights[0]
+    fits = fit_voters(records, bound=float(bound)).weights
     return on_grid(np.nan_to_num(fits), bound)

@@ -58,6 +58,10 @@ class Functional(WithLaplaceNoise, PrivateMechanism):
                 raise ParameterError(f"bound is {self.bound}, expected above 0.")
             object.__setattr__(self, "bound", number)
 
+    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+        """Return the number of records."""
+        return records
+
     def _projected(self, weights: Floats) -> Floats:
         return weights if self.bound is None else project(weights, float(finite(self.bound, "")))
 
@@ -84,7 +88,8 @@ class LocalFunctional(Functional, LocalVectorMechanism):
     sensitivity : {"tight", "published"}
         Both proven; the published one needs a third more noise. See `quadratic_sensitivity`.
     bound : number, optional
-        Projects each voter's maximum to this L1 ball.
+        Projects each voter's maximum to this L1 ball. Where the sum is maximised once, the noise
+        stated is that from before the projection.
 
     Privacy
     -------
@@ -95,8 +100,8 @@ class LocalFunctional(Functional, LocalVectorMechanism):
     from them costs nothing.
 
     The published maximisation does not exist: with noise nearly every quadratic is unbounded. Here
-    a ridge of four standard deviations is added and directions without a maximum are dropped.
-    `LinearKNorm` is far more accurate at the same guarantee.
+    a ridge of four standard deviations of the noise is added, and directions in which the quadratic
+    then bends by less than one are dropped. `LinearKNorm` is more accurate at the same guarantee.
 
     References
     ----------
@@ -156,15 +161,23 @@ class LocalFunctional(Functional, LocalVectorMechanism):
         covariance = noise_covariance(maxima, inverse, deviation**2)
         if self.weights != "equal":
             shares = shares * ridge / ridge.min()
-        return shares @ self._projected(maxima), np.tensordot(shares**2, covariance, axes=1)
+        maxima = self._projected(maxima)
+        noise: Floats = np.tensordot(shares**2, covariance, axes=1)
+        # First order overstates large noise; voters differ by their noise at least.
+        centre = shares @ maxima / shares.sum()
+        parts = shares[:, None] * (maxima - centre)
+        spread = parts.T @ parts * (len(parts) / max(len(parts) - 1, 1))
+        smaller = len(parts) > 1 and np.trace(spread) < np.trace(noise)
+        return shares @ maxima, spread if smaller else noise
 
 
 @dataclass(frozen=True)
 class AggregateFunctional(LocalFunctional):
     """As `LocalFunctional`, but the noisy coefficients are added up and maximised once.
 
-    Noise cancels in a sum before anything that is not linear is done with it, so the same reports
-    give a far better result. For pairs that are private and whose second moment is not known.
+    Noise cancels in a sum before anything that is not linear is done with it, so the weights shrink
+    less towards zero and know their noise better; the directions are about as good. For pairs that
+    are private and whose second moment is not known.
 
     Privacy
     -------

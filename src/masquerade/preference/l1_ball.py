@@ -173,10 +173,7 @@ def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> F
     system[:, d, d] = ~(tight & free.any(axis=1))
     right = np.zeros((n, d + 1, 1))
     right[:, :d, 0] = (linear - _times(matrix, point)) * free
-    try:
-        move: Floats = np.linalg.solve(system, right)[:, :d, 0]
-    except np.linalg.LinAlgError:
-        return point
+    move = _solved(system, right)[:, :d, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         to_zero = np.where(sign * move < 0, -point / move, np.inf)
         outward = np.where(tight, 0, np.einsum("nd,nd->n", sign, move))
@@ -187,6 +184,17 @@ def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> F
     before = _value(matrix, linear, point)
     better = np.isfinite(moved).all(axis=1) & (_value(matrix, linear, moved) >= before)
     return np.where(better[:, None], project(moved, bound), point)
+
+
+def _solved(system: Floats, right: Floats) -> Floats:
+    """Return the solutions, NaN for rows without one, each as if it were alone."""
+    try:
+        return np.asarray(np.linalg.solve(system, right), np.float64)
+    except np.linalg.LinAlgError:
+        if len(system) == 1:
+            return np.full_like(right, np.nan)
+        halves = (slice(0, len(system) // 2), slice(len(system) // 2, None))
+        return np.concatenate([_solved(system[half], right[half]) for half in halves])
 
 
 def _value(matrix: Floats, linear: Floats, point: Floats) -> Floats:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import WordSource
+from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.local_mechanism import VoterDevice
 from masquerade.preference.local_vectors import LocalVectorMechanism
@@ -49,15 +50,6 @@ def linear_sensitivity(features: int, records: int = 1) -> Sensitivity:
     )
 
 
-def on_sphere(raw: Floats) -> tuple[Floats, Floats]:
-    """Return the direction of a vector, and the derivative of that; zeros for zero."""
-    length = float(np.linalg.norm(raw))
-    if length == 0:
-        return np.zeros_like(raw), np.zeros((len(raw), len(raw)))
-    weights = raw / length
-    return weights, (np.eye(len(raw)) - np.outer(weights, weights)) / length
-
-
 @dataclass(frozen=True)
 class LinearSum(SizedNoise, LocalVectorMechanism):
     """The sum of chosen directions plus noise of one kind."""
@@ -83,6 +75,10 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
                 raise ParameterError("moment is no symmetric matrix of finite numbers.")
             object.__setattr__(self, "moment", tuple(map(tuple, given.tolist())))
         _ = self.noise_delta
+
+    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+        """Return how many units a voter's records are; the last one may not be whole."""
+        return -(-records // records_a_choice)
 
     def device(
         self, features: Sequence[Feature], *, epsilon: Any = None, records_a_choice: int = 1
@@ -129,7 +125,7 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
         count = np.maximum(records, 1)
         between = np.full(len(count), 1 / features)
         shares, details = self._shares(epsilons, between, noise / count)
-        units = [-(-int(count) // records_a_choice) for count in records]
+        units = [self.units_of_a_voter(int(count), records_a_choice) for count in records]
         loss, whole = self.losses(epsilons, sensitivity, units)
         return self._direction(
             shares @ rows / UNIT,
@@ -150,7 +146,7 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
         noise = self.noise(self.epsilon, sensitivity)
         total = whole_directions(comparisons.scaled()).sum(axis=0)
         total = total + noise.draw(source, vectors=1, dimension=d)[0]
-        most = -(-comparisons.most_records_of_a_voter() // together)
+        most = self.units_of_a_voter(comparisons.most_records_of_a_voter(), together)
         guarantee = self._guarantee(
             "aggregator", noise.loss(1), noise.loss(most), self._assumed(), self.noise_delta
         )
@@ -178,11 +174,10 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
         # Where the noise is large, the correction must not blow it up.
         ridge = math.sqrt(variance) / max(records, 1e-9)
         inverse = np.linalg.pinv(known + ridge * np.eye(d), hermitian=True)
-        weights, slope = on_sphere(inverse @ total)
-        slope = slope @ inverse
+        weights, covariance = direction(inverse @ total, variance * inverse @ inverse)
         return Release(
             weights=weights,
-            noise_covariance=variance * slope @ slope.T,
+            noise_covariance=covariance,
             guarantee=guarantee,
             mechanism=str(self),
             direction_only=True,

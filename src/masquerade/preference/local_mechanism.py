@@ -120,11 +120,6 @@ class LocalMechanism(PrivateMechanism):
         source : WordSource
         """
 
-    def _epsilon(self) -> Fraction | tuple[Fraction, ...]:
-        epsilon = self.epsilon
-        assert isinstance(epsilon, Fraction | tuple)
-        return epsilon
-
     def device(
         self, features: Sequence[Feature], *, epsilon: Any = None, records_a_choice: int = 1
     ) -> VoterDevice:
@@ -138,7 +133,7 @@ class LocalMechanism(PrivateMechanism):
         records_a_choice : int
             Largest number of records from one choice.
         """
-        own = read_epsilon(self._epsilon() if epsilon is None else epsilon)
+        own = read_epsilon(self.epsilons() if epsilon is None else epsilon)
         if isinstance(own, tuple):
             raise ParameterError("the mechanism has an epsilon a voter; give this voter's own.")
         return VoterDevice(replace(self, epsilon=own), tuple(features), own, records_a_choice)

@@ -49,7 +49,7 @@ class LocalVectorMechanism(LocalMechanism):
         """
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
-        epsilons = epsilons_of(self._epsilon(), comparisons.n_voters)
+        epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
         together = records_a_choice(comparisons, self.unit)
         groups: dict[Fraction, list[int]] = {}
         for voter, epsilon in enumerate(epsilons):

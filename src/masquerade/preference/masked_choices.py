@@ -21,7 +21,7 @@ _ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
 
 def fit_masked_choices(
-    signs: Integers, shown: Floats, emphasis: Floats, contrast: Floats
+    signs: Integers, shown: Floats, emphasis: Floats, contrast: Floats, *, voter: Integers
 ) -> tuple[Floats, Floats, Floats]:
     """Return the weights of the greatest likelihood, the noise's covariance and the sampling's.
 
@@ -35,19 +35,29 @@ def fit_masked_choices(
         How often each record counts.
     contrast : float array, shape (n_records,)
         Probability of keeping a choice less that of turning it round, above 0, at most 1.
+    voter : int64 array, shape (n_records,)
+        Whose record it is; choices of one voter depend on one another.
 
     Returns
     -------
     weights : float array, shape (n_features,)
     noise, sampling : float array, shape (n_features, n_features)
-        What masking adds to the covariance, and what is there without it, with the second
-        derivatives' expectation for the information.
+        Covariance of the weights under masking the same choices again, and what drawing other
+        voters adds.
 
     Notes
     -----
     Fisher scoring from zero, steps at most 1 long and halved where the likelihood would fall: with
     masked choices it is not concave. A ridge stands for the knowledge that margins are mostly
     within a few typical ones; it matters only where masked choices say next to nothing.
+
+    Both covariances are sandwiches (Huber 1967) around the mean of the observed and the expected
+    second derivatives; where masked choices say little, the first alone understates the noise and
+    the second overstates it. Turning a choice
+    round moves its part of the score by ``D = c phi(z) / (P (1 - P))``, whatever was chosen, so the
+    noise in the score is ``q (1 - q) D**2`` a record, with q the probability of keeping a choice:
+    this holds for any voters. The sum of both is estimated from the scores of whole voters, as for
+    a pooled fit; it is computed from masked choices and costs nothing.
     """
     oriented = shown * signs[:, None]
     d = shown.shape[1]
@@ -64,7 +74,7 @@ def fit_masked_choices(
         weights = weights + _shortened(oriented, weights, step, emphasis, contrast, ridge, value)
         if size < _CLOSE * (1 + float(np.linalg.norm(weights))):
             break
-    return (weights, *_covariances(oriented, weights, emphasis, contrast, ridge))
+    return (weights, *_covariances(oriented, weights, emphasis, contrast, ridge, voter))
 
 
 def _probabilities(margin: Floats, contrast: Floats) -> Floats:
@@ -105,18 +115,40 @@ def _shortened(
 
 
 def _covariances(
-    oriented: Floats, weights: Floats, emphasis: Floats, contrast: Floats, ridge: float
+    oriented: Floats,
+    weights: Floats,
+    emphasis: Floats,
+    contrast: Floats,
+    ridge: float,
+    voter: Integers,
 ) -> tuple[Floats, Floats]:
-    """Return what masking adds to the covariance, and what is there without it."""
+    """Return the covariance of the noise, and what drawing other voters adds to it."""
     margin = oriented @ weights
-    eye = ridge * np.eye(len(weights))
+    seen, other = _probabilities(margin, contrast), _probabilities(-margin, contrast)
+    density = contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
+    score = density / seen
+    observed, expected = score * (score + margin), density**2 / (seen * other)
+    bread = _inverse(oriented, emphasis * (observed + expected) / 2, ridge)
+    if bread is None:  # the likelihood is not concave here; its expected curvature always is
+        bread = _inverse(oriented, emphasis * expected, ridge)
+        assert bread is not None
+    turned = emphasis * density / (seen * other)
+    rate = turned**2 * (1 - contrast**2) / 4
+    noise = bread @ ((oriented * rate[:, None]).T @ oriented) @ bread
+    scores = np.zeros((int(voter.max(initial=0)) + 1, len(weights)))
+    np.add.at(scores, voter, oriented * (emphasis * score)[:, None])
+    scores -= scores.mean(axis=0)
+    meat = scores.T @ scores * (len(scores) / max(len(scores) - 1, 1))
+    return noise, _at_least_zero(bread @ meat @ bread - noise)
 
-    def spread(known: Floats) -> Floats:
-        density = known * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-        rate = density**2 / (_probabilities(margin, known) * _probabilities(-margin, known))
-        bread = np.linalg.pinv((oriented * (emphasis * rate)[:, None]).T @ oriented + eye)
-        filling = (oriented * (emphasis**2 * rate)[:, None]).T @ oriented
-        return np.asarray(bread @ filling @ bread)
 
-    clear = spread(np.ones_like(contrast))
-    return spread(contrast) - clear, clear
+def _inverse(oriented: Floats, curvature: Floats, ridge: float) -> Floats | None:
+    """Return the inverse of a sum of outer products plus a ridge; None if it is not positive."""
+    d = oriented.shape[1]
+    values, axes = np.linalg.eigh((oriented * curvature[:, None]).T @ oriented + ridge * np.eye(d))
+    return None if values[0] < ridge / 2 else np.asarray((axes / values) @ axes.T)
+
+
+def _at_least_zero(matrix: Floats) -> Floats:
+    values, axes = np.linalg.eigh(matrix)
+    return np.asarray((axes * np.maximum(values, 0)) @ axes.T)

@@ -121,8 +121,9 @@ class Release:
         Of the *scaled* features (differences divided by the public widths, each in [-1, 1]); see
         `Comparisons.scaled`.
     noise_covariance : float array, shape (n_features, n_features)
-        Covariance of the privacy noise in `weights`. Public: it depends on the mechanism and on
-        public numbers only. Zeros where there is none.
+        Covariance of the privacy noise in `weights`, for the same answers. Computed from public
+        numbers and, for what is not a plain sum, from what was published or reported, so it costs
+        nothing. Zeros where there is no noise.
     guarantee : PreferenceGuarantee
     mechanism : str
         Its name and parameters as text.

@@ -110,6 +110,27 @@ class PrivateMechanism(ABC):
         if comparisons.n_voters == 0:
             raise ParameterError("there are no voters, so there is nothing to learn.")
 
+    def epsilons(self) -> Fraction | tuple[Fraction, ...]:
+        """Return the epsilon of all, or one a voter."""
+        epsilon = self.epsilon
+        assert isinstance(epsilon, Fraction | tuple)
+        return epsilon
+
+    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+        """Return how many times the loss of a unit all records of a voter cost.
+
+        1 where a whole voter is protected, also one without a record.
+        """
+        del records, records_a_choice
+        return 1
+
+    def voter_losses(
+        self, epsilon: Fraction, records: int, records_a_choice: int = 1
+    ) -> tuple[Loss, Loss]:
+        """Return the loss of one unit, and of all records of a voter."""
+        units = self.units_of_a_voter(records, records_a_choice)
+        return Loss.of_amount(epsilon), Loss.of_amount(epsilon * units)
+
     @abstractmethod
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
         """Return private weights with noise from `source`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +17,8 @@ from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 from masquerade.answers import Comparisons
 from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
+from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers, sums_by_voter, whole_directions
-from masquerade.preference.linear_sum import on_sphere
 from masquerade.preference.local_vectors import LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Unit
 
@@ -41,6 +42,8 @@ class Cap:
         Shares of the whole sphere in the cap and outside; kept apart, for a cap can be tiny.
     mean : float
         Mean inner product of a report with the direction.
+    mean_square : float
+        Mean square of that inner product.
     """
 
     threshold: float
@@ -48,6 +51,7 @@ class Cap:
     inside_mass: float
     outside_mass: float
     mean: float
+    mean_square: float
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +60,7 @@ def best_cap(epsilon: Fraction, features: int) -> Cap:
     growth = math.exp(float(epsilon))
     if features == 1:
         inside = growth / (1 + growth)
-        return Cap(0.0, inside, 0.5, 0.5, 2 * inside - 1)
+        return Cap(0.0, inside, 0.5, 0.5, 2 * inside - 1, 1.0)
     half = (features - 1) / 2
     beyond = 0.5 * betaincc(0.5, half, _GRID**2)
     grid = _GRID[beyond > _LEAST_MASS]
@@ -67,12 +71,17 @@ def best_cap(epsilon: Fraction, features: int) -> Cap:
     moment = np.exp(half * np.log1p(-(grid**2)) - betaln(0.5, half)) / (features - 1)
     mean = (inside / beyond - (1 - inside) / outside) * moment
     best = int(np.argmax(mean))
+    # the square of a coordinate has a beta distribution, so its mean beyond a square is another's
+    squares = 0.5 * betaincc(1.5, half, grid[best] ** 2) / features
+    mean_square = inside[best] / beyond[best] * squares
+    mean_square += (1 - inside[best]) / outside[best] * (1 / features - squares)
     return Cap(
         float(grid[best]),
         float(inside[best]),
         float(beyond[best]),
         float(outside[best]),
         float(mean[best]),
+        float(mean_square),
     )
 
 
@@ -90,9 +99,12 @@ class DirectionReports(LocalVectorMechanism):
     units = ("voter", "record")
     hides_records = True
 
-    def mean_cosine(self, epsilon: Fraction, features: int) -> float:
-        """Return the mean inner product of a report of length 1 with the voter's direction."""
-        raise NotImplementedError
+    @abstractmethod
+    def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
+        """Return the mean inner product of a report with the voter's direction, and its square's.
+
+        Both are of length 1.
+        """
 
     def combine(
         self,
@@ -107,21 +119,46 @@ class DirectionReports(LocalVectorMechanism):
         """Return the direction of the weighted mean of the reports, each made unbiased."""
         length = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
         units = rows / np.where(length > 0, length, 1)
-        known = {each: self.mean_cosine(each, features) for each in set(epsilons)}
-        cosine = np.array([known[each] for each in epsilons])
+        known = {each: self.cosine_moments(each, features) for each in set(epsilons)}
+        cosine, square = np.array([known[each] for each in epsilons]).T
         between = np.full(len(cosine), 1 / features)
         noise = (1 / cosine**2 - 1) / features
         shares, details = self._shares(epsilons, between, noise)
-        weights, slope = on_sphere((shares / cosine) @ units)
+        spread = _spread_around_directions(units, shares / cosine, cosine, square)
+        weights, covariance = direction((shares / cosine) @ units, spread)
         loss = max(Loss.of_amount(each) for each in known)
         return Release(
             weights=weights,
-            noise_covariance=float(shares**2 @ noise) * slope @ slope.T,
+            noise_covariance=covariance,
             guarantee=self._guarantee("local", loss, loss, ()),
             mechanism=str(self),
             direction_only=True,
             details=details,
         )
+
+
+def _spread_around_directions(
+    units: Floats, factor: Floats, cosine: Floats, square: Floats
+) -> Floats:
+    """Return the covariance of the noise in the sum of `factor` times reports.
+
+    Along its voter's direction a report varies by ``square - cosine**2``, across it by what is left
+    of its length. Where directions lie is seen from the reports, which lie around them.
+    """
+    d = units.shape[1]
+    across = (1 - square) / max(d - 1, 1)
+    along = square - cosine**2
+    says = factor**2 * (square - across)  # what a report shows of where its direction lies
+    total = float(says.sum())
+    lie = np.eye(d) / d
+    if total > 0:
+        seen = (units * (factor**2)[:, None]).T @ units - float(factor**2 @ across) * np.eye(d)
+        values, axes = np.linalg.eigh(seen / total)
+        values = np.maximum(values, 0)
+        lie = (axes * (values / max(float(values.sum()), 1e-300))) @ axes.T
+    covariance: Floats = float(factor**2 @ across) * np.eye(d)
+    covariance += float(factor**2 @ (along - across)) * lie
+    return covariance
 
 
 @dataclass(frozen=True)
@@ -154,9 +191,10 @@ class PrivUnit(DirectionReports):
     hardened = False
     replacement = "direction-selection"
 
-    def mean_cosine(self, epsilon: Fraction, features: int) -> float:
-        """Return the mean inner product of a report of length 1 with the voter's direction."""
-        return best_cap(epsilon, features).mean
+    def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
+        """Return the mean inner product of a report with the direction, and its square's mean."""
+        cap = best_cap(epsilon, features)
+        return cap.mean, cap.mean_square
 
     def report_rows(
         self,

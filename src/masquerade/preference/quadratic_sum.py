@@ -30,6 +30,7 @@ LINEAR_FACTOR = round(math.sqrt(2 * math.pi) * UNIT)
 _STEPS_PER_COEFFICIENT = math.pi * UNIT**2
 _DIGITS = 60
 _HALVINGS = 150
+_TRIM = 4  # directions below one part in so many of the ridge are dropped
 
 
 def coefficients(features: int) -> int:
@@ -138,7 +139,9 @@ def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Flo
     """Return where noisy quadratics are largest, regularised and trimmed; costs no privacy.
 
     With noise the matrix is mostly indefinite, and there is no largest value. `ridge` is added to
-    the diagonal and directions in which the matrix still is not positive are dropped.
+    the diagonal, and directions in which the matrix then is not above a quarter of it are dropped:
+    a direction that is kept at hardly more than 0 would put its noise, many times enlarged, into
+    the weights.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Flo
     """
     d = linear.shape[1]
     values, axes = np.linalg.eigh(matrix + ridge[:, None, None] * np.eye(d))
-    kept = values > 1e-9
+    kept = values > np.maximum(ridge / _TRIM, 1e-9)[:, None]
     inverted = np.where(kept, 1 / np.where(kept, values, 1), 0)
     inverse = np.matmul(axes * inverted[:, None, :], axes.transpose(0, 2, 1))
     return 0.5 * np.matmul(inverse, linear[:, :, None])[:, :, 0], inverse

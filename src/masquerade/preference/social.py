@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from masquerade.accounting import Ledger
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins
+from masquerade.mechanisms.coins import Coins, require_coins
+from masquerade.preference.charge import voters_charged
 from masquerade.preference.mechanism import (
     PreferenceGuarantee,
     PreferenceMechanism,
@@ -97,6 +100,8 @@ class SocialPreference:
         mechanism: str | PreferenceMechanism,
         epsilon: Any = None,
         unit: str | None = None,
+        ledger: Ledger | None = None,
+        name: str = "preference",
         coins: Coins | None = None,
     ) -> SocialPreference:
         """Learn what the voters prefer, and publish it under a guarantee.
@@ -112,6 +117,12 @@ class SocialPreference:
             Privacy loss per unit, for a mechanism given by name.
         unit : {"voter", "record", "choice"}, optional
             What is protected, for a mechanism given by name. Default: the mechanism's own.
+        ledger : Ledger, optional
+            Every voter is charged, all or nobody, before anything is drawn: the voter's own epsilon
+            times the number of units that all of their records are. The person of an account is the
+            voter as text.
+        name : str
+            What the ledger calls the result. Each call is charged, also under a name used before.
         coins : Coins, optional
             Randomness of the operating system.
 
@@ -124,9 +135,17 @@ class SocialPreference:
         ------
         ParameterError
             The mechanism is unknown or cannot do what is asked.
+        InsufficientBudget
+            A voter has too little left; nobody was charged and nothing was drawn.
+        NoGuarantee
+            There is a ledger, and the mechanism protects nobody.
         """
         chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
-        return cls(chosen.release(table, coins=coins), table.features, table.n_voters, len(table))
+        source = require_coins(coins)
+        paid = nullcontext() if ledger is None else voters_charged(ledger, chosen, table, name)
+        with paid:
+            released = chosen.release(table, coins=source)
+        return cls(released, table.features, table.n_voters, len(table))
 
     @classmethod
     def simulate(

@@ -20,7 +20,7 @@ from masquerade.preference.probit import curvature, slope
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
-_MOST_PADDING = 1.25
+_PADDING = 4  # one part in so many of a length may be empty
 _BLOCK_NUMBERS = 1 << 20  # of differences worked on at a time
 _ARMIJO = 1e-4
 _MOST_HALVINGS = 40
@@ -84,12 +84,12 @@ def fit_voters(
     projected gradient steps and Newton steps on its faces (see `maximise_quadratic`), then a step
     is taken that raises the likelihood. Among several maxima (fewer records than features,
     collinear features) one is returned, always the same for the same data. Privacy never depends on
-    convergence, only on the bound. The last digits of a fit depend on which voters are worked on
-    together: where a change of one voter must leave the others' numbers exactly as they are, fit
-    voters one by one.
+    convergence, only on the bound. A voter's fit is the same to the last bit whoever else is
+    fitted: each stops by itself, and is padded to a length that depends on its own number of
+    records alone. Private mechanisms need this, for one voter must change one fit and no more.
 
     **Cost**: time linear in records, times features squared; a voter takes four to nine Newton
-    steps. Memory linear in records: voters are padded to blocks of like length, at most a quarter
+    steps. Memory linear in records: voters are padded to one of few lengths, at most a quarter
     of it empty.
 
     References
@@ -112,7 +112,7 @@ def fit_voters(
 
     def solve(block: NDArray[np.int64]) -> int:
         nonlocal done
-        padded = _padded(scaled, comparisons.offsets, block)
+        padded = _padded(scaled, comparisons.offsets, block, int(lengths[block[0]]))
         allowed = tolerance * counts[block].astype(np.float64)
         solution = _solve(padded, bound, allowed, max_iterations)
         fits.weights[block] = solution.weights
@@ -127,7 +127,8 @@ def fit_voters(
                 progress(done, n)
         return solution.iterations
 
-    blocks = list(_blocks(counts, d))
+    lengths = padded_lengths(counts)
+    blocks = list(_blocks(lengths, d))
     if len(blocks) < 2:
         iterations = max(map(solve, blocks), default=0)
     else:
@@ -145,27 +146,34 @@ def require_features(comparisons: Comparisons) -> None:
         )
 
 
-def _blocks(counts: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
-    """Yield voters with records in groups of like length, each of bounded size."""
-    order = np.argsort(counts, kind="stable")
-    order = order[counts[order] > 0]
-    start = 0
-    while start < len(order):
-        shortest = int(counts[order[start]])
-        stop = int(np.searchsorted(counts[order], _MOST_PADDING * shortest, side="right"))
-        many = max(1, int(_BLOCK_NUMBERS / (_MOST_PADDING * shortest * d)))
-        stop = min(stop, start + many)
-        yield order[start:stop]
-        start = stop
+def padded_lengths(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the length that each number of records is padded to; it depends on nothing else."""
+    lengths = [0]
+    while lengths[-1] < counts.max(initial=0):
+        lengths.append(max(lengths[-1] + 1, lengths[-1] * _PADDING // (_PADDING - 1)))
+    grid = np.array(lengths, dtype=np.int64)
+    return grid[np.searchsorted(grid, counts)]
 
 
-def _padded(scaled: Floats, offsets: NDArray[np.int64], voters: NDArray[np.int64]) -> Floats:
-    """Return the voters' records, shape (n_voters, most_records, d), short ones followed by zeros.
+def _blocks(lengths: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
+    """Yield voters with records in groups of one length, each of bounded size."""
+    order = np.argsort(lengths, kind="stable")
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        first, last = np.searchsorted(lengths[order], [length, length + 1]).tolist()
+        many = max(1, _BLOCK_NUMBERS // (length * d))
+        for start in range(first, last, many):
+            yield order[start : min(start + many, last)]
+
+
+def _padded(
+    scaled: Floats, offsets: NDArray[np.int64], voters: NDArray[np.int64], length: int
+) -> Floats:
+    """Return the voters' records, shape (n_voters, length, d), short ones followed by zeros.
 
     A zero difference has no gradient and no curvature, so the fit does not see it.
     """
     first, counts = offsets[voters], offsets[voters + 1] - offsets[voters]
-    place = np.arange(counts.max())
+    place = np.arange(length)
     there = place < counts[:, None]
     rows = np.where(there, first[:, None] + place, 0)
     padded: Floats = scaled[rows]
@@ -174,7 +182,11 @@ def _padded(scaled: Floats, offsets: NDArray[np.int64], voters: NDArray[np.int64
 
 
 def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) -> VoterFits:
-    """Return fits of voters with equally many records, shape (n_voters, n_records, d)."""
+    """Return fits of voters with equally many records, shape (n_voters, n_records, d).
+
+    Every step treats each row by itself: products go through one BLAS call a row, and a row leaves
+    when it is done.
+    """
     n, _, d = records.shape
     weights, value, certificate = np.zeros((n, d)), np.empty(n), np.empty(n)
     limit = allowed
@@ -191,7 +203,7 @@ def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) 
         open_ = shortfall > limit
         if not open_.any() or iterations >= max_iterations:
             break
-        if np.count_nonzero(open_) < 0.8 * len(rows):  # voters who are done leave
+        if not open_.all():  # voters who are done leave
             rows, records, limit = rows[open_], records[open_], limit[open_]
             b, z, f, r, g = b[open_], z[open_], f[open_], r[open_], g[open_]
             shortfall = shortfall[open_]

@@ -1,0 +1,129 @@
+"""What a published preference costs each voter, in a ledger."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from masquerade.accounting import Caps, Ledger, MemoryStorage
+from masquerade.answers import Comparisons
+from masquerade.errors import InsecureRandomness, InsufficientBudget, NoGuarantee, ParameterError
+from masquerade.mechanisms import Loss
+from masquerade.preference import MECHANISMS, SocialPreference
+
+PURE = [name for name in MECHANISMS if name != "none" and not name.endswith("-gaussian")]
+TABLE = Comparisons.from_frame(
+    {"voter": ["ann", "ann", "ann", "bob", "cem"], "f": [1, -1, 2, 1, -3], "g": [0, 1, 1, -2, 1]}
+)
+
+
+def ledger(epsilon: int = 3, delta: str = "0") -> Ledger:
+    """Return an empty ledger with a cap on everybody's epsilon."""
+    caps = Caps(Loss(epsilon * 10**6), delta=Fraction(delta))
+    return Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=caps)
+
+
+def spent(book: Ledger, person: str) -> float:
+    """Return what a person has spent, or reserved."""
+    balance = book.balance(person)
+    return balance.caps.epsilon.epsilon - balance.residual_epsilon.epsilon
+
+
+def learn(mechanism: str, book: Ledger, *, epsilon: Any = 1, **options: Any) -> SocialPreference:
+    """Learn from the table of three voters."""
+    text = f"{mechanism}:candidates=32" if mechanism == "direction-selection" else mechanism
+    return SocialPreference.learn(TABLE, mechanism=text, epsilon=epsilon, ledger=book, **options)
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_every_voter_pays_the_voter_level_loss(name: str) -> None:
+    """The one with the most pays what the guarantee says; each call is charged anew."""
+    for unit in MECHANISMS[name].units:
+        book = ledger(7)
+        learned = learn(name, book, unit=unit)
+        paid = {person: spent(book, person) for person in ("ann", "bob", "cem")}
+        assert max(paid.values()) == learned.guarantee.voter_level_epsilon.epsilon
+        many = learned.guarantee.voter_level_epsilon > learned.guarantee.epsilon
+        assert paid["ann"] == pytest.approx(3 * paid["bob"] if many else paid["bob"])
+        learn(name, book, unit=unit)
+        assert spent(book, "ann") == pytest.approx(2 * paid["ann"])
+        assert book.balance("ann").open == 0
+
+
+def test_voters_pay_their_own_epsilon() -> None:
+    """Times their own number of records."""
+    book = ledger(10)
+    learn("linear-knorm", book, epsilon=[2, "0.5", 1])
+    assert [spent(book, who) for who in ("ann", "bob", "cem")] == [6, 0.5, 1]
+
+
+def test_all_are_charged_or_nobody() -> None:
+    """One voter without enough stops the result, and what was reserved is given back."""
+    book = ledger(3)
+    learn("central-laplace", book, epsilon="2.5")
+    SocialPreference.learn(
+        TABLE.of_voters([1]), mechanism="local-laplace", epsilon="0.4", ledger=book
+    )
+    with pytest.raises(InsufficientBudget, match="preference"):
+        learn("local-laplace", book, epsilon="0.2")
+    assert [spent(book, who) for who in ("ann", "bob", "cem")] == pytest.approx([2.5, 2.9, 2.5])
+    assert [book.balance(who).open for who in ("ann", "bob", "cem")] == [0, 0, 0]
+    learn("local-laplace", book, epsilon="0.1")  # exactly enough is enough
+    assert spent(book, "bob") == 3
+    book.verify()
+
+
+def test_nothing_is_drawn_before_everybody_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal comes before the mechanism runs."""
+    drawn: list[int] = []
+    kind = MECHANISMS["central-laplace"]
+    monkeypatch.setattr(kind, "release", lambda *_, **__: drawn.append(1))
+    with pytest.raises(InsufficientBudget):
+        learn("central-laplace", ledger(3), epsilon=4)
+    assert not drawn
+
+
+def test_a_draw_that_fails_costs_nothing() -> None:
+    """Noise by length takes at most 32 features; what was set aside is given back."""
+    wide = Comparisons.from_frame(
+        {"voter": ["a", "b"], **{f"f{k}": [1.0, -1.0] for k in range(33)}}
+    )
+    book = ledger()
+    with pytest.raises(ParameterError, match="33 features"):
+        SocialPreference.learn(wide, mechanism="linear-knorm", epsilon=1, ledger=book)
+    assert [spent(book, who) for who in "ab"] == [0, 0]
+
+
+def test_gaussian_noise_is_charged_as_concentrated_loss() -> None:
+    """It needs a cap with a delta; a voter with three records pays nine times as much."""
+    with pytest.raises(InsufficientBudget):
+        learn("central-gaussian", ledger(7))
+    book = ledger(20, "1e-6")
+    learn("linear-gaussian", book)
+    ann, bob = (book.entries(who)[-1].charge.cost.micro_rho for who in ("ann", "bob"))
+    assert ann == 9 * bob > 0
+    assert book.spent("ann").epsilon.epsilon < 7
+
+
+def test_what_cannot_be_counted_is_refused() -> None:
+    """No mechanism, no name, no coins of the operating system; nobody is charged."""
+    book = ledger()
+    with pytest.raises(NoGuarantee, match="protects nobody"):
+        SocialPreference.learn(TABLE, mechanism="none", ledger=book)
+    with pytest.raises(ParameterError, match="name"):
+        learn("local-laplace", book, name="")
+    with pytest.raises(InsecureRandomness):
+        learn("local-laplace", book, coins=np.random.default_rng(0))
+    assert book.statistics().entries == 0
+
+
+def test_voters_without_records_pay_where_their_number_is_hidden() -> None:
+    """Under the unit voter they are protected like all; else that they said nothing is public."""
+    table = Comparisons.from_frame({"voter": ["a", "b"], "f": [1.0, -1.0]}, voters=["a", "b", "c"])
+    for name, paid in (("local-laplace", 1), ("linear-knorm", 0), ("choice-response", 0)):
+        book = ledger()
+        SocialPreference.learn(table, mechanism=name, epsilon=1, ledger=book)
+        assert spent(book, "c") == paid
