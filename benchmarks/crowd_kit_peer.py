@@ -1,7 +1,8 @@
 """Run crowd-kit on files of claims, in an interpreter that has it, and print JSON.
 
 Usage: ``PYTHON crowd_kit_peer.py METHODS FILE...``; a file is a ``.npz`` with the integer arrays
-``task``, ``worker``, ``value``. Prints ``{file: {method: {"seconds": s, "labels": {...}}}}``.
+``task``, ``worker``, ``value``. Prints ``{file: {method: {"seconds": s, "labels": [...]}}}``, where
+the seconds are processor time, the least of up to ten runs (one where runs take seconds).
 """
 
 from __future__ import annotations
@@ -42,19 +43,27 @@ def main() -> None:
         for name in methods.split(","):
             if name in ("GLAD", "MACE") and len(frame) > 30_000:
                 continue  # minutes
-            started = time.perf_counter()
             try:
-                labels = METHODS[name]().fit_predict(frame)
+                labels, seconds = timed(name, frame)
             except Exception as error:
                 print(f"{name} on {file}: {error!r}", file=sys.stderr)
                 continue
-            seconds = time.perf_counter() - started
             result[file][name] = {
                 "seconds": seconds,
                 "tasks": labels.index.tolist() if len(labels) < 50_000 else [],
                 "labels": labels.tolist() if len(labels) < 50_000 else [],
             }
     print(json.dumps(result))
+
+
+def timed(name: str, frame: pd.DataFrame) -> tuple[pd.Series, float]:
+    """Return a method's labels and its least time."""
+    seconds: list[float] = []
+    while len(seconds) < 10 and sum(seconds) < 3:
+        started = time.process_time()
+        labels = METHODS[name]().fit_predict(frame)
+        seconds.append(time.process_time() - started)
+    return labels, min(seconds)
 
 
 if __name__ == "__main__":

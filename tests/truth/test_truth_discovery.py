@@ -108,6 +108,27 @@ def test_a_run_cut_short_says_so() -> None:
     assert cut.iterations_ == 1
 
 
+@pytest.mark.parametrize("known", [0, 40])
+def test_agreements_kept_up_are_those_counted_anew(known: int) -> None:
+    """After every round accuracies are what the leaders before it give, ties and gold included."""
+    claims, truths = crowd(
+        np.random.default_rng(12), tasks=400, workers=50, options=4, answers_per_task=4
+    )
+    gold = dict(zip(*truths.table.slice(0, known).to_pydict().values(), strict=True)) or None
+    leaders = MajorityVote().fit(claims, gold=gold).chances_
+    assert leaders.max(axis=1).min() < 1  # some tasks are tied
+    rounds = TruthDiscovery().fit(claims, gold=gold).iterations_
+    assert rounds >= 3
+    for done in range(1, rounds + 1):
+        method = TruthDiscovery(max_iterations=done).fit(claims, gold=gold)
+        agreed, answers = np.zeros(claims.n_workers), np.zeros(claims.n_workers)
+        np.add.at(agreed, claims.worker, leaders[claims.task, claims.value])
+        np.add.at(answers, claims.worker, 1)
+        expected = method.accuracy(agreed, answers)
+        np.testing.assert_allclose(method.solution_.reliability, expected, rtol=0, atol=1e-12)
+        leaders = method.chances_
+
+
 def test_smoothing_zero_is_clipped() -> None:
     """Without smoothing, full agreement gives the clipped accuracy and finite weights."""
     rows = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["no", "no"]}

@@ -410,11 +410,14 @@ def _not_a_number(labels: pa.Array, column: str) -> InputError:
 
 
 def _resolve_duplicates(claims: Claims, duplicates: Duplicates) -> Claims:
-    key = claims.worker.astype(np.int64) * claims.n_tasks + claims.task
+    key = claims.task.astype(np.int64)  # first, for tables often come in this order
+    key *= claims.n_workers
+    key += claims.worker
+    ordered = np.sort(key, kind="stable")  # quick where much is in order already
+    if not (ordered[1:] == ordered[:-1]).any():
+        return claims
     order = np.argsort(key, kind="stable")
     same = key[order[1:]] == key[order[:-1]]
-    if not same.any():
-        return claims
     if duplicates == "error":
         later = order[1:][same]
         row = int(later.min())

@@ -21,7 +21,11 @@ from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths
+    from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
+
+_LONG = 200_000
+"""Claims from which a fit shows a bar."""
 
 
 def truth(
@@ -29,10 +33,12 @@ def truth(
     method: Annotated[
         str | None,
         typer.Option(
-            help="majority-vote, truth-discovery, one-coin; for numbers median, mean, "
-            "quality-weighted, confidence-aware, gaussian-truth, reliability, heavy-tail, moments, "
-            "channel-em, numeric-auto. Default: truth-discovery, one-coin with --mechanism, "
-            "numeric-auto for numbers."
+            help="auto, majority-vote, weighted-vote, truth-discovery, one-coin, "
+            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination; for "
+            "numbers median, mean, quality-weighted, confidence-aware, gaussian-truth, "
+            "reliability, heavy-tail, moments, channel-em, numeric-auto. Default: auto "
+            "(bayesian-combination, numeric-auto for numbers; truth-discovery over partitions, "
+            "one-coin with --mechanism)."
         ),
     ] = None,
     mechanism: Annotated[
@@ -40,6 +46,10 @@ def truth(
     ] = None,
     truth: Annotated[
         Path | None, typer.Option(help="Known truths (task,truth), to score against.")
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(help="Truths of some tasks (task,truth) that inference holds on to."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the inferred truths (CSV or Parquet).")
@@ -77,12 +87,14 @@ def truth(
     from masquerade.truth import CategoricalEstimator, NumericEstimator, method_named
 
     masked_by = None if mechanism is None else parse_mechanism(mechanism)
-    chosen = None if method is None else method_named(method)
+    chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
     engine = engine_for(claims, engine, scheduler)
     if engine != "memory":
         if kind == "numeric":
             raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
+        if gold is not None:
+            raise ParameterError("--gold needs all claims at once; use --engine memory.")
         result = truth_at_scale(
             claims,
             engine=engine,
@@ -110,11 +122,10 @@ def truth(
         null=masked_by is not None and masked_by.null,
         duplicates=duplicates,
     )
-    if chosen is None:
-        default = "one-coin" if masked_by is not None else "truth-discovery"
-        chosen = method_named("numeric-auto" if table.kind == "numeric" else default)
+    chosen = chosen or method_named("auto", kind=table.kind)
+    anchors = None if gold is None else Truths.read(gold)
     started = time.perf_counter()
-    fit = chosen().fit(table, mechanism=masked_by)
+    fit = _fitted(chosen(), table, masked_by, anchors, quiet=json)
     seconds = time.perf_counter() - started
     result = {
         "method": chosen.name,
@@ -130,6 +141,7 @@ def truth(
         result["components"] = fit.components_
         result["orientation_ambiguous"] = fit.orientation_ambiguous_
         result["unanswered"] = len(fit.unanswered_)
+        result["remarks"] = [str(remark) for remark in fit.remarks_]
     if isinstance(fit, NumericEstimator):
         result["components"] = fit.components_
         result["unanswered"] = len(fit.unanswered_)
@@ -140,6 +152,36 @@ def truth(
         write_table(fit.truths_, out)
         result["out"] = str(out)
     show(result, as_json=json, title="Truth")
+
+
+def _fitted(
+    method: Estimator,
+    table: Claims,
+    mechanism: Mechanism | None,
+    gold: Truths | None,
+    *,
+    quiet: bool,
+) -> Estimator:
+    """Return the method fitted, with a bar on standard error if it takes long."""
+    from masquerade.truth import CategoricalEstimator
+
+    if not isinstance(method, CategoricalEstimator):
+        if gold is not None:
+            raise ParameterError(f"--gold is for categories; {method.name} is for numbers.")
+        return method.fit(table, mechanism=mechanism)
+    if quiet or len(table) < _LONG:
+        return method.fit(table, mechanism=mechanism, gold=gold)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(method.name, total=None)
+        return method.fit(
+            table,
+            mechanism=mechanism,
+            gold=gold,
+            progress=lambda done, most: bars.update(bar, completed=done, total=most),
+        )
 
 
 def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:

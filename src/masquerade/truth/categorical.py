@@ -21,6 +21,7 @@ from masquerade.truth.estimator import Estimator, Kind, as_series
 from masquerade.truth.gold import Gold, gold_codes
 from masquerade.truth.numeric.remarks import Remark, remarks_on
 from masquerade.truth.problem import Problem, Progress, Solution, vote_shares
+from masquerade.truth.tally import Tally
 from masquerade.truth.ties import Ties, best, chances, check_ties, pick
 from masquerade.truth.votes import Floats, Votes
 
@@ -138,7 +139,7 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
             raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
         problem = Problem(claims, mechanism, gold_codes(self._given, claims), self._progress)
         solution = self._solve(problem)
-        told = problem.of_task, problem.of_worker
+        told = problem.tally.of_task, problem.tally.of_worker
         self._found = Fitted(
             claims, *told, problem.gold, solution, self.ties, self.seed, self._pandas
         )
@@ -324,7 +325,7 @@ class Fitted:
         )
 
 
-def winners(votes: Votes | Problem | Fitted, scores: Floats) -> NDArray[np.bool_]:
+def winners(votes: Votes | Tally | Fitted, scores: Floats) -> NDArray[np.bool_]:
     """Return which options share the best score of a task; none where nobody voted."""
     leaders = best(scores)
     leaders[votes.undecided()] = False

@@ -43,20 +43,18 @@ class MajorityVote(CategoricalEstimator):
     name: ClassVar[str] = "majority-vote"
 
     def _solve(self, problem: Problem) -> Solution:
-        claims, n = problem.answered, problem.claims.n_options
-        key = claims.task * np.int64(n) + claims.value
-        counts = np.bincount(key, minlength=problem.claims.n_tasks * n).reshape(-1, n)
-        scores = counts.astype(np.float64)
-        leaders = problem.anchored(chances(winners(problem, scores), ties="random"))
-        agreed = np.bincount(claims.worker, leaders.ravel()[key], problem.claims.n_workers)
-        answers = problem.of_worker
-        half = np.full(len(answers), 0.5)
+        votes = problem.tally
+        leaders = problem.anchored(chances(winners(votes, votes.count), ties="random"))
+        half = np.full(problem.claims.n_workers, 0.5)
+        reliability = np.divide(
+            votes.agreement(leaders), votes.of_worker, out=half, where=votes.of_worker > 0
+        )
         return Solution(
-            scores=scores,
-            posteriors=problem.anchored(vote_shares(scores)),
-            reliability=np.divide(agreed, answers, out=half, where=answers > 0),
-            weight=np.ones(len(answers)),
+            scores=votes.count,
+            posteriors=problem.anchored(vote_shares(votes.count)),
+            reliability=reliability,
+            weight=np.ones(problem.claims.n_workers),
             converged=True,
             iterations=1,
-            orientation_ambiguous=ambiguous(n, problem.mechanism),
+            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
         )

@@ -14,7 +14,8 @@ from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.ballots import Ballots
 from masquerade.truth.mask import Mask
 from masquerade.truth.numeric.remarks import Remark
-from masquerade.truth.rows import row_max
+from masquerade.truth.rows import blocks, row_max, row_sum
+from masquerade.truth.tally import Tally
 from masquerade.truth.votes import Floats, Votes
 
 Progress = Callable[[int, int], None]
@@ -51,19 +52,9 @@ class Problem:
         return Votes.of(self.answered)
 
     @cached_property
-    def of_task(self) -> Floats:
-        """Return the number of votes on each task."""
-        return np.bincount(self.answered.task, minlength=self.claims.n_tasks).astype(np.float64)
-
-    @cached_property
-    def of_worker(self) -> Floats:
-        """Return the number of votes of each worker."""
-        counted = np.bincount(self.answered.worker, minlength=self.claims.n_workers)
-        return counted.astype(np.float64)
-
-    def undecided(self) -> NDArray[np.bool_]:
-        """Return which tasks have no vote, shape (n_tasks,)."""
-        return np.asarray(self.of_task == 0)
+    def tally(self) -> Tally:
+        """Return the votes as they were cast."""
+        return Tally(self.answered)
 
     @cached_property
     def ballots(self) -> Ballots:
@@ -150,10 +141,13 @@ def vote_shares(scores: Floats) -> Floats:
     Where weights below 0 make a score negative, the row is lifted so that its lowest score is 0: a
     vote against one option of two is a vote for the other.
     """
-    lifted = scores - np.minimum(-row_max(-scores), 0)[:, None]
-    total = lifted @ np.ones(lifted.shape[1])
-    empty = total <= 0
-    lifted[empty] = 1
-    total[empty] = lifted.shape[1]
-    lifted /= total[:, None]
-    return lifted
+    shares = np.empty(scores.shape)
+    for rows in blocks(len(scores)):
+        lifted = shares[rows]
+        np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
+        total = row_sum(lifted)
+        empty = total <= 0
+        lifted[empty] = 1
+        total[empty] = lifted.shape[1]
+        lifted /= total[:, None]
+    return shares

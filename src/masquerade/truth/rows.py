@@ -1,11 +1,19 @@
-"""Maxima and counts of many rows of a few columns, for which numpy's own are slow."""
+"""Maxima, sums and counts of many rows of a few columns, for which numpy's own are slow."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+def blocks(n_rows: int, size: int = 1 << 14) -> Iterator[slice]:
+    """Yield all rows, block by block: what is worked out of a block stays in the cache."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 def row_max(table: Floats) -> Floats:
@@ -14,6 +22,14 @@ def row_max(table: Floats) -> Floats:
     for column in range(1, table.shape[1]):
         np.maximum(top, table[:, column], out=top)
     return top
+
+
+def row_sum(table: Floats) -> Floats:
+    """Return the sum of each row, shape (n_rows,)."""
+    total: Floats = table[:, 0].copy()
+    for column in range(1, table.shape[1]):
+        total += table[:, column]
+    return total
 
 
 def row_count(table: NDArray[np.bool_]) -> NDArray[np.int32]:

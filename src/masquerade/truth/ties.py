@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.truth.rows import row_count, row_max
+from masquerade.truth.rows import blocks, row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
 
@@ -31,8 +31,12 @@ def check_ties(ties: object, seed: object) -> None:
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which options have the best score of their task, ``best[task, option]``."""
-    top = row_max(scores)
-    return np.asarray(scores >= (top - _CLOSE * (1 + np.abs(top)))[:, None])
+    found = np.empty(scores.shape, dtype=np.bool_)
+    for rows in blocks(len(scores)):
+        top = row_max(scores[rows])
+        top -= _CLOSE * (1 + np.abs(top))
+        np.greater_equal(scores[rows], top[:, None], out=found[rows])
+    return found
 
 
 def pick(

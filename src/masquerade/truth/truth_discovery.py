@@ -110,16 +110,20 @@ class TruthDiscovery(CategoricalEstimator):
         votes = problem.votes
         component = components(problem.claims).of_worker if self.weights == "share" else None
         leaders = winners(votes, votes.count())
+        agreed = votes.agreement(problem.anchored(chances(leaders, ties="random")))
         converged = False
         iterations = 0
         while not converged and iterations < self.max_iterations:
             iterations += 1
-            agreed = votes.agreement(problem.anchored(chances(leaders, ties="random")))
             accuracy = self.accuracy(agreed, votes.of_worker)
             weight = self.weight(accuracy, votes.n_options, component)
             scores = votes.score(weight)
             earlier, leaders = leaders, winners(votes, scores)
-            converged = bool((leaders == earlier).all())
+            moved = np.unique(np.flatnonzero(leaders != earlier) // votes.n_options)
+            converged = len(moved) == 0
+            moved = moved[problem.gold[moved] < 0]
+            change = chances(leaders[moved], ties="random") - chances(earlier[moved], ties="random")
+            agreed = agreed + votes.agreement(change, tasks=moved)
             problem.done(iterations, self.max_iterations)
         return Solution(
             scores=scores,

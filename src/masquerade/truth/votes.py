@@ -47,17 +47,20 @@ class Votes:
         key *= n_options
         key += claims.value
         pairs = sparse.coo_array(
-            (np.ones(len(claims)), (key, claims.worker)),
+            (np.ones(len(claims), dtype=np.int8), (key, claims.worker)),
             shape=(claims.n_tasks * n_options, claims.n_workers),
         )
         pairs.has_canonical_format = True  # sums need no order, and repeated claims may stay apart
-        matrix = pairs.tocsr()
+        order = pairs.tocsr()
+        matrix = sparse.csr_array(
+            (np.ones(len(claims)), order.indices, order.indptr), shape=pairs.shape
+        )
         return cls(
             matrix,
             claims.n_tasks,
             n_options,
             claims.n_workers,
-            np.bincount(claims.task, minlength=claims.n_tasks).astype(np.float64),
+            np.diff(matrix.indptr[::n_options]).astype(np.float64),
             np.bincount(claims.worker, minlength=claims.n_workers).astype(np.float64),
         )
 
@@ -70,9 +73,16 @@ class Votes:
         """Return the number of votes, ``count[task, option]``."""
         return self.score(np.ones(self.n_workers))
 
-    def agreement(self, share: Floats) -> Floats:
-        """Return each worker's sum of ``share[task, option]`` over the worker's votes."""
-        total: Floats = self.matrix.T @ share.ravel()
+    def agreement(self, share: Floats, *, tasks: NDArray[np.int64] | None = None) -> Floats:
+        """Return each worker's sum of ``share[task, option]`` over the worker's votes.
+
+        Only over votes on `tasks` where these are given; `share` has a row for each of them.
+        """
+        matrix = self.matrix
+        if tasks is not None:
+            cells = tasks[:, None] * self.n_options + np.arange(self.n_options)
+            matrix = matrix[cells.ravel()]
+        total: Floats = matrix.T @ share.ravel()
         return total
 
     def undecided(self) -> NDArray[np.bool_]:

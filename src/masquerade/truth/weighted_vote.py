@@ -57,9 +57,9 @@ class WeightedVote(CategoricalEstimator):
             raise ParameterError(f"default_weight is {self.default_weight}, expected finite.")
 
     def _solve(self, problem: Problem) -> Solution:
-        votes = problem.votes
-        leaders = problem.anchored(chances(winners(votes, votes.count()), ties="random"))
-        half = np.full(votes.n_workers, 0.5)
+        votes = problem.tally
+        leaders = problem.anchored(chances(winners(votes, votes.count), ties="random"))
+        half = np.full(problem.claims.n_workers, 0.5)
         agreed = votes.agreement(leaders)
         share = np.divide(agreed, votes.of_worker, out=half, where=votes.of_worker > 0)
         weight = share if self.weights is None else self._given_weights(problem)

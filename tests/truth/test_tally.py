@@ -1,0 +1,49 @@
+"""Tallies: the same numbers as votes in order give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from masquerade.simulate import crowd
+from masquerade.truth import tally
+from masquerade.truth.tally import Tally
+from masquerade.truth.votes import Votes
+
+
+@pytest.mark.parametrize("at_once", [7, 1 << 16])
+def test_a_tally_gives_what_votes_give(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts, scores and agreements do not depend on the order of claims or on the blocks."""
+    monkeypatch.setattr(tally, "_AT_ONCE", at_once)
+    rng = np.random.default_rng(3)
+    claims, _ = crowd(rng, tasks=60, workers=20, options=3, answers_per_task=5)
+    kept = rng.permutation(len(claims))[:250]  # repeated below: claims may stand twice
+    rows = np.concatenate([kept, kept[:30]])
+    rows = rows[claims.task[rows] != 5]
+    claims = replace(
+        claims, task=claims.task[rows], worker=claims.worker[rows], value=claims.value[rows]
+    )
+    found, votes = Tally(claims), Votes.of(claims)
+    weight, share = rng.normal(size=20), rng.random((60, 3))
+    assert (found.count == votes.count()).all()
+    assert (found.of_task == votes.of_task).all()
+    assert (found.of_worker == votes.of_worker).all()
+    assert found.undecided()[5]
+    np.testing.assert_allclose(found.score(weight), votes.score(weight), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.agreement(share), votes.agreement(share), rtol=0, atol=1e-12)
+
+
+def test_agreement_of_some_tasks_is_the_sum_over_them() -> None:
+    """Shares of given tasks count as if all other shares were 0."""
+    rng = np.random.default_rng(4)
+    claims, _ = crowd(rng, tasks=40, workers=15, options=3, answers_per_task=5)
+    votes, tasks, share = Votes.of(claims), np.array([3, 17, 38]), rng.random((3, 3))
+    everywhere = np.zeros((40, 3))
+    everywhere[tasks] = share
+    np.testing.assert_allclose(
+        votes.agreement(share, tasks=tasks), votes.agreement(everywhere), rtol=0, atol=1e-12
+    )
+    none = votes.agreement(np.zeros((0, 3)), tasks=np.zeros(0, dtype=np.int64))
+    assert none.tolist() == [0] * 15
