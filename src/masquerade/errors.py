@@ -20,6 +20,8 @@
     ├── InsecureRandomness (TypeError)  simulation randomness offered where a person is protected
     ├── NotFitted (AttributeError)      a result was asked for before ``fit``
     ├── ClusterError                    a cluster is not there, or its workers keep dying
+    ├── DatasetUnavailable              a data set is not here and cannot be fetched
+    ├── ServerUnavailable               a survey server cannot be reached or cannot answer now
     ├── LedgerError
     │   ├── BrokenChain                 a ledger entry does not match its hash
     │   ├── NoGuarantee                 a mechanism promises nothing that could be counted
@@ -37,7 +39,8 @@
         ├── SurveyHashMismatch          the reports are for another version of the survey
         ├── CommitmentMismatch          the reports are not those that were sealed
         ├── IdempotencyConflict         one idempotency key was used for two requests
-        └── ConfirmationNeeded          caps are raised only for who confirms it
+        ├── ConfirmationNeeded          caps are raised only for who confirms it
+        └── BrokenPromise               a server's masks are not those that it promised
 
 Rows in messages are counted from 1, the header not included.
 """
@@ -115,6 +118,14 @@ class NotFitted(MasqueradeError, AttributeError):
 
 class ClusterError(MasqueradeError):
     """A cluster does not answer, its workers keep dying, or the software for it is missing."""
+
+
+class DatasetUnavailable(MasqueradeError):
+    """A public data set is neither in ``MASQUERADE_DATA`` nor can it be downloaded."""
+
+
+class ServerUnavailable(MasqueradeError):
+    """A survey server cannot be reached, cannot answer now, or is no such server."""
 
 
 class LedgerError(MasqueradeError):
@@ -222,3 +233,7 @@ class IdempotencyConflict(SurveyError):
 
 class ConfirmationNeeded(SurveyError):
     """Caps would rise, which the person has not confirmed."""
+
+
+class BrokenPromise(SurveyError):
+    """A server's questions or masks are not what it promised; nothing was answered."""

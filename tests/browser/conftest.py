@@ -1,15 +1,37 @@
-"""A browser page that remembers everything it sent and everything it complained of."""
+"""Devices with a browser that remember everything they sent, and people who answer on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+
+from masquerade.accounting import Caps
+from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.mechanisms import Loss, mask_response
+from masquerade.server.definition import Definition
+from masquerade.server.participations import commitment_of
+from masquerade.server.surveys import Survey
 
 PHONE = {"width": 390, "height": 844}
+
+SENTINELS = ("Sentinel-Aardvark", "Sentinel-Basilisk", "Sentinel-Chimera")
+NUMBER_ANSWER = 271_828
+QUESTIONS: tuple[Question, ...] = (
+    Choice("c", "Which beast?", SENTINELS),
+    Choice("cs", "Which beast by night?", SENTINELS, allow_skip=True),
+    Rating("r", "How wild is the beast?", low_label="tame", high_label="wild"),
+    Rating("rs", "How loud is the beast?", low=0, high=10, allow_skip=True),
+    Number("n", "How many scales has the beast?", 0, 999_999, "scales"),
+    Comparison("p", "Which would you rather meet?", *SENTINELS[:2]),
+    Comparison("pt", "Which would you rather feed?", *SENTINELS[:2], tie=SENTINELS[2]),
+)
+ANSWERS = (0, 3, 4, 11, NUMBER_ANSWER, 1, 2)
+"""A code for each question; the second and the fourth are "prefer not to say"."""
 
 
 @dataclass
@@ -56,8 +78,8 @@ def new_visitor(chromium: Browser) -> Iterator[NewVisitor]:
     contexts = []
 
     def make(**options: Any) -> Visitor:
-        context = chromium.new_context(**{"viewport": PHONE, **options})
-        context.set_default_timeout(10_000)
+        context = chromium.new_context(**{"viewport": PHONE, "locale": "en-GB", **options})
+        context.set_default_timeout(15_000)
         contexts.append(context)
         page = context.new_page()
         visitor = Visitor(context, page)
@@ -67,3 +89,156 @@ def new_visitor(chromium: Browser) -> Iterator[NewVisitor]:
     yield make
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def generous(live_server: Any) -> Any:
+    """A server at which nobody's cap or quota is in the way, and clear answers may be offered."""
+    return live_server(
+        caps=Caps(Loss(1_000_000_000), Caps().delta, 1000),
+        allow_clear=True,
+        rate_participant=0,
+        rate_address=0,
+    )
+
+
+def beasts(**changes: Any) -> Definition:
+    """Return a survey with every kind of question and every level but "none"."""
+    values: dict[str, Any] = {
+        "title": "Beasts",
+        "description": "A survey about beasts.",
+        "questions": QUESTIONS,
+        **changes,
+    }
+    return Definition.at_levels(**values)
+
+
+@dataclass
+class Person:
+    """Somebody who answers a survey on a page, from wherever they are in it.
+
+    Attributes
+    ----------
+    page : Page
+    answers : sequence of int
+        A code for each question.
+    level : str
+        What they choose.
+    shown : list of tuple
+        Each time reports were on the screen: the texts of answers and of reports.
+    """
+
+    page: Page
+    answers: Sequence[int | str] = ANSWERS
+    level: str = "high"
+    shown: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+
+    def view(self) -> str:
+        """Return the name of the screen, once there is one."""
+        main = self.page.locator('main:not([data-view="loading"])')
+        return str(main.get_attribute("data-view"))
+
+    def finish(self, until: str = "done") -> None:
+        """Go on until a screen is reached."""
+        for _ in range(4 * len(self.answers) + 20):
+            if self.view() == until:
+                return
+            self.step()
+        raise AssertionError(f"{until!r} is not reached; this is {self.view()!r}")
+
+    def step(self) -> None:
+        """Do what the screen asks for, and wait for the next one."""
+        before = self.place()
+        act = getattr(self, f"_on_{before.split()[0]}", None)
+        if act is None:  # it went on by itself, to a screen that asks for nothing
+            return
+        act()
+        self.page.wait_for_function(
+            "before => document.querySelector('main').dataset.view + ' ' + "
+            "(document.querySelector('.progress span')?.textContent ?? '') !== before",
+            arg=before,
+        )
+
+    def place(self) -> str:
+        """Return the name of the screen, and which question it is."""
+        view = self.view()
+        progress = self.page.locator(".progress span")
+        return f"{view} {progress.inner_text() if view == 'question' else ''}"
+
+    def _on_intro(self) -> None:
+        radio = self.page.locator(f'input[name="level"][value="{self.level}"]')
+        if radio.count():
+            radio.check()
+        if self.level == "none":
+            self.page.locator("#accept-clear").check()
+        self.page.locator("#start").click()
+
+    def _on_resume(self) -> None:
+        self.page.locator("#go").click()
+
+    def _on_question(self) -> None:
+        at = int(self.page.locator(".progress span").inner_text().split()[0]) - 1
+        answer = self.answers[at]
+        if self.page.locator("#number").count():
+            self.page.locator("#number").fill(str(answer))
+        else:
+            self.page.locator(f'input[name="answer"][value="{answer}"]').check()
+        self.page.locator("#next").click()
+
+    def _on_seal(self) -> None:
+        self.page.locator("#seal").click()
+
+    def _on_waiting(self) -> None:
+        """Wait, as a person would."""
+
+    def _on_reveal(self) -> None:
+        # At once, as what was asked for before goes on by itself, and the screen with it.
+        mine, sent = self.page.evaluate(
+            """() => {
+              const texts = (kind) =>
+                [...document.querySelectorAll(`.pair .${kind}`)].map((each) => each.innerText);
+              const shown = [texts("mine"), texts("sent")];
+              document.querySelector("#send:enabled")?.click();
+              return shown;
+            }"""
+        )
+        if sent:
+            self.shown.append((tuple(mine), tuple(sent)))
+
+    def _on_revealed(self) -> None:
+        self.shown.append(pairs(self.page))
+        self.page.locator("#finish").click()
+
+
+def pairs(page: Page) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is shown as kept and as sent."""
+    expect(page.locator(".pair").first).to_be_visible()
+    texts = [tuple(page.locator(f".pair .{kind}").all_inner_texts()) for kind in ("mine", "sent")]
+    return texts[0], texts[1]
+
+
+def text_of(question: Question, code: int) -> str:
+    """Return how the app writes an answer or a report."""
+    if isinstance(question, Number):
+        return f"{code} {question.unit}".replace("-", "−")
+    return [*question.labels, "Prefer not to say"][code]
+
+
+def respond(server: Any, survey: Survey) -> None:
+    """Let somebody without a browser give the first answer to every question of a survey."""
+    who, steps = server.store.identity(secrets.token_hex(16)), server.store.participations
+    level, salt = survey.definition.levels[0], secrets.token_hex(16)
+    mechanisms: Any = level.mechanisms
+    begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=secrets.token_hex(16))
+    steps.open(who, begun.id)
+    reports = mask_response([0] * len(mechanisms), mechanisms)
+    steps.seal(who, begun.id, commitment_of(begun.id, reports, salt))
+    steps.respond(
+        who, begun.id, reports=reports, salt=salt, level=level.name, survey_hash=survey.hash
+    )
+
+
+def open_survey(server: Any, **changes: Any) -> Survey:
+    """Open a survey about beasts."""
+    survey: Survey = server.store.open_survey(beasts(**changes))
+    return survey

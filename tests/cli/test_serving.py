@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+
+from masquerade.client import Client, Identity
 
 
 class Process:
@@ -113,18 +114,17 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     """A response acknowledged just before the process is killed is there after a restart."""
     first = Process("demo", "--data-dir", str(tmp_path))
     processes.append(first)
-    with httpx.Client(base_url=first.url, headers={"Accept": "text/html"}) as client:
-        token = re.findall(r"/s/([0-9a-f]{16})", client.get("/").text)[0]
-        survey_hash = re.findall(r'"hash": ?"([0-9a-f]{64})"', client.get(f"/s/{token}").text)[0]
-        body = {"participant": "a" * 32, "response_id": "b" * 32, "survey_hash": survey_hash,
-                "reports": [0, 1, 2]}  # fmt: skip
-        assert client.post(f"/api/v1/surveys/{token}/responses", json=body).status_code == 201
+    token = re.findall(r"/s/([0-9a-f]{16})", httpx.get(first.url).text)[0]
+    home = tmp_path / "home"
+    with Client(first.url, home=home) as client:
+        part = client.begin(token, "high")
+        part.open()
+        answers = {one.question.id: one.question.labels[0] for one in part.asked}
+        bill = part.answer(answers).bill
     first.process.kill()
     first.process.wait()
-    time.sleep(0.1)
     again = Process("demo", "--data-dir", str(tmp_path))
     processes.append(again)
-    sent = httpx.post(f"{again.url}api/v1/surveys/{token}/responses", json=body)
-    assert sent.status_code == 200
-    assert sent.json()["bill"]["surveys"] == 1
+    with Client(again.url, Identity.read_or_create(client.identity_file), home) as client:
+        assert client.me()["battery"]["epsilon_spent"] == bill["total_epsilon"]
     again.stop(signal.SIGINT)

@@ -16,7 +16,8 @@ from sqlalchemy import MetaData, select
 from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
 from masquerade.server.definition import KEEP_PER_ANSWER, Definition
-from masquerade.server.store import Bill, Survey
+from masquerade.server.participations import Participation, commitment_of
+from masquerade.server.store import Survey
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
@@ -36,16 +37,19 @@ def define(
     description: str = "",
     template: str = "pick",
     level: str = "medium",
+    levels: tuple[str, ...] | None = None,
     masking: str = KEEP_PER_ANSWER,
+    **asked: Any,
 ) -> Definition:
     """Return a survey of a choice and a rating, or of `questions`."""
-    return Definition.at_level(
+    return Definition.at_levels(
         title=title,
         description=description,
         template=template,
-        level=level,
+        levels=levels or (level,),
         questions=questions or QUESTIONS,
         masking=masking,
+        **asked,
     )
 
 
@@ -55,23 +59,51 @@ class Device:
 
     participant: str = field(default_factory=lambda: secrets.token_hex(16))
 
+    def reserve(
+        self, store: Store, survey: Survey, *, level: str | None = None, key: str | None = None
+    ) -> Participation:
+        """Begin a survey, by default at the first level that it offers."""
+        begun, _ = store.participations.reserve(
+            store.identity(self.participant),
+            survey.token,
+            level or survey.definition.levels[0].name,
+            idempotency_key=key or secrets.token_hex(16),
+        )
+        return begun
+
+    def open(self, store: Store, survey: Survey, *, level: str | None = None) -> Participation:
+        """Begin a survey and see its questions."""
+        begun = self.reserve(store, survey, level=level)
+        return store.participations.open(store.identity(self.participant), begun.id)
+
+    def respond(
+        self, store: Store, begun: Participation, reports: Sequence[int], salt: str, **wrong: Any
+    ) -> tuple[Participation, bool]:
+        """Send reports that were sealed."""
+        sent = {"level": begun.level.name, "survey_hash": begun.survey.hash, **wrong}
+        return store.participations.respond(
+            store.identity(self.participant), begun.id, reports=reports, salt=salt, **sent
+        )
+
     def send(
         self,
         store: Store,
         survey: Survey,
         reports: Sequence[int] | None = None,
         *,
-        response_id: str | None = None,
-        survey_hash: str | None = None,
-    ) -> tuple[Bill, bool]:
-        """Send reports, by default the first symbol for every question."""
-        return store.submit(
-            survey.token,
-            participant=self.participant,
-            response_id=response_id or secrets.token_hex(16),
-            survey_hash=survey_hash or survey.hash,
-            reports=[0] * len(survey.definition.questions) if reports is None else reports,
-        )
+        level: str | None = None,
+        **wrong: Any,
+    ) -> dict[str, Any]:
+        """Take all steps, with the first symbol for every question by default; return the bill."""
+        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
+        salt = secrets.token_hex(16)
+        begun = self.open(store, survey, level=level)
+        who = store.identity(self.participant)
+        store.participations.seal(who, begun.id, commitment_of(begun.id, sent, salt))
+        done, new = self.respond(store, begun, sent, salt, **wrong)
+        assert new
+        assert done.account is not None
+        return done.account.bill(done.key, done.level)
 
 
 def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
@@ -105,23 +137,12 @@ def all_at_once(*works: Callable[[], T]) -> list[T | Exception]:
     return outcomes
 
 
-def body(survey: Survey, **changes: Any) -> dict[str, Any]:
-    """Return what a device sends, but for `changes`."""
-    return {
-        "participant": secrets.token_hex(16),
-        "response_id": secrets.token_hex(16),
-        "survey_hash": survey.hash,
-        "reports": [0] * len(survey.definition.questions),
-        **changes,
-    }
-
-
 class Kit:
     """The functions above, for test modules, which cannot import this one."""
 
     define = staticmethod(define)
     device = Device
-    body = staticmethod(body)
+    commitment_of = staticmethod(commitment_of)
     everything = staticmethod(everything)
     all_at_once: Callable[..., list[Any]] = staticmethod(all_at_once)
 
@@ -148,6 +169,56 @@ def sqlite_store(tmp_path: Any) -> Iterator[Store]:
     opened.close()
 
 
+class Phone:
+    """A participant's device that talks to a running server."""
+
+    def __init__(self, client: httpx.Client, participant: str | None = None) -> None:
+        self.client = client
+        self.participant = participant or secrets.token_hex(16)
+        self.headers = {"Masquerade-Participant": self.participant}
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        """Send one request of the interface."""
+        return self.client.request(
+            method, f"/api/v1{path}", json=body, headers={**self.headers, **headers}
+        )
+
+    def reserve(self, token: str, level: str, key: str | None = None) -> httpx.Response:
+        """Choose a level."""
+        body = {"survey": token, "level": level}
+        name = {"Idempotency-Key": key or secrets.token_hex(16)}
+        return self.ask("POST", "/participations", body, **name)
+
+    def open(self, id_: str) -> httpx.Response:
+        """Ask for the questions."""
+        return self.ask("POST", f"/participations/{id_}/open")
+
+    def seal(self, id_: str, commitment: str) -> httpx.Response:
+        """Commit to reports."""
+        return self.ask("POST", f"/participations/{id_}/seal", {"commitment": commitment})
+
+    def respond(self, id_: str, **body: Any) -> httpx.Response:
+        """Send reports."""
+        return self.ask("PUT", f"/participations/{id_}/response", body)
+
+    def take_part(
+        self, survey: Survey, reports: Sequence[int] | None = None, *, level: str | None = None
+    ) -> list[httpx.Response]:
+        """Take all steps and return the answer to each; every one must succeed."""
+        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
+        level, salt = level or survey.definition.levels[0].name, secrets.token_hex(16)
+        answers = [self.reserve(survey.token, level)]
+        assert answers[0].status_code == 201, answers[0].text
+        id_ = answers[0].json()["id"]
+        answers += [
+            self.open(id_),
+            self.seal(id_, commitment_of(id_, sent, salt)),
+            self.respond(id_, reports=sent, salt=salt, level=level, survey_hash=survey.hash),
+        ]
+        assert [a.status_code for a in answers] == [201, 200, 200, 201], answers[-1].text
+        return answers
+
+
 class Site:
     """A running server, a visitor without a session and the owner."""
 
@@ -155,11 +226,9 @@ class Site:
         self.server, self.store = server, server.store
         self.visitor, self.owner = visitor, owner
 
-    def post(self, survey: Survey, **changes: Any) -> httpx.Response:
-        """Send a response that is right but for `changes`."""
-        return self.visitor.post(
-            f"/api/v1/surveys/{survey.token}/responses", json=body(survey, **changes)
-        )
+    def phone(self, participant: str | None = None) -> Phone:
+        """Return a device, a new one by default."""
+        return Phone(self.visitor, participant)
 
 
 @pytest.fixture

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import alembic.command
+import alembic.config
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import Engine, inspect, text
 
+from masquerade.accounting import Caps, Charge, Cost, Entry, append
+from masquerade.errors import BrokenChain
+from masquerade.mechanisms import Loss
+from masquerade.server import Store
 from masquerade.server.database import MIGRATIONS, connect, migrate
 from masquerade.server.models import Base
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
 
 
 def test_migrations_give_the_schema_of_the_models(database_url: str) -> None:
@@ -53,4 +66,130 @@ def test_a_failed_migration_leaves_nothing(
     assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
     migrate(engine)
     assert set(Base.metadata.tables) <= set(inspect(engine).get_table_names())
+    engine.dispose()
+
+
+MECHANISM = "randomized-response:options=2,flip_probability=0.25"
+OLD_DEFINITION = {
+    "title": "Old",
+    "description": "",
+    "template": "pick",
+    "level": "medium",
+    "questions": [
+        {"kind": "choice", "id": "c", "text": "?", "options": ["A", "B"], "allow_skip": False,
+         "truth": None}
+    ],
+    "mechanisms": [MECHANISM],
+}  # fmt: skip
+
+
+def first_schema(engine: Engine) -> None:
+    """Bring an empty database to the first released schema."""
+    config = alembic.config.Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.execution_options(write=True).begin() as connection:
+        config.attributes["connection"] = connection
+        alembic.command.upgrade(config, "0001")
+
+
+def fill(engine: Engine, people: dict[str, list[tuple[str, int]]]) -> None:
+    """Write surveys, responses and ledgers as the first release did."""
+    tokens = sorted({token for spent in people.values() for token, _ in spent})
+    with engine.execution_options(write=True).begin() as connection:
+
+        def insert(table: str, **row: Any) -> None:
+            names = ", ".join(row)
+            values = ", ".join(f":{name}" for name in row)
+            connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+
+        for token in tokens:
+            canonical = json.dumps(OLD_DEFINITION, sort_keys=True, separators=(",", ":"))
+            insert(
+                "survey",
+                token=token,
+                title="Old",
+                definition=json.dumps(OLD_DEFINITION),
+                hash=hashlib.sha256(canonical.encode()).hexdigest(),
+                pseudonym_key="ab" * 32,
+                state="open",
+                opened="2026-01-01",
+            )
+        for person, spent in people.items():
+            previous: Entry | None = None
+            for place, (token, micro) in enumerate(spent):
+                insert(
+                    "response",
+                    id=hashlib.md5(f"{person}{token}".encode()).hexdigest(),
+                    survey=token,
+                    pseudonym=hashlib.sha256(f"{person}{token}".encode()).hexdigest(),
+                    reports=json.dumps([place % 2]),
+                )
+                cost = Cost(token, (MECHANISM,), Loss(micro), Loss(micro))
+                previous = append(Charge(person, cost, f"2026-01-0{place + 1}"), previous)
+                insert(
+                    "ledger_entry",
+                    person=person,
+                    sequence=place,
+                    survey=token,
+                    mechanisms=json.dumps([MECHANISM]),
+                    event_micro=micro,
+                    user_micro=micro,
+                    day=previous.charge.day,
+                    previous_hash=previous.previous_hash,
+                    hash=previous.hash,
+                )
+
+
+def test_what_the_first_release_kept_is_kept(database_url: str, kit: Kit) -> None:
+    """Responses become submitted participations, and every charge stays, in a chain that holds."""
+    engine = connect(database_url)
+    first_schema(engine)
+    people = {
+        "a" * 64: [("aa", 1_098_613)],
+        "b" * 64: [("aa", 1_098_613), ("bb", 2_000_000), ("cc", 6_901_387)],
+        "c" * 64: [("aa", 9_000_000), ("bb", 9_000_000)],
+    }
+    fill(engine, people)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT person, hash FROM ledger_entry")).all()
+        hashes = {(row.person, row.hash) for row in rows}
+    engine.dispose()
+    store = Store(database_url)
+    assert store.survey("aa").responses == 3
+    assert store.survey("aa").definition.fixed_level == "medium"
+    responses = store.responses("bb")
+    assert sorted((r.level, r.reports) for r in responses) == [("medium", (1,))] * 2
+    assert {r.pseudonym for r in responses} == {
+        hashlib.sha256(f"{name * 64}bb".encode()).hexdigest() for name in "bc"
+    }
+    kept = {(p, e.charge.key) for p in people for e in store.entries_of(p) if e.charge.key}
+    assert kept == hashes
+    assert store.accounts.verify() == 1 + 3 + 3
+    for person, spent in people.items():
+        balance = store.accounts.balance(person)
+        assert balance.spent_epsilon == sum(micro for _, micro in spent)
+        assert balance.caps == Caps()
+        days = [entry.charge.day for entry in store.entries_of(person)][: len(spent)]
+        assert days == [f"2026-01-0{place + 1}" for place in range(len(spent))]
+    assert store.accounts.balance("b" * 64).residual_epsilon == Loss(0)
+    assert [e.charge.kind for e in store.entries_of("c" * 64)] == ["commit", "commit", "adjust"]
+    kit.device().send(store, store.survey("aa"), [1])
+    assert store.survey("aa").responses == 4
+    store.close()
+
+
+def test_a_broken_ledger_is_not_migrated(database_url: str) -> None:
+    """A chain that does not hold stops the migration, which then leaves everything as it was."""
+    engine = connect(database_url)
+    first_schema(engine)
+    fill(engine, {"a" * 64: [("aa", 1_098_613), ("bb", 1_098_613)]})
+    with engine.execution_options(write=True).begin() as connection:
+        connection.execute(text("UPDATE ledger_entry SET user_micro = 1 WHERE sequence = 0"))
+    with pytest.raises(BrokenChain):
+        migrate(engine)
+    names = set(inspect(engine).get_table_names())
+    assert {"response", "ledger_entry"} <= names
+    assert "participation" not in names
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM response")).scalar() == 2
     engine.dispose()

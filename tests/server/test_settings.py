@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
 
+from masquerade.accounting import Caps
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import Loss
 from masquerade.server import Settings, Store
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Start without settings, in an empty folder."""
-    for name in ("MASQUERADE_DATABASE", "MASQUERADE_DATA_DIR", "MASQUERADE_PUBLIC_URL"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("MASQUERADE_")]:
+        monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
 
@@ -72,3 +76,44 @@ def test_the_demonstration_never_opens_a_real_database(tmp_path: Path) -> None:
     """In a folder that holds real surveys, the demonstration keeps its own file beside them."""
     real = Settings.from_environment(data_dir=tmp_path)
     assert Settings.from_environment(data_dir=tmp_path, demo=True).database != real.database
+
+
+def test_numbers_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caps, rates and days come from the environment, exactly as they are written."""
+    assert Settings.from_environment().caps == Caps()
+    for name, value in {
+        "MASQUERADE_CAP_EPSILON": "2.5",
+        "MASQUERADE_CAP_DELTA": "1e-8",
+        "MASQUERADE_CAP_CLEAR": "3",
+        "MASQUERADE_ALLOW_CLEAR": "1",
+        "MASQUERADE_RESERVATION_DAYS": "7",
+        "MASQUERADE_RATE_PARTICIPANT": "0",
+        "MASQUERADE_RATE_ADDRESS": "50",
+    }.items():
+        monkeypatch.setenv(name, value)
+    settings = Settings.from_environment()
+    assert settings.caps == Caps(Loss(2_500_000), Fraction(1, 10**8), 3)
+    assert settings.allow_clear
+    assert settings.reservation_days == 7
+    assert (settings.rate_participant, settings.rate_address) == (0, 50)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MASQUERADE_CAP_EPSILON", "-1"),
+        ("MASQUERADE_CAP_EPSILON", "much"),
+        ("MASQUERADE_CAP_EPSILON", "inf"),
+        ("MASQUERADE_CAP_DELTA", "nan"),
+        ("MASQUERADE_CAP_DELTA", "1"),
+        ("MASQUERADE_CAP_CLEAR", "1.5"),
+        ("MASQUERADE_ALLOW_CLEAR", "yes"),
+        ("MASQUERADE_RATE_ADDRESS", ""),
+        ("MASQUERADE_RESERVATION_DAYS", "²"),
+    ],
+)
+def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """A setting that is no such number is an error that says what was expected."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ParameterError, match="expected"):
+        Settings.from_environment()

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import random
-import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import delete, event, text, update
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from masquerade.accounting import verify_chain
 from masquerade.answers import Choice
-from masquerade.errors import (
-    AlreadyParticipated,
-    BrokenChain,
-    InvalidReport,
-    MasqueradeError,
-    NotFound,
-    WrongState,
-)
-from masquerade.mechanisms import NO_LOSS, Loss
+from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Store
-from masquerade.server.models import EntryRow, ResponseRow
+from masquerade.server.models import Base
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
@@ -77,233 +64,19 @@ def test_surveys_come_open_ones_first(store: Store, kit: Kit) -> None:
     assert found == [(first.token, 0), (second.token, 0), (old.token, 1)]
 
 
-def test_a_response_is_kept_and_charged(store: Store, kit: Kit) -> None:
-    """A response is kept as sent and costs exactly what its survey's guarantee says."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
-    bill, new = device.send(store, survey, [1, 4])
-    guarantee = survey.definition.guarantee()
-    assert new
-    assert [response.reports for response in store.responses(survey.token)] == [(1, 4)]
-    assert (bill.survey, bill.total, bill.surveys) == (guarantee.epsilon_user,) * 2 + (1,)
-    [entry] = store.ledger(device.participant)
-    assert entry.charge.survey == survey.token
-    assert entry.charge.event == guarantee.epsilon_event
-    assert entry.charge.user == guarantee.epsilon_user
-    assert entry.charge.mechanisms == tuple(str(m) for m in survey.definition.mechanisms)
-    assert entry.charge.day == bill.day == "2026-03-14"
-    assert bill.to_json() == {
-        "survey_epsilon": guarantee.epsilon_user.to_json(),
-        "total_epsilon": guarantee.epsilon_user.to_json(),
-        "surveys": 1,
-        "day": "2026-03-14",
-    }
-
-
-@pytest.mark.parametrize("moment", ["before the entry", "after both", "at the commit"])
-def test_response_and_charge_are_kept_both_or_neither(
-    store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch, moment: str
+def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(
+    tmp_path: Path, kit: Kit
 ) -> None:
-    """Whenever something fails on the way, neither response nor charge stays, and a retry works."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
-    before = kit.everything(store)
-
-    def fail(*_: Any) -> Any:
-        raise RuntimeError(moment)
-
-    with monkeypatch.context() as patch:
-        if moment == "before the entry":
-            patch.setattr("masquerade.server.store._entry_row", fail)
-        elif moment == "after both":
-            patch.setattr(Store, "_bill", fail)
-        else:
-            event.listen(store.engine, "commit", fail)
-        with pytest.raises(RuntimeError, match=moment):
-            device.send(store, survey, [1, 4])
-        if moment == "at the commit":
-            event.remove(store.engine, "commit", fail)
-    assert kit.everything(store) == before
-    assert device.send(store, survey, [1, 4])[1]
-
-
-def test_the_same_response_twice_counts_once(store: Store, kit: Kit) -> None:
-    """A response that is sent again is not kept or charged again and gets the same bill."""
-    survey = store.open_survey(kit.define())
-    device, name = kit.device(), secrets.token_hex(16)
-    first, new = device.send(store, survey, [1, 4], response_id=name)
-    after = kit.everything(store)
-    assert new
-    assert device.send(store, survey, [1, 4], response_id=name) == (first, False)
-    store.close_survey(survey.token)
-    assert device.send(store, survey, [1, 4], response_id=name) == (first, False)
-    assert kit.everything(store)["response"] == after["response"]
-    assert kit.everything(store)["ledger_entry"] == after["ledger_entry"]
-
-
-def _refusals(kit: Kit, store: Store) -> dict[str, tuple[type[MasqueradeError], Callable[[], Any]]]:
-    """Return what must be refused, once a device has answered, with the exception for it."""
-    survey, other = store.open_survey(kit.define()), store.open_survey(kit.define(title="Other"))
-    closed = store.close_survey(store.open_survey(kit.define(title="Closed")).token)
-    device, stranger, name = kit.device(), kit.device(), secrets.token_hex(16)
-    device.send(store, survey, [1, 4], response_id=name)
-    refusals: dict[str, tuple[type[MasqueradeError], Callable[[], Any]]] = {
-        "other content": (
-            AlreadyParticipated,
-            lambda: device.send(store, survey, [1, 3], response_id=name),
-        ),
-        "another's id": (
-            AlreadyParticipated,
-            lambda: stranger.send(store, survey, [1, 4], response_id=name),
-        ),
-        "the id in another survey": (
-            AlreadyParticipated,
-            lambda: device.send(store, other, [1, 4], response_id=name),
-        ),
-        "a second response": (AlreadyParticipated, lambda: device.send(store, survey, [1, 4])),
-        "closed": (WrongState, lambda: stranger.send(store, closed)),
-        "wrong hash": (
-            InvalidReport,
-            lambda: stranger.send(store, survey, survey_hash=other.hash),
-        ),
-        "too few": (InvalidReport, lambda: stranger.send(store, survey, [1])),
-        "too many": (InvalidReport, lambda: stranger.send(store, survey, [1, 1, 1])),
-        "none": (InvalidReport, lambda: stranger.send(store, survey, [])),
-        "too large": (InvalidReport, lambda: stranger.send(store, survey, [2, 0])),
-        "rating too large": (InvalidReport, lambda: stranger.send(store, survey, [0, 5])),
-        "negative": (InvalidReport, lambda: stranger.send(store, survey, [0, -1])),
-        "unknown to read": (NotFound, lambda: store.survey("0" * 16)),
-        "unreadable to read": (NotFound, lambda: store.survey("\x00")),
-        "unknown to close": (NotFound, lambda: store.close_survey("0" * 16)),
-    }
-    for token in ("0" * 16, "", "%", "\x00", "a\x00b", "ü", "a" * 5000, "'; DROP TABLE survey; --"):
-        unknown = replace(survey, token=token)
-        refusals[f"unknown survey {token!r}"] = (NotFound, partial(stranger.send, store, unknown))
-    return refusals
-
-
-def test_what_is_refused_changes_nothing(store: Store, kit: Kit) -> None:
-    """Every refused request raises its own exception and leaves all tables as they were."""
-    refusals = _refusals(kit, store)
-    before = kit.everything(store)
-    for what, (kind, request) in refusals.items():
-        with pytest.raises(MasqueradeError) as caught:
-            request()
-        assert type(caught.value) is kind, what
-        assert kit.everything(store) == before, what
-
-
-def test_one_ledger_over_all_surveys(store: Store, kit: Kit) -> None:
-    """A participant of several surveys has one unbroken chain, and amounts add exactly."""
-    surveys = [
-        store.open_survey(kit.define(level=level, masking=masking))
-        for level in ("low", "medium", "high")
-        for masking in ("per-answer", "per-person")
-    ]
-    device, spent = kit.device(), NO_LOSS
-    for number, survey in enumerate(surveys, start=1):
-        bill, _ = device.send(store, survey)
-        spent += survey.definition.guarantee().epsilon_user
-        assert (bill.total, bill.surveys) == (spent, number)
-    entries = store.ledger(device.participant)
-    assert verify_chain(entries) == len(surveys)
-    assert [entry.sequence for entry in entries] == list(range(len(surveys)))
-    assert store.persons() == [entries[0].charge.person]
-    assert store.entries_of(store.persons()[0]) == entries
-    assert store.ledger(kit.device().participant) == []
-
-
-def test_tampering_in_the_database_is_found(store: Store, kit: Kit) -> None:
-    """A change to any column of a ledger entry, or its removal, breaks the chain."""
-    surveys = [store.open_survey(kit.define()) for _ in range(4)]
-    changes: dict[str, Any] = {
-        "person": "f" * 64,
-        "sequence": 7,
-        "survey": surveys[3].token,
-        "mechanisms": ["randomized-response:options=2,flip_probability=0.5"],
-        "event_micro": 1,
-        "user_micro": 1,
-        "day": "2026-03-15",
-        "previous_hash": "0" * 64,
-        "hash": "1" * 64,
-    }
-    assert set(changes) == set(EntryRow.__table__.columns.keys())
-    for column, value in [*changes.items(), ("removed", None)]:
-        device = kit.device()
-        for survey in surveys[:3]:
-            device.send(store, survey)
-        assert verify_chain(store.ledger(device.participant)) == 3
-        person = store.ledger(device.participant)[0].charge.person
-        second = (EntryRow.person == person) & (EntryRow.sequence == 1)
-        change = update(EntryRow).values({column: value}) if value else delete(EntryRow)
-        with store.engine.connect() as connection:
-            connection.execute(change.where(second))
-            connection.commit()
-        with pytest.raises(BrokenChain):
-            verify_chain(store.ledger(device.participant))
-
-
-def test_many_surveys_of_one_participant_at_once(
-    store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Responses of one participant to many surveys at once are all kept, in one unbroken chain."""
-    charge = Store._charge
-
-    def slow_charge(*arguments: Any) -> Any:
-        entry = charge(*arguments)
-        time.sleep(0.02)  # so that all would read the same end of the chain, were they let
-        return entry
-
-    monkeypatch.setattr(Store, "_charge", slow_charge)
-    surveys = [store.open_survey(kit.define()) for _ in range(THREADS)]
-    device = kit.device()
-    outcomes = kit.all_at_once(
-        *(lambda survey=survey: device.send(store, survey) for survey in surveys)
-    )
-    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    entries = store.ledger(device.participant)
-    assert verify_chain(entries) == THREADS
-    assert {entry.charge.survey for entry in entries} == {survey.token for survey in surveys}
-    one = surveys[0].definition.guarantee().epsilon_user
-    assert sorted(bill.total for bill, _ in outcomes) == [one * n for n in range(1, THREADS + 1)]
-
-
-def test_the_same_response_many_times_at_once(store: Store, kit: Kit) -> None:
-    """The same response sent many times at once is kept and charged once; all get one bill."""
-    survey = store.open_survey(kit.define())
-    device, name = kit.device(), secrets.token_hex(16)
-    outcomes = kit.all_at_once(
-        *[lambda: device.send(store, survey, [1, 4], response_id=name)] * THREADS
-    )
-    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    assert sorted(new for _, new in outcomes) == [False] * (THREADS - 1) + [True]
-    assert len({bill.total for bill, _ in outcomes}) == 1
-    assert len(store.responses(survey.token)) == len(store.ledger(device.participant)) == 1
-
-
-def test_different_responses_of_one_participant_at_once(store: Store, kit: Kit) -> None:
-    """Of many different responses of one participant at once one is kept, the others refused."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
-    outcomes = kit.all_at_once(
-        *(lambda n=n: device.send(store, survey, [n % 2, n % 5]) for n in range(THREADS))
-    )
-    kinds = [type(outcome) for outcome in outcomes if isinstance(outcome, Exception)]
-    assert kinds == [AlreadyParticipated] * (THREADS - 1)
-    assert len(store.responses(survey.token)) == len(store.ledger(device.participant)) == 1
-
-
-def test_one_response_id_in_many_surveys_at_once(store: Store, kit: Kit) -> None:
-    """Of one response id sent to many surveys at once, one is kept and charged."""
-    surveys = [store.open_survey(kit.define()) for _ in range(THREADS)]
-    device, name = kit.device(), secrets.token_hex(16)
-    outcomes = kit.all_at_once(
-        *(lambda s=s: device.send(store, s, response_id=name) for s in surveys)
-    )
-    kinds = [type(outcome) for outcome in outcomes if isinstance(outcome, Exception)]
-    assert kinds == [AlreadyParticipated] * (THREADS - 1)
-    assert verify_chain(store.ledger(device.participant)) == 1
-    assert sum(len(store.responses(survey.token)) for survey in surveys) == 1
+    """Level none is refused unless the server allows it, and what it costs is counted apart."""
+    definition = kit.define(levels=("none", "low"))
+    store = Store(f"sqlite:///{tmp_path / 'a.sqlite3'}")
+    with pytest.raises(ParameterError, match="MASQUERADE_ALLOW_CLEAR"):
+        store.open_survey(definition)
+    assert store.surveys() == []
+    store.close()
+    store = Store(f"sqlite:///{tmp_path / 'b.sqlite3'}", allow_clear=True)
+    assert store.open_survey(definition).definition == definition
+    store.close()
 
 
 def test_many_participants_at_once(store: Store, kit: Kit) -> None:
@@ -312,12 +85,12 @@ def test_many_participants_at_once(store: Store, kit: Kit) -> None:
     crowds = [[kit.device() for _ in range(4)] for _ in range(THREADS)]
 
     def send_all(crowd: list[Any]) -> int:
-        return sum(device.send(store, survey, [1, 4])[1] for device in crowd)
+        return len([device.send(store, survey, [1, 4]) for device in crowd])
 
     outcomes = kit.all_at_once(*(lambda crowd=crowd: send_all(crowd) for crowd in crowds))
     assert outcomes == [4] * THREADS
     assert store.survey(survey.token).responses == len(store.persons()) == 4 * THREADS
-    assert all(verify_chain(store.entries_of(person)) == 1 for person in store.persons())
+    assert store.accounts.verify() == 2 * 4 * THREADS
 
 
 def test_closing_while_responses_arrive(store: Store, kit: Kit) -> None:
@@ -329,7 +102,8 @@ def test_closing_while_responses_arrive(store: Store, kit: Kit) -> None:
         accepted = []
         for _ in range(6):
             try:
-                accepted.append(kit.device().send(store, survey)[1])
+                kit.device().send(store, survey)
+                accepted.append(True)
             except WrongState:
                 accepted.append(False)
         return accepted
@@ -341,7 +115,8 @@ def test_closing_while_responses_arrive(store: Store, kit: Kit) -> None:
     *sent, at_close = kit.all_at_once(*[send_some] * (THREADS - 1), close)
     assert [outcome for outcome in sent if isinstance(outcome, Exception)] == []
     accepted = sum(sum(outcome) for outcome in sent)
-    assert at_close == accepted == len(store.responses(survey.token)) == len(store.persons())
+    assert at_close == accepted == len(store.responses(survey.token))
+    assert store.accounts.statistics().reservations == 0
     assert all(outcome == sorted(outcome, reverse=True) for outcome in sent)
 
 
@@ -383,11 +158,12 @@ def test_everything_survives_reopening(database_url: str, kit: Kit) -> None:
     store.close()
     again = Store(database_url)
     assert kit.everything(again) == before
+    assert again.accounts.verify() == 2
     assert again.setting("session_key") == key
     assert again.ledger(device.participant) == ledger
     assert again.survey(survey.token).simulated_truth == {"ill": [0.25, 0.75]}
     assert again.spend_owner_token(token)
-    with pytest.raises(AlreadyParticipated):
+    with pytest.raises(WrongState, match="is submitted"):
         device.send(again, survey)
     again.close()
 
@@ -455,20 +231,73 @@ def test_two_servers_give_one_person_two_names(tmp_path: Path, kit: Kit) -> None
 def test_the_order_of_arrival_is_not_kept(store: Store, kit: Kit) -> None:
     """Responses come in the order of their random ids, and no row number tells another order."""
     survey = store.open_survey(kit.define(Choice("q", "?", tuple("abcdefghij"))))
-    names = [secrets.token_hex(16) for _ in range(10)]
-    for report, name in enumerate(names):
-        kit.device().send(store, survey, [report], response_id=name)
+    names = []
+    for report in range(10):
+        device = kit.device()
+        device.send(store, survey, [report])
+        [begun], _ = store.people.invitations(store.identity(device.participant), after="", limit=9)
+        assert begun.participation is not None
+        names.append(begun.participation["id"])
     arrived = [response.reports[0] for response in store.responses(survey.token)]
     assert [names[report] for report in arrived] == sorted(names)
     if store.engine.dialect.name == "sqlite":
-        for table in ("response", "ledger_entry"):
+        for table in ("participation", "ledger_entry", "ledger_balance"):
             with store.engine.connect() as connection, pytest.raises(DBAPIError, match="no such"):
                 connection.execute(text(f"SELECT rowid FROM {table}"))
 
 
 def test_no_column_for_what_must_not_be_kept() -> None:
-    """Responses have no column but a random id, the survey, a pseudonym and the reports."""
-    assert set(ResponseRow.__table__.columns.keys()) == {"id", "survey", "pseudonym", "reports"}
+    """No table has a column for a time, an address or a browser; participations have these only."""
+    columns = {name: set(table.columns.keys()) for name, table in Base.metadata.tables.items()}
+    assert columns["participation"] == {
+        *("id", "survey", "pseudonym", "level", "state", "attempt", "day"),
+        *("idempotency", "commitment", "reports"),
+    }
+    for name, table in Base.metadata.tables.items():
+        for column in table.columns:
+            kind = str(column.type)
+            assert not any(word in kind for word in ("DATE", "TIME", "FLOAT", "INET")), name
+            for word in ("time", "stamp", "created", "updated", "ip", "address", "agent", "email"):
+                assert word not in column.key.split("_"), (name, column.key)
+
+
+def test_days_are_all_that_is_kept_of_time(store: Store, kit: Kit) -> None:
+    """No value in the database is finer than a day, and none says when questions were answered."""
+    survey = store.open_survey(kit.define())
+    device = kit.device()
+    reserved = kit.device().reserve(store, survey)
+    device.send(store, survey)
+    now = str(int(time.time()))[:6]
+    with store.engine.connect() as connection:
+        for table in Base.metadata.sorted_tables:
+            for row in connection.execute(table.select()):
+                for name, value in row._mapping.items():
+                    if name in ("day", "opened", "closed") and value is not None:
+                        assert value == "2026-03-14"
+                    assert not (isinstance(value, int) and str(value).startswith(now))
+    held = kit.everything(store)["participation"]
+    days = {row[0]: "2026-03-14" in row for row in held}
+    assert sum(days.values()) == 1
+    assert days[reserved.id]
+
+
+def test_nothing_joins_a_person_and_a_pseudonym(store: Store, kit: Kit) -> None:
+    """No value but the survey's token and the day is both in the ledger and in participations."""
+    surveys = [store.open_survey(kit.define(level=level)) for level in ("high", "low")]
+    for _ in range(3):
+        device = kit.device()
+        for survey in surveys:
+            device.send(store, survey)
+        kit.device().reserve(store, surveys[0])
+    found = kit.everything(store)
+
+    def values(*tables: str) -> set[str]:
+        return {
+            value for t in tables for row in found[t] for value in row if isinstance(value, str)
+        }
+
+    shared = values("ledger_entry", "ledger_balance", "ledger_cost") & values("participation")
+    assert shared == {survey.token for survey in surveys} | {"2026-03-14"}
 
 
 def test_errors_of_the_database_do_not_tell_what_was_sent(store: Store) -> None:
@@ -492,14 +321,3 @@ def test_titles_of_any_script(store: Store, kit: Kit) -> None:
     survey = store.open_survey(definition)
     assert store.survey(survey.token).definition == definition
     assert definition.content_hash() == survey.hash
-
-
-def test_losses_are_kept_exactly(store: Store, kit: Kit) -> None:
-    """Amounts come back from the database as the same whole numbers of micro-epsilon."""
-    survey = store.open_survey(kit.define(level="low"))
-    device = kit.device()
-    device.send(store, survey)
-    charge = store.ledger(device.participant)[0].charge
-    assert charge.user == survey.definition.guarantee().epsilon_user
-    assert isinstance(charge.user, Loss)
-    assert type(charge.user.micro) is int

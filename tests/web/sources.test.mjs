@@ -15,10 +15,10 @@ function code(name) {
 
 /** Return every module that the participant's page loads. */
 function modules() {
-  const found = new Set(["participate.js"]);
+  const found = new Set(["app.js", "offline.js"]);
   for (const name of found) {
     for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) {
-      assert.match(from, /^\.\/[a-z]+\.js$/, `${name} imports ${from}`);
+      assert.match(from, /^\.\/[a-z0-9]+\.js$/, `${name} imports ${from}`);
       found.add(from.slice(2));
     }
   }
@@ -32,14 +32,27 @@ const FORBIDDEN = [
   /innerHTML/, /outerHTML/, /insertAdjacentHTML/, /document\.write/, /\beval\b/, /new Function/,
   // ways out of the page
   /XMLHttpRequest/, /sendBeacon/, /WebSocket/, /EventSource/, /\.cookie/, /\bhistory\b/,
-  /\blocation\b/, /document\.title/, /window\.open/, /postMessage/, /\.submit\(/, /"form"/,
-  /console\./, /\bimport\(/, /https?:/,
+  /window\.open/, /postMessage/, /\.submit\(/, /"form"/, /console\./, /\bimport\(/, /https?:/,
+];
+
+/** What few modules may do, and which. */
+const RESERVED = [
+  [/\bfetch\b/, ["api.js", "offline.js"]],
+  [/\blocation\b/, ["app.js", "offline.js", "settingspage.js"]],
+  [/\bcaches\b/, ["offline.js"]],
+  [/\blocalStorage\b/, ["device.js"]],
+  [/\bindexedDB\b/, ["database.js"]],
+  [/new SystemCoins/, ["maskdemo.js", "surveypage.js"]],
+  [/\bURL\.createObjectURL\b/, ["ledgerpage.js"]],
 ];
 
 test("the page's modules are the ones we know", () => {
   assert.deepEqual(modules().sort(), [
-    "coins.js", "dom.js", "lattice.js", "mask.js", "noise.js", "participate.js", "send.js",
-    "store.js", "views.js", "words.js",
+    "api.js", "app.js", "arabic.js", "batteryview.js", "coins.js", "database.js", "device.js",
+    "dom.js", "domain.js", "english.js", "figures.js", "homepage.js", "lattice.js",
+    "ledgerpage.js", "levelview.js", "mask.js", "maskdemo.js", "noise.js", "offline.js",
+    "participation.js", "pieces.js", "promise.js", "questionview.js", "recovery.js", "screen.js",
+    "settingspage.js", "sha256.js", "surveypage.js", "surveyviews.js", "words.js",
   ]);
 });
 
@@ -49,9 +62,14 @@ for (const name of modules()) {
   });
 }
 
-test("only send.js makes requests", () => {
-  const requesting = modules().filter((name) => /\bfetch\b/.test(code(name)));
-  assert.deepEqual(requesting, ["send.js"]);
+for (const [pattern, allowed] of RESERVED) {
+  test(`${pattern} stands in ${allowed.join(" and ")} only`, () => {
+    assert.deepEqual(modules().filter((name) => pattern.test(code(name))).sort(), allowed);
+  });
+}
+
+test("the service worker never touches the API", () => {
+  assert.doesNotMatch(code("offline.js"), /api|put\(/);
 });
 
 test("no floating-point number is near the random path", () => {
@@ -62,7 +80,7 @@ test("no floating-point number is near the random path", () => {
 test("the page has no inline script, style or handler, and no form", () => {
   const html = readFileSync(TEMPLATE, "utf8");
   assert.doesNotMatch(html, /<style|style=|\son[a-z]+=|<form|https?:/);
-  for (const [, attributes] of html.matchAll(/<script([^>]*)>/g)) {
-    assert.match(attributes, /src="\/static\/|type="application\/json"/);
-  }
+  const scripts = [...html.matchAll(/<script([^>]*)>/g)];
+  assert.equal(scripts.length, 1);
+  for (const [, attributes] of scripts) assert.match(attributes, /type="module" src=.* integrity=/);
 });

@@ -8,12 +8,13 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.coins import Coins, require_coins
+from masquerade.mechanisms.coins import Coins, WordSource, require_coins
+from masquerade.mechanisms.lattice import LatticeMechanism
 
 
 def mask_response(
     answers: Sequence[int],
-    mechanisms: Sequence[CategoricalMechanism],
+    mechanisms: Sequence[CategoricalMechanism | LatticeMechanism],
     *,
     coins: Coins | None = None,
 ) -> list[int]:
@@ -26,11 +27,16 @@ def mask_response(
     Parameters
     ----------
     answers : sequence of int
-        One code for each question.
-    mechanisms : sequence of CategoricalMechanism
+        One code for each question; of a number, the index of its lattice point.
+    mechanisms : sequence of CategoricalMechanism or LatticeMechanism
         One for each question.
     coins : Coins, optional
         Operating-system entropy; nothing else is accepted.
+
+    Returns
+    -------
+    list of int
+        Codes; of numbers, whole lattice steps from the lowest, which may lie outside the range.
 
     Privacy
     -------
@@ -39,16 +45,31 @@ def mask_response(
     if len(answers) != len(mechanisms):
         raise ParameterError(f"{len(answers)} answers for {len(mechanisms)} mechanisms.")
     for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1):
-        if not 0 <= answer < mechanism.symbols:
+        if not 0 <= answer < _codes(mechanism):
             raise ParameterError(
-                f"answer {number} is {answer}, expected 0 to {mechanism.symbols - 1}."
+                f"answer {number} is {answer}, expected 0 to {_codes(mechanism) - 1}."
             )
     source = require_coins(coins)
     reports = [0] * len(answers)
     for mechanism in dict.fromkeys(mechanisms):
         places = [i for i, other in enumerate(mechanisms) if other == mechanism]
-        codes = np.array([answers[i] for i in places], dtype=np.int32)
-        masked = mechanism.mask(codes, np.zeros_like(codes), source)
-        for place, report in zip(places, masked.tolist(), strict=True):
+        masked = _mask(mechanism, [answers[i] for i in places], source)
+        for place, report in zip(places, masked, strict=True):
             reports[place] = report
     return reports
+
+
+def _codes(mechanism: CategoricalMechanism | LatticeMechanism) -> int:
+    if isinstance(mechanism, CategoricalMechanism):
+        return mechanism.symbols
+    return mechanism.lattice.points + mechanism.null
+
+
+def _mask(
+    mechanism: CategoricalMechanism | LatticeMechanism, answers: list[int], source: WordSource
+) -> list[int]:
+    person = np.zeros(len(answers), dtype=np.int32)
+    if isinstance(mechanism, CategoricalMechanism):
+        codes = mechanism.mask(np.array(answers, dtype=np.int32), person, source)
+        return [int(code) for code in codes]
+    return [int(r) for r in mechanism.mask(np.array(answers, dtype=np.int64), person, source)]

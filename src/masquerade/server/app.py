@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError
+from masquerade.server.account import account_routes
+from masquerade.server.app_shell import app_shell_routes
 from masquerade.server.demo import demo_routes
 from masquerade.server.owner import OwnerNeeded, owner_routes
 from masquerade.server.pages import STATIC, render
 from masquerade.server.participant import participant_routes
 from masquerade.server.problem import masquerade_problem, problem, status_of, wants_json
+from masquerade.server.protocol import protocol_routes
+from masquerade.server.rate_limit import RateLimits
 from masquerade.server.security import (
     DEMO_COOKIE,
     SESSION_COOKIE,
@@ -32,17 +40,27 @@ from masquerade.server.security import (
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 
+_LOGGER = logging.getLogger(__name__)
+_AFTER_MIDNIGHT_SECONDS = 60
+
 
 def create_app(settings: Settings) -> FastAPI:
     """Return the application; its store is ``app.state.store``."""
-    store = Store(settings.database)
+    store = Store(
+        settings.database,
+        caps=settings.caps,
+        allow_clear=settings.allow_clear,
+        reservation_days=settings.reservation_days,
+    )
     sessions = OwnerSessions(
         store.setting("session_key"), cookie=DEMO_COOKIE if settings.demo else SESSION_COOKIE
     )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        sweeping = asyncio.create_task(_sweep_daily(store))
         yield
+        sweeping.cancel()
         store.close()
 
     app = FastAPI(
@@ -57,10 +75,17 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.store = store
     app.add_middleware(BodyLimit)
+    app.add_middleware(
+        RateLimits, participant=settings.rate_participant, address=settings.rate_address
+    )
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders)
+    # First, as routes are tried in order and these are asked for most.
+    app.include_router(protocol_routes(store))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(participant_routes(store))
+    app.include_router(app_shell_routes(store.asked))
+    app.include_router(participant_routes(store, settings))
+    app.include_router(account_routes(store))
     app.include_router(owner_routes(store, settings, sessions))
     if settings.demo:
         app.include_router(demo_routes(store, sessions))
@@ -76,6 +101,18 @@ def create_app(settings: Settings) -> FastAPI:
 
     _answer_errors(app)
     return app
+
+
+async def _sweep_daily(store: Store) -> None:
+    """Sweep now and soon after each midnight (UTC), when days change."""
+    while True:
+        try:
+            await asyncio.to_thread(store.sweeper.sweep)
+        except SQLAlchemyError as error:  # the database is away; the next sweep finds the same
+            _LOGGER.warning("the daily sweep failed: %s", type(error).__qualname__)
+        now = datetime.now(UTC)
+        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
 
 
 def _without_telemetry() -> dict[str, Any]:

@@ -25,7 +25,7 @@ def connect(url: str) -> Engine:
         url,
         json_serializer=_json,
         hide_parameters=True,
-        pool_pre_ping=not url.startswith("sqlite"),
+        **({} if url.startswith("sqlite") else {"pool_size": 16, "max_overflow": 8}),
     )
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)

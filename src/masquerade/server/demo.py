@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from masquerade.answers import Choice, Question, Rating
-from masquerade.mechanisms import mask_response
-from masquerade.server.definition import Definition
+from masquerade.mechanisms import CategoricalMechanism, mask_response
+from masquerade.server.definition import ALL_LEVELS, Definition
+from masquerade.server.described import described
 from masquerade.server.pages import render
-from masquerade.server.participant import shown
+from masquerade.server.participations import Participation, commitment_of
 from masquerade.server.results import compute
 from masquerade.server.security import OwnerSessions
 from masquerade.server.store import OPEN, Store, Survey
@@ -21,6 +24,7 @@ from masquerade.server.template import PICK
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8
+_AT_ONCE = 25
 
 _QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill because you feared for your job?", ("Yes", "No")),
@@ -49,20 +53,15 @@ def furnish(store: Store) -> None:
         "low",
     )
     survey = store.open_survey(finished, simulated_truth=_SHARES)
-    for answers in _made_up_people():
-        store.submit(
-            survey.token,
-            participant=secrets.token_hex(16),
-            response_id=secrets.token_hex(16),
-            survey_hash=survey.hash,
-            reports=mask_response(answers, finished.mechanisms),
-        )
+    # At once, as people do: what waits for the disk then waits together.
+    with ThreadPoolExecutor(_AT_ONCE) as crowd:
+        list(crowd.map(lambda answers: take_part(store, survey, answers), _made_up_people()))
     store.close_survey(survey.token)
     store.open_survey(
         _definition(
             "Work and health: your turn",
             "Answer it yourself. Your answers stay in this browser; only masked reports are sent.",
-            "medium",
+            *ALL_LEVELS,
         )
     )
 
@@ -97,9 +96,35 @@ def _made_up_people() -> list[list[int]]:
     return [list(answers) for answers in zip(*columns, strict=True)]
 
 
-def _definition(title: str, description: str, level: str) -> Definition:
-    return Definition.at_level(
-        title=title, description=description, template=PICK, level=level, questions=_QUESTIONS
+def take_part(
+    store: Store, survey: Survey, answers: Sequence[int], *, level: str | None = None
+) -> Participation:
+    """Go through all steps of the protocol for one made-up person, as a device does.
+
+    Parameters
+    ----------
+    store, survey
+    answers : sequence of int
+        A code for each question, all of which have options.
+    level : str, optional
+        Default: the first that the survey offers.
+    """
+    who, steps = store.identity(secrets.token_hex(16)), store.participations
+    chosen = survey.definition.levels[0] if level is None else survey.definition.level(level)
+    mechanisms = [m for m in chosen.mechanisms if isinstance(m, CategoricalMechanism)]
+    begun, _ = steps.reserve(who, survey.token, chosen.name, idempotency_key=secrets.token_hex(16))
+    steps.open(who, begun.id)
+    reports, salt = mask_response(answers, mechanisms), secrets.token_hex(16)
+    steps.seal(who, begun.id, commitment_of(begun.id, reports, salt))
+    done, _ = steps.respond(
+        who, begun.id, reports=reports, salt=salt, level=chosen.name, survey_hash=survey.hash
+    )
+    return done
+
+
+def _definition(title: str, description: str, *levels: str) -> Definition:
+    return Definition.at_levels(
+        title=title, description=description, template=PICK, levels=levels, questions=_QUESTIONS
     )
 
 
@@ -119,7 +144,7 @@ def _context(store: Store, finished: Survey, opened: Survey | None) -> dict[str,
     ledgers = (store.entries_of(person) for person in store.persons())
     return {
         "survey": finished,
-        "shown": shown(finished),
+        "shown": described(finished),
         "opened": opened,
         "result": compute(finished, responses),
         "reports": rows,

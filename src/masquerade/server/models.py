@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 # A row number would tell the order of arrival, and so which response belongs to which entry.
@@ -13,6 +25,11 @@ _BY_KEY = {"sqlite_with_rowid": False}
 
 class Base(DeclarativeBase):
     """Base of all tables."""
+
+
+def table_of(row: type[Base]) -> Table:
+    """Return the table behind a class."""
+    return cast(Table, row.__table__)
 
 
 class SettingRow(Base):
@@ -39,42 +56,123 @@ class SurveyRow(Base):
     closed: Mapped[str | None] = mapped_column(String(10))
     # What a simulated crowd truly thought; null for every survey of people.
     simulated_truth: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    # Whether participants of other surveys on this server are shown it too.
+    listed: Mapped[bool] = mapped_column(Boolean)
 
 
-class ResponseRow(Base):
-    """All reports of one participant to one survey."""
+class ParticipationRow(Base):
+    """One participant in one survey, from the choice of a level to the reports.
 
-    __tablename__ = "response"
+    Nothing here leads to the person's ledger: the name there, and the key of the entries, are made
+    of the person's secret, which is not kept.
+    """
 
-    # Random, drawn by the device: says nothing about the order of arrival.
+    __tablename__ = "participation"
+
+    # Random: says nothing about the order of arrival.
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     survey: Mapped[str] = mapped_column(ForeignKey("survey.token"))
     pseudonym: Mapped[str] = mapped_column(String(64))
-    reports: Mapped[list[int]] = mapped_column(JSON)
+    level: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(String(16))
+    # Counts reservations that lapsed before a question was shown.
+    attempt: Mapped[int] = mapped_column(Integer)
+    # Of a reservation, for the sweeper; gone once the questions are shown.
+    day: Mapped[str | None] = mapped_column(String(10))
+    # Keyed hash of the idempotency key; made of the secret too.
+    idempotency: Mapped[str | None] = mapped_column(String(64), unique=True)
+    commitment: Mapped[str | None] = mapped_column(String(64))
+    reports: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (
-        UniqueConstraint("survey", "pseudonym", name="one_response_a_participant"),
-        Index("response_of_survey", "survey"),
+        UniqueConstraint("survey", "pseudonym", name="one_participation_a_survey"),
+        # Also counts the submitted ones without touching their reports.
+        Index("participation_of_survey", "survey", "state"),
         _BY_KEY,
     )
 
 
+class CostRow(Base):
+    """What one response at one level of one survey costs, the same for everybody."""
+
+    __tablename__ = "ledger_cost"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    survey: Mapped[str] = mapped_column(String(32), index=True)
+    mechanisms: Mapped[list[str]] = mapped_column(JSON)
+    # Whole millionths: event, user, protected, rho (each may be "inf", the last two null), clear.
+    amounts: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+    __table_args__ = (_BY_KEY,)
+
+
 class EntryRow(Base):
-    """A ledger entry: what one response cost one person."""
+    """A step on one person's account, chained to the one before."""
 
     __tablename__ = "ledger_entry"
 
     person: Mapped[str] = mapped_column(String(64), primary_key=True)
     sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    survey: Mapped[str] = mapped_column(ForeignKey("survey.token"))
-    mechanisms: Mapped[list[str]] = mapped_column(JSON)
-    event_micro: Mapped[int] = mapped_column(BigInteger)
-    user_micro: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[str] = mapped_column(String(16))
+    key: Mapped[str] = mapped_column(String(64))
+    cost: Mapped[str] = mapped_column(ForeignKey("ledger_cost.digest"))
     day: Mapped[str] = mapped_column(String(10))
+    # New caps, as "epsilon,delta,clear", where they begin or change.
+    caps: Mapped[str | None] = mapped_column(Text)
     previous_hash: Mapped[str] = mapped_column(String(64))
     hash: Mapped[str] = mapped_column(String(64))
 
     __table_args__ = (
-        UniqueConstraint("person", "survey", name="one_charge_a_survey"),
+        Index(
+            "one_step_of_a_kind",
+            "person",
+            "key",
+            "kind",
+            unique=True,
+            sqlite_where=text("kind <> 'adjust'"),
+            postgresql_where=text("kind <> 'adjust'"),
+        ),
         _BY_KEY,
     )
+
+
+class BalanceRow(Base):
+    """What a person's entries come to; can be rebuilt from them."""
+
+    __tablename__ = "ledger_balance"
+
+    person: Mapped[str] = mapped_column(String(64), primary_key=True)
+    caps: Mapped[str] = mapped_column(Text)
+    entries: Mapped[int] = mapped_column(Integer)
+    head: Mapped[str] = mapped_column(String(64))
+    open: Mapped[int] = mapped_column(Integer)
+    spent_epsilon: Mapped[int] = mapped_column(BigInteger)
+    reserved_epsilon: Mapped[int] = mapped_column(BigInteger)
+    spent_unbounded: Mapped[int] = mapped_column(Integer)
+    reserved_unbounded: Mapped[int] = mapped_column(Integer)
+    spent_rho: Mapped[int] = mapped_column(BigInteger)
+    reserved_rho: Mapped[int] = mapped_column(BigInteger)
+    spent_clear: Mapped[int] = mapped_column(Integer)
+    reserved_clear: Mapped[int] = mapped_column(Integer)
+
+    __table_args__ = (
+        Index(
+            "balance_with_reservations",
+            "person",
+            sqlite_where=text("open > 0"),
+            postgresql_where=text("open > 0"),
+        ),
+        _BY_KEY,
+    )
+
+
+class RaiseRow(Base):
+    """Higher caps that a person confirmed, until their day comes."""
+
+    __tablename__ = "caps_to_come"
+
+    person: Mapped[str] = mapped_column(String(64), primary_key=True)
+    caps: Mapped[str] = mapped_column(Text)
+    day: Mapped[str] = mapped_column(String(10))
+
+    __table_args__ = (_BY_KEY,)

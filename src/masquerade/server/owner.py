@@ -9,15 +9,23 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.responses import Response
 
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.mechanisms import LEVELS
-from masquerade.server.definition import KEEP_PER_ANSWER, KEEP_PER_PERSON, Definition
+from masquerade.mechanisms import LEVELS, level_named
+from masquerade.server.definition import (
+    ALL_LEVELS,
+    KEEP_PER_ANSWER,
+    KEEP_PER_PERSON,
+    TOPICS,
+    Definition,
+)
+from masquerade.server.described import described
 from masquerade.server.pages import qr_code, render
-from masquerade.server.participant import shown
 from masquerade.server.results import as_csv, compute
 from masquerade.server.security import OwnerSessions, same_origin
 from masquerade.server.settings import Settings
 from masquerade.server.store import CLOSED, Store
 from masquerade.server.template import TEMPLATES, questions_from_text
+
+EVERYBODY_CHOOSES = "choose"
 
 
 class OwnerNeeded(Exception):
@@ -59,9 +67,11 @@ def owner_routes(store: Store, settings: Settings, sessions: OwnerSessions) -> A
             "description": "",
             "items": chosen.example_items,
             "options": chosen.example_options,
-            "level": "medium",
+            "level": EVERYBODY_CHOOSES,
+            "topic": TOPICS[0],
             "masking": KEEP_PER_ANSWER,
             "allow_skip": False,
+            "listed": False,
         }
         return _form(request, template, values)
 
@@ -73,21 +83,24 @@ def owner_routes(store: Store, settings: Settings, sessions: OwnerSessions) -> A
         description: Annotated[str, Form()] = "",
         items: Annotated[str, Form()] = "",
         options: Annotated[str, Form()] = "",
-        level: Annotated[str, Form()] = "medium",
+        level: Annotated[str, Form()] = EVERYBODY_CHOOSES,
+        topic: Annotated[str, Form()] = TOPICS[0],
         masking: Annotated[str, Form()] = KEEP_PER_ANSWER,
         allow_skip: Annotated[bool, Form()] = False,
+        listed: Annotated[bool, Form()] = False,
     ) -> Response:
         try:
             questions = questions_from_text(
                 template, items=items, options=options, allow_skip=allow_skip
             )
-            definition = Definition.at_level(
+            definition = Definition.at_levels(
                 title=title.strip(),
                 description=description.strip(),
                 template=template,
-                level=level,
+                levels=ALL_LEVELS if level == EVERYBODY_CHOOSES else (level_named(level).name,),
                 questions=questions,
                 masking=masking,
+                topic=topic,
             )
         except ParameterError as error:
             values = {
@@ -96,11 +109,13 @@ def owner_routes(store: Store, settings: Settings, sessions: OwnerSessions) -> A
                 "items": items,
                 "options": options,
                 "level": level,
+                "topic": topic,
                 "masking": masking,
                 "allow_skip": allow_skip,
+                "listed": listed,
             }
             return _form(request, template, values, error=str(error))
-        survey = store.open_survey(definition)
+        survey = store.open_survey(definition, listed=listed)
         return RedirectResponse(f"/surveys/{survey.token}", 303)
 
     @routes.get("/surveys/{token}", dependencies=[Depends(owner)])
@@ -110,7 +125,7 @@ def owner_routes(store: Store, settings: Settings, sessions: OwnerSessions) -> A
         link = f"{base}/s/{token}"
         context: dict[str, Any] = {
             "survey": survey,
-            "shown": shown(survey),
+            "shown": described(survey),
             "link": link,
             "qr": qr_code(link),
             "result": compute(survey, store.responses(token)) if survey.state == CLOSED else None,
@@ -150,6 +165,8 @@ def owner_routes(store: Store, settings: Settings, sessions: OwnerSessions) -> A
         context = {
             "template": TEMPLATES.get(template, TEMPLATES["rate"]),
             "levels": LEVELS,
+            "everybody_chooses": EVERYBODY_CHOOSES,
+            "topics": TOPICS,
             "per_answer": KEEP_PER_ANSWER,
             "per_person": KEEP_PER_PERSON,
             "values": values,

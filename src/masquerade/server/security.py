@@ -24,7 +24,8 @@ PLOT_STYLE_HASH = "'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' {styles}; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 
 _HEADERS = {
@@ -46,10 +47,11 @@ class SecurityHeaders:
             await self.app(scope, receive, send)
             return
         static = scope["path"].startswith("/static/")
+        participants = scope["path"].startswith(("/s/", "/me"))
         charts = scope["path"].startswith(("/surveys/", "/demo")) or scope["path"] == "/"
         # Forms of the owner's pages must carry their origin, which `same_origin` checks; a browser
         # that may send no referrer sends no origin with them either.
-        referrer = b"no-referrer" if scope["path"].startswith("/s/") else b"same-origin"
+        referrer = b"no-referrer" if participants else b"same-origin"
         policy = POLICY.format(styles=PLOT_STYLE_HASH if charts else "").replace(" ;", ";")
 
         async def send_with_headers(message: Message) -> None:
@@ -58,7 +60,9 @@ class SecurityHeaders:
                 headers += list(_HEADERS.items())
                 headers.append((b"referrer-policy", referrer))
                 headers.append((b"content-security-policy", policy.encode()))
-                headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
+                # What never changes, as it is named by its hash, says so itself.
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
                 message["headers"] = headers
             await send(message)
 

@@ -10,6 +10,6 @@ export function element(tag, properties = {}, ...children) {
     if (name in made) made[name] = value;
     else made.setAttribute(name, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== false));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
   return made;
 }

@@ -1,0 +1,84 @@
+"""A race for the last budget, many times: exactly one reservation may succeed in each round.
+
+``python benchmarks/ledger_race.py [DATABASE_URL ...] [--rounds N] [--threads N]``
+
+In each round a new participant's cap leaves room for one of two surveys, and 64 threads that start
+together try to begin them, half of them each. Whoever asks for the winner's survey is told that it
+was begun already; whoever asks for the other is refused. Afterwards every balance must be what its
+chain comes to. Without an address of a database it is SQLite in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from masquerade.accounting import Caps
+from masquerade.answers import Choice
+from masquerade.errors import InsufficientBudget
+from masquerade.mechanisms import Loss
+from masquerade.server import Store
+from masquerade.server.definition import Definition
+
+SURVEYS = 2
+
+
+def main() -> None:
+    """Race and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("database", nargs="*")
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=64)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for database in options.database or [f"sqlite:///{Path(folder) / 'race.sqlite3'}"]:
+            race(database, options.rounds, options.threads)
+
+
+def race(database: str, rounds: int, threads: int) -> None:
+    """Run all rounds on one database."""
+    definition = Definition.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
+    cost = definition.level("medium").cost("").micro_epsilon
+    store = Store(database, caps=Caps(Loss(cost), Caps().delta))
+    surveys = [store.open_survey(definition) for _ in range(SURVEYS)]
+    wrong, started = 0, time.perf_counter()
+    for _ in range(rounds):
+        who = store.identity(secrets.token_hex(16))
+        begun: list[bool] = []
+        start = threading.Barrier(threads)
+
+        def attempt(place: int) -> None:
+            start.wait()  # noqa: B023 (threads end within their round)
+            try:
+                _, new = store.participations.reserve(
+                    who,  # noqa: B023
+                    surveys[place % SURVEYS].token,
+                    "medium",
+                    idempotency_key=secrets.token_hex(16),
+                )
+            except InsufficientBudget:
+                return
+            begun.append(new)  # noqa: B023
+
+        running = [threading.Thread(target=attempt, args=(place,)) for place in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        balance = store.accounts.balance(who.person)
+        wrong += begun.count(True) != 1 or (balance.open, balance.reserved_epsilon) != (1, cost)
+    took = time.perf_counter() - started
+    entries = store.accounts.verify()
+    store.close()
+    print(
+        f"{database.partition('://')[0]}: {rounds} rounds of {threads} threads, {wrong} wrong, "
+        f"{entries} ledger entries hold, {took:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Complete runs of the participants' protocol a second, over real HTTP, server and client here.
+
+``python benchmarks/protocol.py [DATABASE_URL ...] [--runs N] [--clients N] [--stored N]``
+
+The server is a process of its own, as ``masquerade serve`` runs it but without rate limits; the
+client is this process, with one connection a participant and hand-made requests, so that it costs
+little beside the server. Without an address of a database it is SQLite in a temporary folder, on
+the disk: where that is a memory file system, durability costs nothing and the numbers flatter.
+
+Prints for each database: complete runs (reserve, open, seal, send) a second with every connection
+busy all the time, and the 50th and 95th percentile of one request; final submissions a second alone
+likewise; the percentiles where runs begin at a steady pace; with ``--stored``, submissions a second
+with so many stored reports compared to none; and whether everything acknowledged is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import insert
+
+from masquerade.answers import Choice, Question, Rating
+from masquerade.server import Store
+from masquerade.server.definition import Definition
+from masquerade.server.models import ParticipationRow, table_of
+from masquerade.server.participations import commitment_of
+from masquerade.server.surveys import Survey
+
+PROGRAM = """
+import sys
+from masquerade.server import Settings, create_app
+from masquerade.server.run import listen, serve
+bound = listen("127.0.0.1", 0)
+app = create_app(Settings(sys.argv[1], rate_participant=0, rate_address=0))
+serve(app, bound, ready=lambda: print(bound.getsockname()[1], flush=True))
+"""
+LEVELS = ("high", "medium")
+EVERY = ("reserve", "open", "seal", "send")
+QUESTIONS: tuple[Question, ...] = (
+    Choice("ill", "Have you worked while ill?", ("Yes", "No")),
+    *(Rating(f"r{n}", f"How stressful was week {n}?") for n in range(4)),
+)
+REPORTS = [1, 0, 4, 2, 3]
+
+
+@dataclass
+class Person:
+    """A participant with the bytes that each step sends."""
+
+    survey: Survey
+    level: str
+    secret: str = field(default_factory=lambda: secrets.token_hex(16))
+    salt: str = field(default_factory=lambda: secrets.token_hex(16))
+    id: str = ""
+
+    def request(self, method: str, path: str, body: object = None, extra: str = "") -> bytes:
+        """Return the bytes of a request."""
+        content = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"{method} /api/v1/participations{path} HTTP/1.1\r\nHost: x\r\n"
+            f"Masquerade-Participant: {self.secret}\r\nContent-Type: application/json\r\n"
+            f"{extra}Content-Length: {len(content)}\r\n\r\n"
+        )
+        return head.encode() + content
+
+    def reserve(self) -> bytes:
+        """Choose a level."""
+        body = {"survey": self.survey.token, "level": self.level}
+        return self.request("POST", "", body, f"Idempotency-Key: {secrets.token_hex(16)}\r\n")
+
+    def open(self) -> bytes:
+        """Ask for the questions."""
+        return self.request("POST", f"/{self.id}/open")
+
+    def seal(self) -> bytes:
+        """Commit to the reports."""
+        commitment = commitment_of(self.id, REPORTS, self.salt)
+        return self.request("POST", f"/{self.id}/seal", {"commitment": commitment})
+
+    def send(self) -> bytes:
+        """Send the reports."""
+        body = {"reports": REPORTS, "salt": self.salt, "level": self.level,
+                "survey_hash": self.survey.hash}  # fmt: skip
+        return self.request("PUT", f"/{self.id}/response", body)
+
+
+class Line:
+    """One connection, and how long each request on it took."""
+
+    def __init__(self, seconds: list[float]) -> None:
+        self.seconds = seconds
+
+    async def connect(self, port: int) -> None:
+        """Open the connection."""
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port)
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and return the body of its answer, which must be a success."""
+        start = time.perf_counter()
+        self.writer.write(request)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        body = await self.reader.readexactly(length)
+        self.seconds.append(time.perf_counter() - start)
+        if not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")):
+            raise RuntimeError(body.rstrip(b' "}').decode())
+        return body
+
+
+@dataclass
+class Measured:
+    """What a crowd met with: people a second, and milliseconds of one request."""
+
+    rate: float
+    p50: float
+    p95: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:8.1f} a second; one request p50 {self.p50:6.1f} p95 {self.p95:6.1f} ms"
+
+
+async def crowd(
+    port: int, people: list[Person], clients: int, *steps: str, pace: float | None = None
+) -> Measured:
+    """Let people take steps, each on one of so many connections.
+
+    Each connection goes on at once, or where there is a pace begins with its next person in time
+    for so many people a second over all connections.
+    """
+    seconds: list[float] = []
+    waiting = list(reversed(people))
+    start = time.perf_counter()
+
+    async def client(place: int) -> None:
+        line = Line(seconds)
+        await line.connect(port)
+        turn = 0
+        while waiting:
+            person = waiting.pop()
+            if pace is not None:
+                due = start + (place + turn * clients) / pace
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                turn += 1
+            for step in steps:
+                answer = await line.ask(getattr(person, step)())
+                if step == "reserve":
+                    person.id = json.loads(answer)["id"]
+        line.writer.close()
+
+    await asyncio.gather(*(client(place) for place in range(clients)))
+    took = time.perf_counter() - start
+    seconds.sort()
+    return Measured(
+        len(people) / took,
+        1000 * seconds[len(seconds) // 2],
+        1000 * seconds[int(0.95 * len(seconds))],
+    )
+
+
+def fill(store: Store, survey: Survey, count: int) -> None:
+    """Store so many responses of others, directly."""
+    table = table_of(ParticipationRow)
+    for start in range(0, count, 50_000):
+        rows = [
+            {"id": secrets.token_hex(16), "survey": survey.token, "level": "medium",
+             "state": "submitted", "attempt": 1, "pseudonym": secrets.token_hex(32),
+             "reports": REPORTS,
+             "commitment": secrets.token_hex(32), "idempotency": secrets.token_hex(32)}
+            for _ in range(min(50_000, count - start))
+        ]  # fmt: skip
+        with store.engine.execution_options(write=True).begin() as connection:
+            connection.execute(insert(table), rows)
+
+
+def measure(database: str, options: argparse.Namespace) -> None:
+    store = Store(database)
+    definition = Definition.at_levels(title="Load", questions=QUESTIONS)
+    survey = store.open_survey(definition)
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, database], stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline())
+            for _ in range(options.rounds):
+                one_round(server.pid, survey, port, options)
+            if options.stored:
+                stored(store, survey, port, options)
+        finally:
+            server.terminate()
+    expected = options.rounds * (options.runs * 3 + options.warm) + (
+        2 * options.runs + options.stored if options.stored else 0
+    )
+    kept = store.survey(survey.token).responses
+    print(
+        f"  acknowledged {expected}, there {kept}, ledger entries intact {store.accounts.verify()}"
+    )
+    store.close()
+
+
+def people_of(survey: Survey, count: int) -> list[Person]:
+    """Return new participants; five questions at the third level would not fit the cap."""
+    return [Person(survey, LEVELS[n % 2]) for n in range(count)]
+
+
+def one_round(server: int, survey: Survey, port: int, options: argparse.Namespace) -> None:
+    """Measure complete runs, final submissions alone, and requests at the pace of the target."""
+
+    def meet(people: list[Person], *steps: str, pace: float | None = None) -> Measured:
+        return asyncio.run(crowd(port, people, options.clients, *steps, pace=pace))
+
+    meet(people_of(survey, options.warm), *EVERY)
+    before = processor_seconds(server)
+    print(f"  complete runs      {meet(people_of(survey, options.runs), *EVERY)}")
+    spent = 1000 * (processor_seconds(server) - before) / options.runs
+    print(f"                     {spent:8.1f} ms of the server's processor time a run")
+    people = people_of(survey, options.runs)
+    meet(people, *EVERY[:3])
+    print(f"  final submissions  {meet(people, 'send')}")
+    paced = people_of(survey, options.runs)
+    print(f"  runs at a pace     {meet(paced, *EVERY, pace=options.pace)}")
+
+
+def processor_seconds(process: int) -> float:
+    """Return the processor time that a process has taken (Linux; 0 elsewhere)."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.exists():
+        return 0.0
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def stored(store: Store, survey: Survey, port: int, options: argparse.Namespace) -> None:
+    rates = []
+    for count in (0, options.stored):
+        fill(store, survey, count)
+        people = people_of(survey, options.runs)
+        asyncio.run(crowd(port, people, options.clients, "reserve", "open", "seal"))
+        rates.append(asyncio.run(crowd(port, people, options.clients, "send")).rate)
+    print(
+        f"  with {options.stored} stored reports more: {rates[1]:.1f} submissions a second, "
+        f"{rates[1] / rates[0]:.2f} of {rates[0]:.1f} without"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("database", nargs="*")
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--warm", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--stored", type=int, default=0)
+    parser.add_argument("--pace", type=float, default=80, help="runs a second")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for database in options.database or [f"sqlite:///{Path(folder) / 'load.sqlite3'}"]:
+            print(database.partition("://")[0])
+            measure(database, options)
+
+
+if __name__ == "__main__":
+    main()

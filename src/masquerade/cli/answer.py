@@ -1,0 +1,302 @@
+"""``masquerade answer`` and ``masquerade me``: taking part in surveys."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.errors import ParameterError, UnreadableFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from masquerade.client import Answer, Client, Participation, Receipt
+
+IdentityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--identity",
+        help="File of nine recovery words, made where it is not there; default: in the home.",
+    ),
+]
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", help="Where identity and records are kept; default ~/.local/share/masquerade."
+    ),
+]
+
+
+def answer(
+    url: Annotated[
+        str,
+        typer.Argument(help="The link of the survey.", metavar="URL", show_default=False),
+    ],
+    level: Annotated[
+        str | None, typer.Option("--level", help="Level of protection; default: you are asked.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers", help="JSON: question id to answer. You are not asked anything then."
+        ),
+    ] = None,
+    questions: Annotated[
+        bool,
+        typer.Option(
+            "--questions", help="Only show the questions and their ids. Their price is spent."
+        ),
+    ] = False,
+    send_in_clear: Annotated[
+        bool,
+        typer.Option("--send-in-clear", help="Confirm level none: answers are sent as they are."),
+    ] = False,
+    identity: IdentityFile = None,
+    home: Home = None,
+    json: AsJson = False,
+) -> None:
+    """Take part in a survey. Answers are masked on this computer; only the reports are sent.
+
+    Whatever interrupts it, run it again: what was drawn once is sent, and nothing is drawn anew.
+    """
+    from masquerade.client import survey_of
+
+    if json and answers is None and not questions:
+        raise ParameterError("--json asks nothing; give --answers, or --questions to see them.")
+    given = None if answers is None else _read_answers(answers)
+    _, survey = survey_of(url)
+    with _client(url, identity, home) as client:
+        if given is None and not questions:
+            _interview(client, survey, level, confirmed=send_in_clear)
+            return
+        part = client.begin(survey, level, confirm_clear=send_in_clear)
+        if questions:
+            _show_questions(part, as_json=json)
+            return
+        receipt = part.answer(given)
+        if receipt.drawn_before:
+            _note("The masks had been drawn before: the answers of then count.")
+        if not json:
+            _show_sent(part, receipt, given or {})
+            return
+        result = {
+            "survey": survey,
+            "level": part.level,
+            "sent": {one.question.id: one.text for one in receipt.reports},
+            "drawn_before": receipt.drawn_before,
+            "bill": receipt.bill,
+        }
+        show(result, as_json=True, title="")
+
+
+def me(
+    url: Annotated[
+        str,
+        typer.Argument(
+            help="The server, or the link of a survey on it.", metavar="URL", show_default=False
+        ),
+    ],
+    identity: IdentityFile = None,
+    home: Home = None,
+    json: AsJson = False,
+) -> None:
+    """Show what you have spent on a server, what is left, and your caps."""
+    with _client(url, identity, home) as client:
+        if not client.joined:
+            raise ParameterError(
+                f"you have taken part in nothing on {client.url} from here; give --identity or "
+                "--home if your identity is elsewhere."
+            )
+        account, entries = client.me(), client.ledger()
+        if json:
+            show({**account, "ledger": entries}, as_json=True, title="")
+            return
+        from rich.console import Console
+
+        from masquerade.cli.asking import say, show_rows
+
+        console, battery, caps = Console(), account["battery"], account["caps"]
+        say(console, f"{battery['percent_left']} % of your privacy here is left.", style="bold")
+        say(console, *account["statement"])
+        say(console, f"Caps: epsilon {caps['epsilon']}, {caps['clear']} answers in clear.")
+        rows = [
+            (entry["day"], entry["kind"], entry["title"] or "–", entry["epsilon_user"],
+             entry["rho"], entry["clear"])
+            for entry in entries
+        ]  # fmt: skip
+        show_rows(console, ("day", "what", "survey", "epsilon", "rho", "in clear"), rows)
+
+
+def _client(url: str, identity: Path | None, home: Path | None) -> Client:
+    from masquerade.client import Client, Identity
+
+    known = None if identity is None else Identity.read_or_create(identity)
+    return Client(url, known, home)
+
+
+def _interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
+    from rich.console import Console
+
+    from masquerade.cli.asking import ask_answer, ask_line, say
+
+    console = Console()
+    part = _begun(console, client, survey, level, confirmed=confirmed)
+    if part is None:
+        return
+    if part.step == "sent":
+        say(console, "You have answered this survey; this is what was sent.")
+        _show_reports(console, part, {})
+        return
+    given: dict[str, Answer] = {}
+    if part.step in ("reserved", "opened"):
+        part.open()
+        asked, todo = part.asked, list(range(len(part.asked)))
+        while todo:
+            for place in todo:
+                one = asked[place]
+                given[one.question.id] = ask_answer(console, one, number=place + 1, of=len(asked))
+            say(console, "", "We now mask your answers, once. It cannot be repeated.")
+            typed = ask_line(console, "Enter masks them; the number of a question changes it.")
+            number = int(typed) if typed.isascii() and typed.isdigit() else 0
+            todo = [number - 1] if 1 <= number <= len(asked) else []
+            if typed and not todo:
+                say(console, "There is no such question; nothing is changed.")
+    else:
+        say(console, "Your answers were masked before; these reports stay.")
+    part.seal(given or None)
+    if part.reveal == "before_send":
+        _show_reports(console, part, given)
+        if not _wants_to_send(console):
+            part.abandon()
+            say(console, "Nothing was sent. The price stays spent, as you saw this draw.")
+            return
+    bill = part.send()
+    if part.reveal != "before_send":
+        _show_reports(console, part, given)
+    _say_bill(console, bill)
+    say(console, f"{client.me()['battery']['percent_left']} % of your privacy here is left.")
+
+
+def _begun(
+    console: Console, client: Client, survey: str, level: str | None, *, confirmed: bool
+) -> Participation | None:
+    """Let a person choose a level and begin; None where they would rather not."""
+    from masquerade.cli.asking import ask_one_of, ask_yes, say, show_rows
+
+    known = [p for p in client.participations() if p.survey == survey] if client.joined else []
+    if known and known[0].step != "ended":
+        return client.begin(survey, level, confirm_clear=confirmed)
+    invitation = client.invitation(survey)
+    count = invitation["questions"]
+    say(console, invitation["title"], style="bold")
+    say(console, invitation["description"] or "", f"{count} questions, {invitation['topic']}.")
+    levels = {one["name"]: one for one in invitation["levels"]}
+    show_rows(
+        console,
+        ("level", "what is sent", "what anybody could learn", "epsilon of all"),
+        [(n, one["odds"], one["words_all"], one["epsilon_user"]) for n, one in levels.items()],
+    )
+    level = level or invitation["fixed_level"]
+    if level is None:
+        level = ask_one_of(console, "Which level, for all questions?", list(levels))
+    if level == "none" and not confirmed:
+        confirmed = ask_yes(console, "Your answers are sent as they are. Are you sure?")
+        if not confirmed:
+            return None
+    say(console, "Once you see the questions, the price of this level is spent.")
+    if not ask_yes(console, "Begin?"):
+        return None
+    first = not client.joined
+    part = client.begin(survey, level, confirm_clear=confirmed)
+    if first:
+        say(console, "", "You are new here. These nine words are your account; write them down:")
+        say(console, f"  {' '.join(client.identity.words)}", style="bold")
+    return part
+
+
+def _wants_to_send(console: Console) -> bool:
+    from masquerade.cli.asking import ask_yes
+
+    return ask_yes(console, "Send these reports? All or none.")
+
+
+def _show_reports(console: Console, part: Participation, given: dict[str, Answer]) -> None:
+    from masquerade.cli.asking import show_rows
+
+    rows = []
+    for one, sent in zip(part.asked, part.reports, strict=True):
+        name = one.question.id
+        yours = one.in_words(one.code(given[name])) if name in given else "not kept"
+        rows.append((one.question.text, yours, sent.text))
+    show_rows(console, ("question", "yours (stays here)", "sent"), rows)
+
+
+def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) -> None:
+    from rich.console import Console
+
+    from masquerade.cli.asking import say
+
+    console = Console()
+    # What was answered now is not what was sent where the masks had been drawn before.
+    _show_reports(console, part, {} if receipt.drawn_before else given)
+    _say_bill(console, receipt.bill)
+    say(console, f"The level was {part.level}.")
+
+
+def _say_bill(console: Console, bill: dict[str, Any]) -> None:
+    from masquerade.cli.asking import say
+
+    say(
+        console,
+        f"Sent. This survey cost epsilon {bill['survey_epsilon']}; all together epsilon "
+        f"{bill['total_epsilon']} at delta {bill['total_delta']:g}.",
+    )
+
+
+def _show_questions(part: Participation, *, as_json: bool) -> None:
+    part.open()
+    rows: dict[str, Any] = {}
+    for one in part.asked:
+        question = one.question
+        rows[question.id] = {
+            "kind": question.kind,
+            "text": question.text,
+            "answers": list(question.labels) or one.choices,
+            "allow_skip": question.allow_skip,
+            "mechanism": str(one.mechanism),
+        }
+    if as_json:
+        result = {"survey": part.survey, "level": part.level, "questions": rows}
+        show(result, as_json=True, title="")
+        return
+    from rich.console import Console
+
+    from masquerade.cli.asking import show_rows
+
+    show_rows(
+        Console(),
+        ("id", "question", "answers"),
+        [
+            (name, row["text"], one.choices)
+            for (name, row), one in zip(rows.items(), part.asked, strict=True)
+        ],
+    )
+
+
+def _read_answers(path: Path) -> dict[str, Answer]:
+    try:
+        found = json_format.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(f"{path} cannot be read as JSON: {type(error).__name__}.") from error
+    if not isinstance(found, dict):
+        raise UnreadableFile(f"{path} holds no JSON object of question ids and answers.")
+    return found
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

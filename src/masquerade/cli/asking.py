@@ -1,0 +1,114 @@
+"""Asking a person at a terminal: prompts, and words of a server that cannot harm a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from masquerade.errors import MasqueradeError, ParameterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from masquerade.client import Answer, Asked
+
+
+def plain(text: object) -> str:
+    """Return a text of a server without the characters by which it could steer a terminal.
+
+    Examples
+    --------
+    >>> plain("Work" + chr(27) + "[2J" + chr(0x202E))
+    'Work[2J'
+    """
+    control = ("Cc", "Cf", "Cs", "Co")
+    return "".join(c for c in str(text) if c == "\n" or unicodedata.category(c) not in control)
+
+
+def say(console: Console, *lines: object, style: str = "") -> None:
+    """Print lines; none of them is read as markup."""
+    for line in lines:
+        console.print(plain(line), style=style, markup=False, highlight=False)
+
+
+def ask_line(console: Console, question: str) -> str:
+    """Return the line that a person types.
+
+    Raises
+    ------
+    ParameterError
+        There is nobody to ask.
+    """
+    try:
+        return console.input(f"{question} ", markup=False).strip()
+    except EOFError as error:
+        raise ParameterError(
+            "there is nobody to ask here. What was begun is kept: run this again, or give your "
+            "answers in a file with --answers."
+        ) from error
+
+
+def ask_yes(console: Console, question: str) -> bool:
+    """Return whether a person says yes; anything but yes or no is asked again."""
+    while True:
+        typed = ask_line(console, f"{question} [y/n]").lower()
+        if typed in ("y", "yes", "n", "no"):
+            return typed.startswith("y")
+        say(console, "Type y or n.")
+
+
+def ask_one_of(console: Console, question: str, names: Sequence[str]) -> str:
+    """Return the name that a person picks, by name or by number from 1."""
+    while True:
+        typed = ask_line(console, f"{question} [{', '.join(names)}]")
+        if typed in names:
+            return typed
+        if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(names):
+            return names[int(typed) - 1]
+        say(console, "Type one of the names, or its number.")
+
+
+def ask_answer(console: Console, one: Asked, *, number: int, of: int) -> Answer:
+    """Return the answer that a person gives to a question."""
+    question = one.question
+    say(console, "", f"{number} of {of}: {question.text}", style="bold")
+    # Options are picked by number, so that they can be called whatever they are called.
+    options = list(question.labels) if question.kind in ("choice", "comparison") else []
+    for place, label in enumerate(options, start=1):
+        say(console, f"  {place}  {label}")
+    if question.kind == "rating":
+        ends = [getattr(question, name) for name in ("low_label", "high_label")]
+        hint = f"{question.labels[0]} {ends[0]} to {question.labels[-1]} {ends[1]}"
+        say(console, f"  {' '.join(hint.split())}")
+    if question.kind == "number":
+        say(console, f"  {one.choices}, in {getattr(question, 'unit', '')}")
+    if question.allow_skip:
+        say(console, "  0  prefer not to say" if options else "  -  prefer not to say")
+    while True:
+        typed = ask_line(console, ">")
+        answer: Answer = typed
+        if question.allow_skip and typed == ("0" if options else "-"):
+            answer = None
+        elif options and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(options):
+            answer = options[int(typed) - 1]
+        elif options:
+            say(console, f"Type a number from {0 if question.allow_skip else 1} to {len(options)}.")
+            continue
+        try:
+            one.code(answer)
+        except MasqueradeError:
+            say(console, f"Type one of {one.choices}.")
+            continue
+        return answer
+
+
+def show_rows(console: Console, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*heads, show_lines=True)
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    console.print(table)

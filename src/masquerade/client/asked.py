@@ -1,0 +1,198 @@
+"""Questions as a server asks them, each with its mask; answers to them, and reports in words."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.errors import (
+    BrokenPromise,
+    MasqueradeError,
+    MissingValue,
+    ParameterError,
+    UnknownLabel,
+)
+from masquerade.mechanisms import (
+    CategoricalMechanism,
+    DiscreteGaussian,
+    Lattice,
+    RandomizedResponse,
+    TwoLayer,
+    parse_mechanism,
+)
+
+Answer = str | int | float | Decimal | None
+"""A label, a point of a scale, a number, or None for "prefer not to say"."""
+Mask = CategoricalMechanism | DiscreteGaussian
+
+NOT_SAID = "prefer not to say"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what masks its answer.
+
+    Attributes
+    ----------
+    question : Question
+    mechanism : CategoricalMechanism or DiscreteGaussian
+    """
+
+    question: Question
+    mechanism: Mask
+
+    def code(self, answer: Answer) -> int:
+        """Return the whole number that stands for an answer.
+
+        Raises
+        ------
+        UnknownLabel, MissingValue
+            It is none that can be given. No message repeats it: messages end up in logs.
+        """
+        question = self.question
+        if answer is None:
+            if not question.allow_skip:
+                raise MissingValue(
+                    f"question {question.id!r} has no answer and cannot be left out; give one of "
+                    f"{self.choices}."
+                )
+            return len(question.labels)
+        if isinstance(answer, bool):
+            found = None
+        elif isinstance(question, Number | Rating):
+            found = _place(answer, _lattice(question))
+        else:
+            labels = question.labels
+            found = labels.index(answer) if answer in labels else None
+        if found is None:
+            raise UnknownLabel(
+                f"question {question.id!r}: the answer is not one of {self.choices}; correct it."
+            )
+        return found
+
+    @property
+    def choices(self) -> str:
+        """What can be answered, in words."""
+        question = self.question
+        if isinstance(question, Number):
+            return f"{question.low} to {question.high} in steps of {question.step}"
+        return ", ".join(question.labels)
+
+    def in_words(self, report: int) -> str:
+        """Return a report, or the code of an answer, as people read it."""
+        question = self.question
+        if report == len(question.labels) and question.allow_skip:
+            return NOT_SAID
+        if isinstance(question, Number):
+            return f"{_point(_lattice(question), report)} {question.unit}"
+        if isinstance(self.mechanism, DiscreteGaussian):
+            return _point(self.mechanism.lattice, report)
+        return question.labels[report]
+
+
+def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]:
+    """Return the code of the answer to each question.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+    answers : mapping of str to Answer
+        By the question's id, one for each question.
+
+    Raises
+    ------
+    MissingValue, UnknownLabel, ParameterError
+        An answer is missing, none that can be given, or to no question.
+    """
+    ids = [one.question.id for one in asked]
+    if extra := [name for name in answers if name not in ids]:
+        raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")
+    for name in ids:
+        if name not in answers:
+            raise MissingValue(f"question {name!r} has no answer; give one to each question.")
+    return [one.code(answers[one.question.id]) for one in asked]
+
+
+def read_asked(questions: Sequence[Mapping[str, Any]]) -> tuple[Asked, ...]:
+    """Return the questions that a server sent.
+
+    Raises
+    ------
+    BrokenPromise
+        A question cannot be read, or its mask does not fit it.
+    """
+    found = []
+    for number, data in enumerate(questions, start=1):
+        try:
+            question, mechanism = _question(data), parse_mechanism(data["mechanism"])
+        except (MasqueradeError, KeyError, TypeError, AttributeError) as error:
+            raise BrokenPromise(
+                f"question {number} cannot be read ({error}); nothing was answered."
+            ) from error
+        if not (
+            isinstance(mechanism, RandomizedResponse | TwoLayer | DiscreteGaussian)
+            and _fits(mechanism, question)
+            and data.get("device") == mechanism.device_form()
+        ):
+            raise BrokenPromise(
+                f"question {question.id!r} comes with the mask {mechanism}, which does not mask "
+                "exactly its answers; nothing was answered."
+            )
+        found.append(Asked(question, mechanism))
+    if len({one.question.id for one in found}) < len(found):
+        raise BrokenPromise("two questions have the same id; nothing was answered.")
+    return tuple(found)
+
+
+def _question(data: Mapping[str, Any]) -> Question:
+    kind, labels, skip = data["kind"], tuple(data["labels"]), data["allow_skip"]
+    name, text = data["id"], data["text"]
+    if kind == "choice":
+        return Choice(name, text, labels, skip)
+    if kind == "rating":
+        ends = data["low_label"], data["high_label"]
+        return Rating(name, text, data["min"], data["max"], *ends, allow_skip=skip)
+    if kind == "number":
+        return Number(name, text, data["min"], data["max"], data["unit"], data["step"])
+    if kind == "comparison":
+        tie = labels[2] if len(labels) == 3 else ""
+        return Comparison(name, text, data["item_a"], data["item_b"], tie, skip)
+    raise ParameterError(f"its kind is {kind!r}, which this version does not know")
+
+
+def _lattice(question: Number | Rating) -> Lattice:
+    step = question.step if isinstance(question, Number) else 1
+    return Lattice(question.low, question.high, step)
+
+
+def _fits(mechanism: Mask, question: Question) -> bool:
+    if isinstance(mechanism, DiscreteGaussian):
+        if not isinstance(question, Number | Rating) or question.allow_skip:
+            return False
+        return mechanism.lattice == _lattice(question)
+    points = question.points if isinstance(question, Number) else len(question.labels)
+    return mechanism.symbols == points + question.allow_skip
+
+
+def _place(answer: object, lattice: Lattice) -> int | None:
+    """Return which point of a lattice a number is, or None."""
+    if not isinstance(answer, str | Decimal | numbers.Real) or len(str(answer)) > 40:
+        return None
+    try:
+        steps = (Fraction(str(answer)) - lattice.low) / lattice.step
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    whole = steps.denominator == 1 and 0 <= steps < lattice.points
+    return int(steps) if whole else None
+
+
+def _point(lattice: Lattice, steps: int) -> str:
+    value = lattice.low + lattice.step * steps
+    if value.denominator == 1:
+        return str(value.numerator)
+    return str(float(value))

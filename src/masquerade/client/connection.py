@@ -1,0 +1,149 @@
+"""All requests of the client; nothing else in it talks to anybody."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from time import sleep
+from typing import TYPE_CHECKING, Any
+
+from masquerade.client.padding import padded
+from masquerade.client.problems import error_of
+from masquerade.errors import ParameterError, ServerUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+_PATIENCE_SECONDS = 20.0
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 60.0
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class Connection:
+    """A server, as one participant reaches it.
+
+    Every request can be sent again without harm, so each is, after growing pauses, where it is not
+    known whether it arrived or the server is busy.
+
+    Parameters
+    ----------
+    url : str
+        ``https://host`` or ``http://host:port``, with or without a path.
+    secret : callable
+        Gives the participant's secret when a request needs it.
+    attempts : int
+        How often a request is sent at most.
+    transport : httpx.BaseTransport, optional
+        What carries the requests; default: the network.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        secret: Callable[[], str],
+        *,
+        attempts: int = 5,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        import httpx  # slow to load, and most of the library never needs it
+
+        if attempts < 1:
+            raise ParameterError(f"attempts is {attempts}, expected at least 1.")
+        try:
+            address = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise ParameterError(f"url is {url!r}, which is no address: {error}") from error
+        if address.scheme not in ("http", "https") or not address.host or address.userinfo:
+            raise ParameterError(f"url is {url!r}, expected one such as https://example.org.")
+        self.url = str(address.copy_with(query=None, fragment=None)).rstrip("/")
+        self._secret = secret
+        self._attempts = attempts
+        self._failure = httpx.RequestError
+        self._http = httpx.Client(
+            base_url=f"{self.url}/api/v1",
+            # The same for everybody: no version that tells one device from another.
+            headers={"User-Agent": "masquerade", "Accept": "application/json"},
+            timeout=_PATIENCE_SECONDS,
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def anybody(self, path: str) -> dict[str, Any]:
+        """Return what everybody may read."""
+        return self._ask("GET", path, {}, None)
+
+    def own(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str | None = None
+    ) -> dict[str, Any]:
+        """Make a request of the participant and return the answer.
+
+        Parameters
+        ----------
+        method, path : str
+        body : dict, optional
+            Sent as JSON, padded.
+        key : str, optional
+            Names a request that begins something, so that it begins once.
+
+        Raises
+        ------
+        MasqueradeError
+            The server refuses; the class says why.
+        ServerUnavailable
+            It cannot be reached, or cannot answer now.
+        """
+        headers = {"Masquerade-Participant": self._secret()}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = padded(body)
+        return self._ask(method, path, headers, content)
+
+    def _ask(
+        self, method: str, path: str, headers: dict[str, str], content: bytes | None
+    ) -> dict[str, Any]:
+        pause, reason = _FIRST_PAUSE_SECONDS, ""
+        for attempt in range(1, self._attempts + 1):
+            asked_to_wait = 0.0
+            try:
+                answer = self._http.request(method, path, headers=headers, content=content)
+            except self._failure as error:
+                reason = str(error) or type(error).__name__
+            else:
+                if answer.status_code not in _TRY_AGAIN:
+                    return self._read(answer)
+                reason = f"it answered with status {answer.status_code}"
+                asked_to_wait = _seconds(answer.headers.get("Retry-After", ""))
+            if attempt < self._attempts:
+                sleep(max(asked_to_wait, pause * random.uniform(0.5, 1)))
+                pause *= 2
+        raise ServerUnavailable(
+            f"{self.url} cannot be asked now: {reason}. Nothing is lost; do the same again later."
+        )
+
+    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            found = answer.json()
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            if answer.is_success or answer.is_redirect or answer.status_code == 404:
+                raise ServerUnavailable(
+                    f"{self.url} does not answer like a Masquerade server (status "
+                    f"{answer.status_code}); check the address."
+                )
+            found = {}
+        if not answer.is_success:
+            raise error_of(answer.status_code, found)
+        found.pop("padding", None)
+        return found
+
+
+def _seconds(text: str) -> float:
+    return min(float(text), _LONGEST_PAUSE_SECONDS) if text.isascii() and text.isdigit() else 0.0

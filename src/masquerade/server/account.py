@@ -1,0 +1,169 @@
+"""The routes of a person's own account: what is left, what was spent, caps, export, leaving."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from masquerade.accounting import Caps, Entry, Rho
+from masquerade.mechanisms import MICRO, Loss
+from masquerade.server.battery import Account, caps_json
+from masquerade.server.identity import Identity
+from masquerade.server.invitation import invitation
+from masquerade.server.padding import padded
+from masquerade.server.people import RAISE_DAYS
+from masquerade.server.protocol import Body, participant_of
+from masquerade.server.store import CLOSED, OPEN, Store
+
+LARGEST_CAP = 1000
+_MOST_AT_ONCE = 100
+Limit = Annotated[int, Query(ge=1, le=_MOST_AT_ONCE)]
+
+LEDGER_STAYS = (
+    "The entries of your ledger stay, under a name that only your secret leads to: otherwise "
+    "coming back would begin with a full budget, and nothing promised to you would hold."
+)
+
+
+class NewCaps(Body):
+    """Caps to lower, or to raise; what is left out stays."""
+
+    epsilon: Annotated[float, Field(ge=0, le=LARGEST_CAP)] | None = None
+    delta: Annotated[float, Field(ge=0, le=0.01)] | None = None
+    clear: Annotated[int, Field(ge=0, le=1000)] | None = None
+    confirm: bool = Field(default=False, description="Needed to raise a cap")
+
+
+def account_routes(store: Store) -> APIRouter:
+    """Return the routes by which a person sees and settles what is theirs."""
+    routes = APIRouter(prefix="/api/v1", tags=["account"])
+    people = store.people
+    who_asks = participant_of(store)
+
+    @routes.get("/invitations", summary="Surveys begun by this person, and open ones listed here")
+    def invitations(
+        cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
+        limit: Limit = 20,
+        who: Identity = who_asks,
+    ) -> Response:
+        found, following = people.invitations(who, after=cursor, limit=limit)
+        shown = [
+            {
+                **invitation(one.survey, state=OPEN if one.open else CLOSED),
+                "participation": one.participation,
+            }
+            for one in found
+        ]
+        return padded({"invitations": shown, "next_cursor": following})
+
+    @routes.get("/me", summary="What this person has left")
+    def me(who: Identity = who_asks) -> Response:
+        account = people.account(who)
+        return padded(
+            {
+                "battery": account.battery(),
+                "caps": _caps(who, account),
+                "open_reservations": account.balance.open,
+                "statement": list(people.statement(account)),
+            }
+        )
+
+    @routes.get("/me/ledger", summary="What this person has spent, step by step")
+    def ledger(
+        cursor: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        limit: Limit = 50,
+        who: Identity = who_asks,
+    ) -> Response:
+        account = people.account(who)
+        titles = people.titles(account)
+        end = cursor + limit
+        spent = account.spent()
+        return padded(
+            {
+                "entries": [_entry(entry, titles) for entry in account.entries[cursor:end]],
+                "total": len(account.entries),
+                "total_epsilon": spent.epsilon.to_json(),
+                "total_delta": float(spent.delta),
+                "method": spent.method,
+                "unit": "worker",
+                "clear": account.balance.spent_clear,
+                "next_cursor": str(end) if end < len(account.entries) else None,
+            }
+        )
+
+    @routes.get("/me/export", summary="Everything that is held about this person")
+    def export(who: Identity = who_asks) -> Response:
+        account = people.account(who)
+        titles = people.titles(account)
+        return padded(
+            {
+                **people.everything(who),
+                "balance": account.balance.to_json(),
+                "entries": [_entry(entry, titles) for entry in account.entries],
+            }
+        )
+
+    @routes.patch("/me/caps", summary="Lower the caps at once, or raise them later")
+    def set_caps(new: NewCaps, who: Identity = who_asks) -> Response:
+        now = people.account(who).balance.caps
+        people.set_caps(who, _changed(now, new), confirm=new.confirm)
+        return padded({"caps": _caps(who, people.account(who))})
+
+    @routes.delete("/me", summary="Withdraw from all open surveys")
+    def leave(who: Identity = who_asks) -> Response:
+        left = people.leave(who)
+        return padded(
+            {
+                "withdrawn": left.withdrawn,
+                "given_up": left.given_up,
+                "kept": left.kept,
+                "explanation": [
+                    "The reports you sent to surveys that are still open are deleted.",
+                    f"{left.kept} of your responses stay: their surveys are closed and their "
+                    "results are out.",
+                    LEDGER_STAYS,
+                ],
+            }
+        )
+
+    def _caps(who: Identity, account: Account) -> dict[str, Any]:
+        later = people.caps_to_come(who)
+        return {
+            **caps_json(account.balance.caps),
+            "to_come": None if later is None else {**caps_json(later[0]), "day": later[1]},
+            "raise_days": RAISE_DAYS,
+        }
+
+    return routes
+
+
+def _changed(now: Caps, new: NewCaps) -> Caps:
+    return Caps(
+        # Down to whole millionths: never more than what was written.
+        now.epsilon if new.epsilon is None else Loss(int(Decimal(str(new.epsilon)) * MICRO)),
+        now.delta if new.delta is None else Fraction(str(new.delta)),
+        now.clear if new.clear is None else new.clear,
+    )
+
+
+def _entry(entry: Entry, titles: dict[str, str]) -> dict[str, Any]:
+    charge = entry.charge
+    return {
+        "sequence": entry.sequence,
+        "kind": charge.kind,
+        "survey": charge.survey or None,
+        "title": titles.get(charge.survey),
+        "mechanisms": list(charge.mechanisms),
+        "epsilon_event": charge.event.to_json(),
+        "epsilon_user": charge.user.to_json(),
+        "rho": Rho(charge.cost.micro_rho).to_json(),
+        "clear": charge.cost.clear,
+        "caps": None if charge.caps is None else caps_json(charge.caps),
+        "day": charge.day,
+        "hash": entry.hash,
+    }

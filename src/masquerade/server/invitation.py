@@ -1,0 +1,132 @@
+"""What a survey says before it is begun, without a question's text, and what it asks once it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+from masquerade.accounting import Rho, explain, keep_in_words
+from masquerade.answers import Question, Rating
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.server.definition import CLEAR, OfferedLevel
+from masquerade.server.padding import encoded
+from masquerade.server.surveys import Asked
+
+_MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas
+
+
+def invitation(asked: Asked, *, state: str) -> dict[str, Any]:
+    """Return what everybody may know of a survey."""
+    return {**_fixed(asked), "state": state}
+
+
+@lru_cache(maxsize=1024)
+def _fixed(asked: Asked) -> dict[str, Any]:
+    definition = asked.definition
+    return {
+        "token": asked.token,
+        "title": definition.title,
+        "description": definition.description,
+        "topic": definition.topic,
+        "hash": asked.hash,
+        "reveal": definition.reveal,
+        "simulated": asked.simulated,
+        "questions": len(definition.questions),
+        "kinds": dict(Counter(question.kind for question in definition.questions)),
+        "levels": [level_json(level, asked.token) for level in definition.levels],
+        "fixed_level": definition.fixed_level,
+    }
+
+
+def level_json(level: OfferedLevel, survey: str) -> dict[str, Any]:
+    """Return what a level means for a survey, in numbers and in words."""
+    guarantee = level.guarantee()
+    words = explain(guarantee)
+    return {
+        "name": level.name,
+        "rho": "inf" if level.name == CLEAR else Rho(level.cost(survey).micro_rho).to_json(),
+        "epsilon_event": guarantee.epsilon_event.to_json(),
+        "epsilon_user": guarantee.epsilon_user.to_json(),
+        "delta": float(guarantee.delta),
+        "odds": _odds(level),
+        "words": words.one_answer,
+        "words_all": words.all_answers,
+        "blur": _blur(level),
+    }
+
+
+def _odds(level: OfferedLevel) -> str:
+    if level.name == CLEAR:
+        return "Everybody sends the answers they gave."
+    responses = [m for m in level.mechanisms if isinstance(m, CategoricalMechanism)]
+    sentences = [keep_in_words(responses)] if responses else []
+    noisy = [m for m in level.mechanisms if isinstance(m, DiscreteGaussian)]
+    if noisy:
+        sentences.append(f"Numbers are sent with noise: {_reach(noisy[0])}.")
+    return " ".join(sentences)
+
+
+def _blur(level: OfferedLevel) -> str:
+    """Return an example of how far a report may be from its answer."""
+    first = level.mechanisms[0]
+    if level.name == CLEAR:
+        return "Nothing is blurred: what you answer is what is sent."
+    if isinstance(first, DiscreteGaussian):
+        return f"A number in the middle of its range becomes another: {_reach(first)}."
+    assert isinstance(first, CategoricalMechanism)
+    keep = round(100 * float(first.channel().table[0][0]))
+    return f"Of 100 people who pick the first answer, about {keep} send it and {100 - keep} do not."
+
+
+def _reach(mechanism: DiscreteGaussian) -> str:
+    width = mechanism.lattice.high - mechanism.lattice.low
+    times = _MOST_OF_NOISE * float(mechanism.sigma / width)
+    return f"4 times in 5 it is off by at most {times:.1f} times the width of its range"
+
+
+def questions_json(asked: Asked, level: str) -> list[dict[str, Any]]:
+    """Return the questions with the masks of a level, as a device needs them."""
+    return _questions(asked, level)
+
+
+@lru_cache(maxsize=4096)
+def _questions(asked: Asked, level: str) -> list[dict[str, Any]]:
+    definition = asked.definition
+    mechanisms = definition.level(level).mechanisms
+    return [
+        question_json(question, mechanism)
+        for question, mechanism in zip(definition.questions, mechanisms, strict=True)
+    ]
+
+
+def question_json(question: Question, mechanism: Mechanism) -> dict[str, Any]:
+    """Return one question with its mask; what does not apply to its kind is null or empty."""
+    assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
+
+    def own(name: str, otherwise: Any) -> Any:
+        return getattr(question, name, otherwise)
+
+    return {
+        "id": question.id,
+        "kind": question.kind,
+        "text": question.text,
+        "labels": list(question.labels),
+        "allow_skip": question.allow_skip,
+        "low_label": own("low_label", ""),
+        "high_label": own("high_label", ""),
+        "min": own("low", None),
+        "max": own("high", None),
+        "step": own("step", 1 if isinstance(question, Rating) else None),
+        "unit": own("unit", ""),
+        "item_a": own("item_a", None),
+        "item_b": own("item_b", None),
+        "mechanism": str(mechanism),
+        "device": mechanism.device_form(),
+    }
+
+
+@lru_cache(maxsize=1024)
+def longest_questions(asked: Asked) -> int:
+    """Return the length in bytes of the questions at the level where they are longest."""
+    return max(len(encoded(_questions(asked, level.name))) for level in asked.definition.levels)

@@ -1,0 +1,273 @@
+"""The ledger's storage in tables: every change of an account in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+from sqlalchemy.orm import aliased
+
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
+from masquerade.accounting.storage import Change, Decision
+from masquerade.errors import BrokenChain
+from masquerade.mechanisms import INFINITE_LOSS, Loss
+from masquerade.server.models import BalanceRow, CostRow, EntryRow, SurveyRow, table_of
+from masquerade.server.transactions import Transactions
+
+_BALANCE, _ENTRY, _COST = table_of(BalanceRow), table_of(EntryRow), table_of(CostRow)
+_SURVEY = table_of(SurveyRow)
+_NAMES = Balance._fields[1:]
+_FINISHED = ("commit", "release", "clear_disclosure")
+
+_ENTRIES = select(
+    *_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts
+).join_from(_ENTRY, _COST)  # fmt: skip
+_ALL = (
+    _ENTRIES.add_columns(
+        _BALANCE.c.caps.label("stood"), *(_BALANCE.c[name].label(f"b_{name}") for name in _NAMES)
+    )
+    .outerjoin(_BALANCE, _BALANCE.c.person == _ENTRY.c.person)
+    .where(_ENTRY.c.person == bindparam("one"))
+    .order_by(_ENTRY.c.sequence)
+)
+_LATEST = (
+    _ENTRIES.where(_ENTRY.c.person == bindparam("one"), _ENTRY.c.key == bindparam("step"))
+    .order_by(_ENTRY.c.sequence.desc())
+    .limit(1)
+)
+_STAND = select(
+    _BALANCE.c.caps, *(_BALANCE.c[name] for name in _NAMES)
+).where(_BALANCE.c.person == bindparam("one"))  # fmt: skip
+_LOCKED = _STAND.with_for_update()
+_WRITE_BACK = update(_BALANCE).where(
+    _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
+)
+_KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
+
+
+class LedgerTables:
+    """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
+
+    Parameters
+    ----------
+    connection : Connection
+        Its transaction takes the write lock at its start where it changes anything (SQLite).
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._postgresql = connection.dialect.name == "postgresql"
+        self._new: set[str] = set()
+
+    def change(self, person: str, key: str, decide: Decision) -> Entry:
+        """Keep what `decide` returns; see `Storage.change`."""
+        stood = self._locked(person)
+        latest = None if stood is None else self._latest(person, key)
+        change = decide(None if stood is None else _balance(stood), latest)
+        if change is None:
+            assert latest is not None
+            return latest
+        return self._keep(person, stood, change)
+
+    def balance(self, person: str) -> Balance | None:
+        """Return a person's balance; None where there are no entries."""
+        row = self._connection.execute(_STAND, {"one": person}).first()
+        return None if row is None else _balance(row)
+
+    def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and all entries, oldest first."""
+        rows = self._connection.execute(_ALL, {"one": person}).all()
+        if not rows or rows[0].stood is None:  # one without the other is for the ledger to find
+            return self.balance(person), [_entry(row) for row in rows]
+        balance = Balance(caps_of(rows[0].stood), *rows[0][-len(_NAMES) :])
+        return balance, [_entry(row) for row in rows]
+
+    def persons(self) -> list[str]:
+        """Return everybody who has entries, or a balance."""
+        query = select(_BALANCE.c.person).union(select(_ENTRY.c.person))
+        return list(self._connection.scalars(query))
+
+    def reservations(self, before: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation from before an ISO date."""
+        return self._open(_ENTRY.c.day < before)
+
+    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey."""
+        return self._open(_ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey == survey)))
+
+    def reservations_of_closed(self) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey that is closed."""
+        closed = select(_SURVEY.c.token).where(_SURVEY.c.state == "closed")
+        return self._open(
+            _ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey.in_(closed)))
+        )
+
+    def keep_cost(self, cost: Cost) -> None:
+        """Keep a cost, once for all entries that will name it."""
+        # Remembered only where it was there before this transaction, which may be taken back.
+        known: set[str] = self._connection.info.setdefault("costs", set())
+        if cost.digest in known:
+            return
+        if self._connection.execute(_KNOWN, {"one": cost.digest}).first() is not None:
+            if cost.digest not in self._new:
+                known.add(cost.digest)
+        else:
+            self._new.add(cost.digest)
+            row = {
+                "digest": cost.digest,
+                "survey": cost.survey,
+                "mechanisms": list(cost.mechanisms),
+                "amounts": _amounts(cost),
+            }
+            self._or_nothing(_COST, row)
+
+    def _open(self, condition: Any) -> list[tuple[str, str]]:
+        later = aliased(EntryRow)
+        finished = (
+            select(later.sequence)
+            .where(later.person == _ENTRY.c.person, later.key == _ENTRY.c.key)
+            .where(later.kind.in_(_FINISHED))
+        )
+        query = (
+            select(_ENTRY.c.person, _ENTRY.c.key)
+            .join_from(_BALANCE, _ENTRY, _BALANCE.c.person == _ENTRY.c.person)
+            .where(_BALANCE.c.open > 0, _ENTRY.c.kind == "reserve", condition)
+            .where(~finished.exists())
+        )
+        return [(row.person, row.key) for row in self._connection.execute(query)]
+
+    def _locked(self, person: str) -> Row[Any] | None:
+        # SQLite's transaction holds the one write lock. Whoever begins an account at the same time
+        # in PostgreSQL fails at its insertion, and the transaction is run again.
+        query = _LOCKED if self._postgresql else _STAND
+        return self._connection.execute(query, {"one": person}).first()
+
+    def _latest(self, person: str, key: str) -> Entry | None:
+        row = self._connection.execute(_LATEST, {"one": person, "step": key}).first()
+        return None if row is None else _entry(row)
+
+    def _keep(self, person: str, stood: Row[Any] | None, change: Change) -> Entry:
+        entry, balance = change
+        charge = entry.charge
+        self.keep_cost(charge.cost)
+        self._connection.execute(
+            insert(_ENTRY),
+            {
+                "person": person,
+                "sequence": entry.sequence,
+                "kind": charge.kind,
+                "key": charge.key,
+                "cost": charge.cost.digest,
+                "day": charge.day,
+                "caps": None if charge.caps is None else charge.caps.text,
+                "previous_hash": entry.previous_hash,
+                "hash": entry.hash,
+            },
+        )
+        values = dict(zip(_NAMES, balance[1:], strict=True)) | {"caps": balance.caps.text}
+        if stood is None:
+            self._connection.execute(insert(_BALANCE), {"person": person, **values})
+            return entry
+        done = self._connection.execute(
+            _WRITE_BACK, {"one": person, "before": stood.entries, **values}
+        )
+        if done.rowcount != 1:
+            raise BrokenChain(f"the balance of {person} changed while it was locked.")
+        return entry
+
+    def _or_nothing(self, table: Any, row: dict[str, Any]) -> None:
+        make = insert_postgresql if self._postgresql else insert_sqlite
+        self._connection.execute(make(table).on_conflict_do_nothing(), row)
+
+
+class LedgerDatabase:
+    """A ledger's storage, each call in a transaction of its own; see `accounting.Storage`."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def change(self, person: str, key: str, decide: Decision) -> Entry:
+        """Keep what `decide` returns; see `Storage.change`."""
+        return self._transactions.write(lambda c: LedgerTables(c).change(person, key, decide))
+
+    def balance(self, person: str) -> Balance | None:
+        """Return a person's balance; None where there are no entries."""
+        return self._transactions.read(lambda c: LedgerTables(c).balance(person))
+
+    def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and all entries, oldest first, of one moment."""
+        return self._transactions.read(lambda c: LedgerTables(c).read(person))
+
+    def persons(self) -> list[str]:
+        """Return everybody who has entries, or a balance."""
+        return self._transactions.read(lambda c: LedgerTables(c).persons())
+
+    def reservations(self, before: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation from before an ISO date."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations(before))
+
+    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations_of(survey))
+
+    def reservations_of_closed(self) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey that is closed."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations_of_closed())
+
+
+@lru_cache(maxsize=1024)
+def caps_of(text: str) -> Caps:
+    """Return the caps that ``Caps.text`` describes."""
+    epsilon, delta, clear = text.split(",")
+    return Caps(Loss(int(epsilon)), Fraction(delta), int(clear))
+
+
+def _balance(row: Row[Any]) -> Balance:
+    return Balance(caps_of(row.caps), *row[1:])
+
+
+def _entry(row: Any) -> Entry:
+    cost = _cost(row.survey, tuple(row.mechanisms), json.dumps(row.amounts))
+    caps = None if row.caps is None else caps_of(row.caps)
+    charge = Charge(row.person, cost, row.day, row.kind, row.key, caps)
+    return Entry(charge, row.sequence, row.previous_hash, row.hash)
+
+
+# By all that is kept and not by the digest, so that a change in the table changes the digest.
+@lru_cache(maxsize=4096)
+def _cost(survey: str, mechanisms: tuple[str, ...], amounts: str) -> Cost:
+    kept = json.loads(amounts)
+    return Cost(
+        survey,
+        mechanisms,
+        event=_loss(kept["event"]),
+        user=_loss(kept["user"]),
+        protected=None if kept["protected"] is None else _loss(kept["protected"]),
+        rho=None if kept["rho"] is None else Rho(_loss(kept["rho"]).micro),
+        clear=kept["clear"],
+    )
+
+
+def _loss(micro: int | str) -> Loss:
+    return INFINITE_LOSS if micro == "inf" else Loss(int(micro))
+
+
+def _amounts(cost: Cost) -> dict[str, Any]:
+    def micro(amount: Loss | Rho | None) -> int | str | None:
+        if amount is None:
+            return None
+        return amount.micro if isinstance(amount.micro, int) else "inf"
+
+    return {
+        "event": micro(cost.event),
+        "user": micro(cost.user),
+        "protected": micro(cost.protected),
+        "rho": micro(cost.rho),
+        "clear": cost.clear,
+    }

@@ -1,0 +1,423 @@
+"""The participants' protocol: from a chosen level to reports, one step at a time.
+
+::
+
+    reserved -> opened -> sealed -> submitted -> withdrawn
+    reserved -> expired              (gave up, or too late: what was reserved is given back)
+    opened or sealed -> abandoned    (the questions were shown: what they cost stays spent)
+
+Each step is one transaction together with what it does to the ledger. The same step again changes
+nothing and is answered as before; any other is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
+
+from masquerade.accounting import Balance, Caps, Ledger
+from masquerade.errors import (
+    AlreadyParticipated,
+    CommitmentMismatch,
+    IdempotencyConflict,
+    InvalidReport,
+    LevelNotAllowed,
+    NotFound,
+    SurveyHashMismatch,
+    WrongState,
+)
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.server.battery import Account
+from masquerade.server.definition import CLEAR, OfferedLevel
+from masquerade.server.identity import Identity
+from masquerade.server.ledger_tables import LedgerTables
+from masquerade.server.models import ParticipationRow, SurveyRow, table_of
+from masquerade.server.surveys import OPEN, SUBMITTED, Asked, Surveys
+from masquerade.server.transactions import Transactions
+
+RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
+WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
+
+# Noise reaches farther with probability below 1e-340: such a report no honest device has drawn,
+# and one of them could move a mean at will.
+_REACH = 40
+
+_TABLE = table_of(ParticipationRow)
+_SURVEY = table_of(SurveyRow)
+_MINE = select(_TABLE, _SURVEY.c.state.label("survey_state")).join_from(_TABLE, _SURVEY)
+_MINE = _MINE.where(_TABLE.c.id == bindparam("one"))
+_MINE_HELD = _MINE.with_for_update(of=_TABLE)
+_BEGUN = select(_TABLE).where(
+    or_(
+        (_TABLE.c.survey == bindparam("in_survey")) & (_TABLE.c.pseudonym == bindparam("by")),
+        _TABLE.c.idempotency == bindparam("request"),
+    )
+)
+_BEGUN_HELD = _BEGUN.with_for_update()
+_STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """Where one participant stands in one survey.
+
+    Attributes
+    ----------
+    id : str
+    survey : Asked
+    level : OfferedLevel
+    state : str
+    account : Account or None
+        Of the person, where the step concerns it.
+    key : str
+        Of the participation on that account.
+    """
+
+    id: str
+    survey: Asked
+    level: OfferedLevel
+    state: str
+    account: Account | None = None
+    key: str = ""
+
+
+class Participations:
+    """The steps of the protocol.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    surveys : Surveys
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+    ) -> None:
+        self._transactions = transactions
+        self._surveys = surveys
+        self._today = today
+        self._caps = caps
+
+    def reserve(
+        self, who: Identity, survey: str, level: str, *, idempotency_key: str
+    ) -> tuple[Participation, bool]:
+        """Choose a level, before any question is shown, and set its cost aside.
+
+        Returns
+        -------
+        Participation, bool
+            And whether it was begun now, not before.
+
+        Raises
+        ------
+        NotFound, WrongState, LevelNotAllowed, AlreadyParticipated, IdempotencyConflict
+        InsufficientBudget, ClearDisclosureRefused
+            The person's cap does not leave enough.
+        """
+        return self._transactions.write(
+            lambda c: self._reserve(c, who, survey, level, who.idempotency(idempotency_key))
+        )
+
+    def _reserve(
+        self, connection: Connection, who: Identity, token: str, level: str, request: str
+    ) -> tuple[Participation, bool]:
+        asked = self._surveys.asked(connection, token)
+        state = self._surveys.state(connection, token, hold=True)
+        offered = asked.definition.level(level)
+        pseudonym = who.pseudonym(asked.pseudonym_key)
+        found = connection.execute(
+            _BEGUN_HELD if connection.dialect.name == "postgresql" else _BEGUN,
+            {"in_survey": token, "by": pseudonym, "request": request},
+        ).all()
+        if any(row.idempotency == request and (row.survey, row.level) != (token, level)
+               for row in found):  # fmt: skip
+            raise IdempotencyConflict(
+                "this idempotency key was used for another request; draw a new one."
+            )
+        row = found[0] if found else None
+        if row is not None and (row.state != EXPIRED or row.idempotency == request):
+            if row.level != level:
+                raise AlreadyParticipated(
+                    "this device has begun this survey at another level, which cannot change."
+                )
+            return self._standing(connection, who, row), False
+        if state != OPEN:
+            raise WrongState("this survey is closed; nobody can begin it any more.")
+        if level == CLEAR and not self._surveys.allow_clear:
+            raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
+        attempt = 1 if row is None else row.attempt + 1
+        drawn = secrets.token_hex(16)
+        values: dict[str, Any] = {
+            "id": drawn,
+            "level": level,
+            "state": RESERVED,
+            "attempt": attempt,
+            "day": self._today(),
+            "idempotency": request,
+        }
+        if row is None:
+            values |= {"survey": token, "pseudonym": pseudonym}
+            connection.execute(insert(_TABLE), values)
+        else:
+            connection.execute(_STEP, {"one": row.id, **values})
+        # After the row, for which whoever begins at another level at the same time has to wait.
+        key = who.ledger_key(token, attempt)
+        self._ledger(connection).reserve(who.person, key, offered.cost(token))
+        account = account_of(connection, who, self._caps)
+        return Participation(drawn, asked, offered, RESERVED, account, key), True
+
+    def open(self, who: Identity, participation: str) -> Participation:
+        """Show the questions; from here on the cost is spent.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state != OPENED:
+                self._require(row, RESERVED)
+                self._require_open(connection, row)
+                self._ledger(connection).commit(
+                    who.person, who.ledger_key(asked.token, row.attempt)
+                )
+                _step(connection, row, state=OPENED, day=None)
+            return _at(row, asked, OPENED)
+
+        return self._transactions.write(work)
+
+    def seal(self, who: Identity, participation: str, commitment: str) -> Participation:
+        """Bind the participant to the reports that were drawn, without seeing them.
+
+        Raises
+        ------
+        NotFound, WrongState
+        CommitmentMismatch
+            Other reports were sealed before.
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state in (SEALED, SUBMITTED):
+                if row.commitment != commitment:
+                    raise CommitmentMismatch(
+                        "other reports were sealed before; they are drawn once and never again."
+                    )
+                return _at(row, asked, row.state)
+            self._require(row, OPENED)
+            self._require_open(connection, row)
+            _step(connection, row, state=SEALED, commitment=commitment)
+            return _at(row, asked, SEALED)
+
+        return self._transactions.write(work)
+
+    def respond(
+        self,
+        who: Identity,
+        participation: str,
+        *,
+        reports: Sequence[int],
+        salt: str,
+        level: str,
+        survey_hash: str,
+    ) -> tuple[Participation, bool]:
+        """Accept the reports that were sealed.
+
+        Parameters
+        ----------
+        who, participation
+        reports : sequence of int
+            One for each question.
+        salt : str
+            Of the commitment.
+        level, survey_hash : str
+            What the participant's device masked for.
+
+        Returns
+        -------
+        Participation, bool
+            And whether the reports are new.
+
+        Raises
+        ------
+        NotFound, WrongState, LevelNotAllowed, SurveyHashMismatch, InvalidReport, CommitmentMismatch
+        """
+        commitment = commitment_of(participation, reports, salt)
+
+        def work(connection: Connection) -> tuple[Participation, bool]:
+            row, asked = self._mine(connection, who, participation)
+            if row.state == SUBMITTED:
+                _require_sealed(row, commitment)
+                return self._standing(connection, who, row), False
+            self._require(row, SEALED)
+            self._require_open(connection, row, hold=True)
+            if level != row.level:
+                raise LevelNotAllowed("these reports are for another level than was chosen.")
+            if survey_hash != asked.hash:
+                raise SurveyHashMismatch(
+                    "these reports are for another version of the survey; reload the page."
+                )
+            _check_reports(asked.definition.level(level), reports)
+            _require_sealed(row, commitment)
+            _step(connection, row, state=SUBMITTED, reports=list(reports))
+            return self._standing(connection, who, row, SUBMITTED), True
+
+        return self._transactions.write(work)
+
+    def withdraw(self, who: Identity, participation: str) -> Participation:
+        """Delete the reports, unless the survey is closed; what they cost stays spent.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state != WITHDRAWN:
+                self._require(row, SUBMITTED)
+                self._require_open(connection, row, hold=True)
+                self.forget(connection, row)
+            return _at(row, asked, WITHDRAWN)
+
+        return self._transactions.write(work)
+
+    def abandon(self, who: Identity, participation: str) -> Participation:
+        """Give up; what was reserved is given back where no question was shown yet.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state in (EXPIRED, ABANDONED):
+                return _at(row, asked, row.state)
+            self._require(row, RESERVED, OPENED, SEALED)
+            return _at(row, asked, self.give_up(connection, who, row, asked))
+
+        return self._transactions.write(work)
+
+    def give_up(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> str:
+        """End a participation that has no reports yet; return the state it is then in."""
+        if row.state == RESERVED:
+            key = who.ledger_key(asked.token, row.attempt)
+            self._ledger(connection).release(who.person, key)
+            _step(connection, row, state=EXPIRED, day=None)
+            return EXPIRED
+        _step(connection, row, state=ABANDONED, commitment=None)
+        return ABANDONED
+
+    def forget(self, connection: Connection, row: Row[Any]) -> None:
+        """Delete the reports of a participation."""
+        _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
+
+    def _mine(
+        self, connection: Connection, who: Identity, participation: str
+    ) -> tuple[Row[Any], Asked]:
+        """Return a participation of this person; somebody else's is not there."""
+        held = connection.dialect.name == "postgresql"
+        row = connection.execute(_MINE_HELD if held else _MINE, {"one": participation}).first()
+        if row is not None:
+            asked = self._surveys.asked(connection, row.survey)
+            if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
+                return row, asked
+        raise NotFound("there is no such participation of yours; begin the survey again.")
+
+    def _require(self, row: Row[Any], *states: str) -> None:
+        if row.state not in states:
+            raise WrongState(
+                f"this participation is {row.state}; this step follows on {' or '.join(states)}.",
+                state=row.state,
+            )
+
+    def _require_open(self, connection: Connection, row: Row[Any], *, hold: bool = False) -> None:
+        """Raise where the survey is closed; with `hold` it cannot be until the transaction ends."""
+        state = row.survey_state
+        if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
+            state = self._surveys.state(connection, row.survey, hold=True)
+        if state != OPEN:
+            raise WrongState("this survey is closed.", state=row.state)
+
+    def _standing(
+        self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
+    ) -> Participation:
+        asked = self._surveys.asked(connection, row.survey)
+        account = account_of(connection, who, self._caps)
+        key = who.ledger_key(asked.token, row.attempt)
+        return _at(row, asked, state or row.state, account, key)
+
+    def _ledger(self, connection: Connection) -> Ledger:
+        return Ledger(LedgerTables(connection), clock=self._today, caps=self._caps)
+
+
+def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:
+    """Return what a device sends before it shows or sends its reports.
+
+    Examples
+    --------
+    >>> commitment_of("0" * 32, [1, -4], "f" * 32)[:16]
+    '66fc3097f8497255'
+    """
+    fields = {"participation": participation, "reports": list(reports), "salt": salt}
+    return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
+
+
+def _at(
+    row: Row[Any], asked: Asked, state: str, account: Account | None = None, key: str = ""
+) -> Participation:
+    return Participation(row.id, asked, asked.definition.level(row.level), state, account, key)
+
+
+def account_of(connection: Connection, who: Identity, caps: Caps) -> Account:
+    """Return where a person stands; `caps` are those of a person without entries."""
+    balance, entries = LedgerTables(connection).read(who.person)
+    return Account(balance or Balance(caps), entries)
+
+
+def _step(connection: Connection, row: Row[Any], **values: Any) -> None:
+    connection.execute(_STEP, {"one": row.id, **values})
+
+
+def _require_sealed(row: Row[Any], commitment: str) -> None:
+    if row.commitment is None or not secrets.compare_digest(row.commitment, commitment):
+        raise CommitmentMismatch("these are not the reports that were sealed.")
+
+
+def _check_reports(level: OfferedLevel, reports: Sequence[int]) -> None:
+    if len(reports) != len(level.mechanisms):
+        raise InvalidReport(
+            f"{len(reports)} reports for {len(level.mechanisms)} questions; send one each."
+        )
+    for number, (report, mechanism) in enumerate(
+        zip(reports, level.mechanisms, strict=True), start=1
+    ):
+        low, high = possible_reports(mechanism)
+        if not low <= report <= high:
+            raise InvalidReport(f"report {number} is none that its mask gives: {low} to {high}.")
+
+
+def possible_reports(mechanism: Mechanism) -> tuple[int, int]:
+    """Return the smallest and the largest report of a mechanism, both included."""
+    if isinstance(mechanism, CategoricalMechanism):
+        return 0, mechanism.symbols - 1
+    assert isinstance(mechanism, DiscreteGaussian)
+    reach = int(_REACH * (mechanism.sigma / mechanism.lattice.step)) + 1
+    return -reach, mechanism.lattice.points - 1 + reach

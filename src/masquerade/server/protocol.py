@@ -1,0 +1,157 @@
+"""The routes of the participants' protocol: reserve, open, seal, send; and the ways out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from masquerade.errors import Unauthenticated
+from masquerade.server.battery import price
+from masquerade.server.identity import Identity
+from masquerade.server.invitation import longest_questions, questions_json
+from masquerade.server.padding import encoded, padded
+from masquerade.server.participations import Participation
+from masquerade.server.store import Store
+
+HEADER = "Masquerade-Participant"
+LARGEST_REPORT = 2**53 - 1
+
+Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Level = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+Report = Annotated[int, Field(ge=-LARGEST_REPORT, le=LARGEST_REPORT)]
+Padding = Annotated[
+    str, Field(pattern=r"^ *$", description="Spaces, so that bodies have few different sizes")
+]
+
+
+class Body(BaseModel):
+    """What all bodies have in common."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    padding: Padding = ""
+
+
+class Beginning(Body):
+    """The survey and the level, chosen before a question is shown."""
+
+    survey: Annotated[str, Field(max_length=64)]
+    level: Level
+
+
+class Seal(Body):
+    """SHA-256 of the reports with a salt: binds without telling."""
+
+    commitment: Hex256
+
+
+class Sending(Body):
+    """All that a device sends: masked reports, and what they were masked for."""
+
+    reports: Annotated[list[Report], Field(max_length=200)]
+    salt: Hex128
+    level: Level
+    survey_hash: Hex256
+
+
+def participant_of(store: Store) -> Any:
+    """Return the dependency that tells whose request it is."""
+
+    # Asynchronous, as it waits for nothing: others are run in a thread.
+    async def participant(
+        secret: Annotated[
+            str | None,
+            Header(
+                alias=HEADER, description="128 random bits, drawn by the device, in hexadecimal"
+            ),
+        ] = None,
+    ) -> Identity:
+        if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
+            raise Unauthenticated(
+                f"the header {HEADER} is missing or is not 32 hexadecimal digits; draw 128 random "
+                "bits once and send them with every request."
+            )
+        return store.identity(secret)
+
+    return Depends(participant)
+
+
+def protocol_routes(store: Store) -> APIRouter:
+    """Return the routes by which a device takes part in a survey."""
+    routes = APIRouter(prefix="/api/v1/participations", tags=["participations"])
+    steps = store.participations
+    who_asks = participant_of(store)
+
+    @routes.post("", status_code=201, summary="Choose a level and reserve its cost")
+    def reserve(
+        beginning: Beginning,
+        idempotency_key: Annotated[
+            str,
+            Header(pattern=r"^[0-9a-f]{32}$", description="Random; resending is safe with it"),
+        ],
+        who: Identity = who_asks,
+    ) -> Response:
+        begun, new = steps.reserve(
+            who, beginning.survey, beginning.level, idempotency_key=idempotency_key
+        )
+        assert begun.account is not None
+        answer = {
+            "id": begun.id,
+            "survey": begun.survey.token,
+            "level": begun.level.name,
+            "state": begun.state,
+            "price": price(begun.level, begun.survey.token),
+            "battery": begun.account.battery(),
+        }
+        return padded(answer, 201 if new else 200)
+
+    @routes.post("/{participation}/open", summary="Show the questions; the cost is spent")
+    def show(participation: str, who: Identity = who_asks) -> Response:
+        opened = steps.open(who, participation)
+        questions = questions_json(opened.survey, opened.level.name)
+        answer = {**_standing(opened), "level": opened.level.name, "hash": opened.survey.hash}
+        least = longest_questions(opened.survey) + len(encoded(answer)) + _LONGEST_LEVEL
+        return padded({**answer, "questions": questions}, least=least)
+
+    @routes.post("/{participation}/seal", summary="Commit to the reports that were drawn")
+    def seal(participation: str, seal: Seal, who: Identity = who_asks) -> Response:
+        return padded(_standing(steps.seal(who, participation, seal.commitment)))
+
+    @routes.put("/{participation}/response", status_code=201, summary="Send the masked reports")
+    def respond(participation: str, sent: Sending, who: Identity = who_asks) -> Response:
+        done, new = steps.respond(
+            who,
+            participation,
+            reports=sent.reports,
+            salt=sent.salt,
+            level=sent.level,
+            survey_hash=sent.survey_hash,
+        )
+        assert done.account is not None
+        answer = {
+            **_standing(done),
+            "bill": done.account.bill(done.key, done.level),
+            "battery": done.account.battery(),
+        }
+        return padded(answer, 201 if new else 200)
+
+    @routes.post("/{participation}/withdraw", summary="Delete the reports; the cost stays spent")
+    def withdraw(participation: str, who: Identity = who_asks) -> Response:
+        return padded(_standing(steps.withdraw(who, participation)))
+
+    @routes.post("/{participation}/abandon", summary="Give up before sending")
+    def abandon(participation: str, who: Identity = who_asks) -> Response:
+        return padded(_standing(steps.abandon(who, participation)))
+
+    return routes
+
+
+_LONGEST_LEVEL = 64  # room for the longest name of a level and for what is between the fields
+
+
+def _standing(participation: Participation) -> dict[str, Any]:
+    return {"id": participation.id, "state": participation.state}

@@ -1,0 +1,131 @@
+"""Limits on how often a participant, or an address, may ask; kept in memory and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from masquerade.server.problem import problem
+
+_WINDOW_SECONDS = 60
+_MOST_BUCKETS = 100_000
+
+
+class Bucket:
+    """Tokens of one asker, refilled evenly.
+
+    Attributes
+    ----------
+    tokens : float
+    seen : float
+        Seconds of a clock that only rises.
+    """
+
+    __slots__ = ("seen", "tokens")
+
+    def __init__(self, tokens: float, seen: float) -> None:
+        self.tokens = tokens
+        self.seen = seen
+
+
+class Buckets:
+    """A bucket for each asker, `quota` tokens a minute.
+
+    Parameters
+    ----------
+    name : str
+        Of the policy, in the headers.
+    quota : int
+    """
+
+    def __init__(self, name: str, quota: int) -> None:
+        self.name = name
+        self.quota = quota
+        self.policy = f'"{name}";q={quota};w={_WINDOW_SECONDS}'
+        self._rate = quota / _WINDOW_SECONDS
+        self._buckets: dict[bytes, Bucket] = {}
+        self._key = secrets.token_bytes(16)
+
+    def take(self, asker: bytes, now: float) -> tuple[bool, int, float]:
+        """Return whether a token was there, how many are left, and seconds until the next."""
+        # Not the asker itself, so that a copy of the memory says little.
+        name = hashlib.blake2b(asker, key=self._key, digest_size=16).digest()
+        bucket = self._buckets.get(name)
+        if bucket is None:
+            if len(self._buckets) >= _MOST_BUCKETS:
+                self._forget(now)
+            bucket = self._buckets[name] = Bucket(self.quota, now)
+        bucket.tokens = min(self.quota, bucket.tokens + (now - bucket.seen) * self._rate)
+        bucket.seen = now
+        if bucket.tokens < 1:
+            return False, 0, (1 - bucket.tokens) / self._rate
+        bucket.tokens -= 1
+        return True, int(bucket.tokens), max(0.0, (1 - bucket.tokens) / self._rate)
+
+    def _forget(self, now: float) -> None:
+        """Forget full buckets, which are as good as new; all, where none is full."""
+        full = [
+            name
+            for name, bucket in self._buckets.items()
+            if bucket.tokens + (now - bucket.seen) * self._rate >= self.quota
+        ]
+        for name in full or list(self._buckets):
+            del self._buckets[name]
+
+
+class RateLimits:
+    """Refuses requests to the interface above a rate, and tells everybody what is left.
+
+    The headers are those of the draft "RateLimit header fields for HTTP".
+
+    Parameters
+    ----------
+    app : ASGIApp
+    participant, address : int
+        Most requests a minute, by one participant and from one address; 0 is without limit.
+    """
+
+    def __init__(self, app: ASGIApp, *, participant: int, address: int) -> None:
+        self.app = app
+        self._participant = Buckets("participant", participant) if participant else None
+        self._address = Buckets("address", address) if address else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on where tokens are left."""
+        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+            await self.app(scope, receive, send)
+            return
+        now = time.monotonic()
+        askers: list[tuple[Buckets, bytes]] = []
+        secret = next((v for k, v in scope["headers"] if k == b"masquerade-participant"), None)
+        if self._participant is not None and secret is not None:
+            askers.append((self._participant, secret))
+        if self._address is not None:
+            askers.append((self._address, str((scope.get("client") or ("",))[0]).encode()))
+        headers: list[tuple[bytes, bytes]] = []
+        wait = 0.0
+        for buckets, asker in askers:
+            taken, left, seconds = buckets.take(asker, now)
+            if not taken:
+                wait = max(wait, seconds)
+            state = f'"{buckets.name}";r={left};t={math.ceil(seconds)}'
+            headers.append((b"ratelimit-policy", buckets.policy.encode()))
+            headers.append((b"ratelimit", state.encode()))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        if wait:
+            refusal = problem(
+                429, "rate-limited", f"Too many requests; wait {math.ceil(wait)} seconds."
+            )
+            refusal.headers["retry-after"] = str(math.ceil(wait))
+            await refusal(scope, receive, send_with_headers)
+            return
+        await self.app(scope, receive, send_with_headers)

@@ -1,0 +1,204 @@
+"""Surveys as they are kept: opened once, closed once, never changed in between."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from masquerade.errors import NotFound, ParameterError
+from masquerade.server.definition import CLEAR, Definition
+from masquerade.server.ledger_tables import LedgerTables
+from masquerade.server.models import ParticipationRow, SurveyRow, table_of
+
+OPEN, CLOSED = "open", "closed"
+SUBMITTED = "submitted"
+_TOKEN = re.compile(r"[0-9a-f]{1,32}")
+_SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
+_STATE = select(_SURVEY.c.state).where(_SURVEY.c.token == bindparam("one"))
+_STATE_HELD = _STATE.with_for_update(read=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A survey as it is kept.
+
+    Attributes
+    ----------
+    token : str
+        Unguessable name, part of the share link.
+    definition : Definition
+    hash : str
+        Of the definition.
+    state : str
+        ``"open"`` or ``"closed"``.
+    opened, closed : str or None
+        ISO dates.
+    responses : int
+        How many responses were accepted and not withdrawn.
+    simulated_truth : dict or None
+        For made-up crowds only: question id to the share of people behind each answer.
+    listed : bool
+        Whether participants of other surveys are shown it too.
+    """
+
+    token: str
+    definition: Definition
+    hash: str
+    state: str
+    opened: str
+    closed: str | None
+    responses: int
+    simulated_truth: dict[str, list[float]] | None
+    listed: bool = False
+
+
+class Asked:
+    """What of a survey never changes once it is open.
+
+    Attributes
+    ----------
+    token, hash, pseudonym_key : str
+    definition : Definition
+    simulated, listed : bool
+    """
+
+    def __init__(self, row: Any) -> None:
+        self.token: str = row.token
+        self.hash: str = row.hash
+        self.pseudonym_key: str = row.pseudonym_key
+        self.simulated: bool = row.simulated_truth is not None
+        self.listed: bool = row.listed
+        self._definition: dict[str, Any] = row.definition
+
+    @cached_property
+    def definition(self) -> Definition:
+        """What is asked."""
+        return Definition.from_json(self._definition)
+
+
+class Surveys:
+    """All surveys of a database, within transactions of the caller.
+
+    Parameters
+    ----------
+    allow_clear : bool
+        Whether surveys may offer to send answers as they are.
+    """
+
+    def __init__(self, *, allow_clear: bool) -> None:
+        self.allow_clear = allow_clear
+        self._asked: dict[str, Asked] = {}
+
+    def asked(self, connection: Connection, token: str) -> Asked:
+        """Return what is asked in a survey; raise `NotFound` where there is none of this token."""
+        known = self._asked.get(token)
+        if known is None:
+            known = Asked(_row(connection, token))
+            self._asked[token] = known
+        return known
+
+    def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
+        """Return a survey's state; with `hold` it stays that way until the transaction ends."""
+        held = hold and connection.dialect.name == "postgresql"
+        query = _STATE_HELD if held else _STATE
+        return str(connection.execute(query, {"one": token}).scalar_one())
+
+    def insert(
+        self,
+        connection: Connection,
+        definition: Definition,
+        *,
+        day: str,
+        simulated_truth: dict[str, list[float]] | None,
+        listed: bool,
+    ) -> Survey:
+        """Keep a new survey, open."""
+        names = [level.name for level in definition.levels]
+        if CLEAR in names and not self.allow_clear:
+            raise ParameterError(
+                "this survey would let people send answers as they are, which this server does "
+                "not allow. Leave out level 'none', or set MASQUERADE_ALLOW_CLEAR=1."
+            )
+        token = secrets.token_hex(8)
+        connection.execute(
+            insert(_SURVEY),
+            {
+                "token": token,
+                "title": definition.title,
+                "definition": definition.to_json(),
+                "hash": definition.content_hash(),
+                "pseudonym_key": secrets.token_hex(32),
+                "state": OPEN,
+                "opened": day,
+                "simulated_truth": simulated_truth,
+                "listed": listed,
+            },
+        )
+        tables = LedgerTables(connection)
+        for level in definition.levels:
+            tables.keep_cost(level.cost(token))
+        return self.read(connection, token)
+
+    def read(self, connection: Connection, token: str) -> Survey:
+        """Return a survey with the number of its responses."""
+        row = _row(connection, token)
+        return self._survey(connection, row, counts(connection, [token]).get(token, 0))
+
+    def read_all(self, connection: Connection) -> list[Survey]:
+        """Return all surveys, open ones first, each group by title."""
+        found = counts(connection)
+        surveys = [
+            self._survey(connection, row, found.get(row.token, 0))
+            for row in connection.execute(select(_SURVEY))
+        ]
+        return sorted(surveys, key=lambda s: (s.state == CLOSED, s.definition.title, s.token))
+
+    def close(self, connection: Connection, token: str, *, day: str) -> None:
+        """Close a survey; closing a closed one changes nothing."""
+        _row(connection, token)
+        connection.execute(
+            update(_SURVEY)
+            .where(_SURVEY.c.token == token, _SURVEY.c.state == OPEN)
+            .values(state=CLOSED, closed=day)
+        )
+
+    def _survey(self, connection: Connection, row: Any, responses: int) -> Survey:
+        return Survey(
+            token=row.token,
+            definition=self.asked(connection, row.token).definition,
+            hash=row.hash,
+            state=row.state,
+            opened=row.opened,
+            closed=row.closed,
+            responses=responses,
+            simulated_truth=row.simulated_truth,
+            listed=row.listed,
+        )
+
+
+def counts(connection: Connection, tokens: Iterable[str] | None = None) -> dict[str, int]:
+    """Return the number of submitted responses of each survey that has any."""
+    query = (
+        select(_PARTICIPATION.c.survey, func.count().label("responses"))
+        .where(_PARTICIPATION.c.state == SUBMITTED)
+        .group_by(_PARTICIPATION.c.survey)
+    )
+    if tokens is not None:
+        query = query.where(_PARTICIPATION.c.survey.in_(list(tokens)))
+    return {row.survey: row.responses for row in connection.execute(query)}
+
+
+def _row(connection: Connection, token: str) -> Any:
+    # Anything else cannot be there, and a database may refuse to look for it.
+    possible = _TOKEN.fullmatch(token)
+    query = select(_SURVEY).where(_SURVEY.c.token == token)
+    row = connection.execute(query).first() if possible else None
+    if row is None:
+        raise NotFound("there is no such survey; check the link.")
+    return row

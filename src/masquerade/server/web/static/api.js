@@ -1,0 +1,131 @@
+// All requests of the participants' app. Nothing else here talks to anybody.
+
+const PATIENCE_MILLISECONDS = 20000;
+const BLOCK = 1024; // bodies are padded to a multiple of it
+const ROOM_A_REPORT = 20; // the longest whole number a report can be, its sign and a comma
+const ROOM_A_LEVEL = 64;
+
+/**
+ * Return an object as JSON whose length says nothing of its values: spaces in `padding` fill it up
+ * to a multiple of 1 KiB that depends on the number of reports only.
+ */
+export function padded(content) {
+  const { reports = [], level = "" } = content;
+  const size = (value) => new TextEncoder().encode(JSON.stringify(value)).length;
+  const least = size({ ...content, reports: [], level: "", padding: "" });
+  const room = least + ROOM_A_REPORT * reports.length + ROOM_A_LEVEL;
+  const bare = size({ ...content, padding: "" });
+  const whole = Math.ceil(Math.max(room, bare) / BLOCK) * BLOCK;
+  return JSON.stringify({ ...content, padding: " ".repeat(whole - bare) });
+}
+
+/**
+ * Make one request.
+ *
+ * @returns {Promise<{ok: boolean, status: number, data: object, lost: boolean, slug: string}>}
+ *   `lost` is true where it is not known whether the request arrived, or trying again may help
+ */
+export async function request(method, path, options = {}) {
+  const { secret = null, key = null, body = null, fetch = globalThis.fetch } = options;
+  const headers = { Accept: "application/json" };
+  if (secret !== null) headers["Masquerade-Participant"] = secret;
+  if (key !== null) headers["Idempotency-Key"] = key;
+  if (body !== null) headers["Content-Type"] = "application/json";
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), PATIENCE_MILLISECONDS);
+  try {
+    const response = await fetch(`/api/v1${path}`, {
+      method,
+      headers,
+      body,
+      // No cookie and no referrer: a surveyor who is signed in here answers like everybody else.
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      cache: "no-store",
+      redirect: "error",
+      signal: abort.signal,
+    });
+    const data = await response.json();
+    const busy = response.status >= 500 || [408, 425, 429].includes(response.status);
+    const slug = String(data.type ?? "").split("/").pop();
+    return { ok: response.ok, status: response.status, data, lost: busy, slug };
+  } catch {
+    return { ok: false, status: 0, data: {}, lost: true, slug: "" };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The server as the app sees it; `secret` is asked for when a request needs it. */
+export class Server {
+  constructor(secret, { fetch = globalThis.fetch } = {}) {
+    this.secret = secret;
+    this.fetch = fetch;
+  }
+
+  invitation(token) {
+    return this.#anybody("GET", `/surveys/${encodeURIComponent(token)}/invitation`);
+  }
+
+  invitations(cursor = "") {
+    return this.#own("GET", `/invitations${cursorQuery(cursor)}`);
+  }
+
+  reserve(survey, level, key) {
+    return this.#own("POST", "/participations", { key, body: padded({ survey, level }) });
+  }
+
+  open(id) {
+    return this.#own("POST", `/participations/${id}/open`);
+  }
+
+  seal(id, commitment) {
+    return this.#own("POST", `/participations/${id}/seal`, { body: padded({ commitment }) });
+  }
+
+  respond(id, { reports, salt, level, hash }) {
+    const body = padded({ reports, salt, level, survey_hash: hash });
+    return this.#own("PUT", `/participations/${id}/response`, { body });
+  }
+
+  withdraw(id) {
+    return this.#own("POST", `/participations/${id}/withdraw`);
+  }
+
+  abandon(id) {
+    return this.#own("POST", `/participations/${id}/abandon`);
+  }
+
+  me() {
+    return this.#own("GET", "/me");
+  }
+
+  ledger(cursor = "") {
+    return this.#own("GET", `/me/ledger${cursorQuery(cursor)}`);
+  }
+
+  everything() {
+    return this.#own("GET", "/me/export");
+  }
+
+  changeCaps(caps) {
+    return this.#own("PATCH", "/me/caps", { body: JSON.stringify(caps) });
+  }
+
+  leave() {
+    return this.#own("DELETE", "/me");
+  }
+
+  #anybody(method, path) {
+    return request(method, path, { fetch: this.fetch });
+  }
+
+  async #own(method, path, options = {}) {
+    const secret = await this.secret();
+    return request(method, path, { ...options, secret, fetch: this.fetch });
+  }
+}
+
+function cursorQuery(cursor) {
+  return cursor ? `?cursor=${encodeURIComponent(cursor)}` : "";
+}

@@ -1,0 +1,63 @@
+// The participants' app: which page this is, in which language.
+
+import { openDatabase } from "./database.js";
+import { Device } from "./device.js";
+import { HomePage } from "./homepage.js";
+import { LedgerPage } from "./ledgerpage.js";
+import { Screen } from "./screen.js";
+import { Server } from "./api.js";
+import { SettingsPage } from "./settingspage.js";
+import { SurveyPage } from "./surveypage.js";
+import { cannot } from "./surveyviews.js";
+import { firstSpoken, speak, words } from "./words.js";
+
+const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
+const build = document.documentElement.dataset.build;
+const screen = new Screen();
+
+function pageOf(context) {
+  const survey = path.match(/^\/s\/([^/]+)$/);
+  if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]));
+  if (path === "/me/ledger") return new LedgerPage(context);
+  if (path === "/me/settings") return new SettingsPage(context);
+  return new HomePage(context);
+}
+
+async function start() {
+  speak(firstSpoken(navigator.languages ?? []));
+  screen.frame(path, () => {});
+  if (!globalThis.crypto?.getRandomValues) {
+    return screen.show("cannot", cannot(words().cannot.randomness));
+  }
+  let database;
+  try {
+    database = await openDatabase();
+    // Some browsers offer a storage that fails when it is used.
+    await database.change("device", "check", () => 1);
+  } catch {
+    return screen.show("cannot", cannot(words().cannot.storage));
+  }
+  const device = new Device(database);
+  const server = new Server(() => device.secret());
+  const prefer = async (code) => {
+    speak(code);
+    screen.frame(path, prefer);
+    await device.prefer({ language: code });
+    return page.render({ focus: false });
+  };
+  const page = pageOf({ screen, server, device, database, prefer, build });
+  const { language } = await device.settings();
+  if (language) speak(language);
+  screen.frame(path, prefer);
+  await page.start();
+  // Coming back, with the back button or from another tab: what counts is the disk.
+  globalThis.addEventListener("pageshow", (event) => event.persisted && page.render());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) page.refresh?.();
+  });
+  return null;
+}
+
+start();
+// Works in secure contexts only; elsewhere there is no app without a network.
+navigator.serviceWorker?.register("/sw.js", { updateViaCache: "none" }).catch(() => {});

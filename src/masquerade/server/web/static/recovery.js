@@ -1,0 +1,56 @@
+// The participant's secret as nine words that can be read out and written down. The device's half
+// of recovery.py; both run tests/vectors/recovery.json.
+//
+// A word is 16 bits as consonant, vowel, consonant, vowel, consonant (proquints, Wilkerson 2009).
+// Eight words are the secret, the ninth is the first 16 bits of its SHA-256, which finds slips.
+
+import { sha256 } from "./sha256.js";
+
+const CONSONANTS = "bdfghjklmnprstvz";
+const VOWELS = "aiou";
+const WORD = /^[bdfghjklmnprstvz][aiou][bdfghjklmnprstvz][aiou][bdfghjklmnprstvz]$/;
+
+export const WORD_COUNT = 9;
+
+/** Return the nine words of a secret of 32 hexadecimal digits. */
+export function wordsOf(secret) {
+  if (!/^[0-9a-f]{32}$/.test(secret)) throw new RangeError("a secret has 32 hexadecimal digits.");
+  const checked = secret + checkOf(secret);
+  return checked.match(/.{4}/g).map((digits) => wordOf(Number.parseInt(digits, 16)));
+}
+
+/**
+ * Return the secret that words stand for.
+ *
+ * @param {string} text nine words; capitals, and any spaces, hyphens or commas between them
+ * @returns {{secret: string} | {fault: "count", given: number} | {fault: "word", word: string}
+ *   | {fault: "check"}}
+ */
+export function secretOf(text) {
+  const words = text.toLowerCase().split(/[\s,.;·-]+/).filter(Boolean);
+  const unknown = words.find((word) => !WORD.test(word));
+  if (unknown !== undefined) return { fault: "word", word: unknown };
+  if (words.length !== WORD_COUNT) return { fault: "count", given: words.length };
+  const digits = words.map((word) => bitsOf(word).toString(16).padStart(4, "0"));
+  const secret = digits.slice(0, 8).join("");
+  return checkOf(secret) === digits[8] ? { secret } : { fault: "check" };
+}
+
+function checkOf(secret) {
+  const bytes = Uint8Array.from(secret.match(/../g), (pair) => Number.parseInt(pair, 16));
+  return sha256(bytes).slice(0, 4);
+}
+
+function wordOf(bits) {
+  const consonant = (shift) => CONSONANTS[(bits >> shift) & 15];
+  const vowel = (shift) => VOWELS[(bits >> shift) & 3];
+  return consonant(12) + vowel(10) + consonant(6) + vowel(4) + consonant(0);
+}
+
+function bitsOf(word) {
+  const consonant = (place) => CONSONANTS.indexOf(word[place]);
+  const vowel = (place) => VOWELS.indexOf(word[place]);
+  return (
+    (consonant(0) << 12) | (vowel(1) << 10) | (consonant(2) << 6) | (vowel(3) << 4) | consonant(4)
+  );
+}

@@ -1,0 +1,198 @@
+// Settings: language, levels, recovery words, leaving, and what program this is.
+
+import { element } from "./dom.js";
+import { levelName } from "./levelview.js";
+import { actions, button, card, heading, link, paragraph, reasonOf } from "./pieces.js";
+import { secretOf, wordsOf } from "./recovery.js";
+import { LANGUAGES, words } from "./words.js";
+
+const TOPICS = ["everyday", "personal", "sensitive"];
+const LEVELS = ["high", "medium", "low"];
+
+export class SettingsPage {
+  constructor({ screen, server, device, prefer, build }) {
+    Object.assign(this, { screen, server, device, prefer, build });
+    this.shown = false; // whether the recovery words are on the screen
+  }
+
+  async start() {
+    await this.render({ focus: false });
+    if (globalThis.location.hash === "#words") this.screen.focus("#words h2");
+  }
+
+  async render(options) {
+    const said = words().settings;
+    const settings = await this.device.settings();
+    const secret = await this.device.known();
+    return this.screen.show(
+      "settings",
+      [
+        heading(said.title),
+        card(said.language, this.#languages()),
+        card(said.levels, paragraph(said.levelsText), this.#levels(settings.levels ?? {})),
+        this.#words(secret),
+        this.#enter(),
+        secret && this.#leaving(),
+        card(
+          said.about,
+          paragraph(said.buildText),
+          element("p", {}, `${said.build} `, element("code", { id: "build", dir: "ltr" }, this.build)),
+          paragraph(said.offline, "muted"),
+        ),
+      ],
+      options,
+    );
+  }
+
+  #languages() {
+    return element(
+      "fieldset",
+      {},
+      element("legend", { className: "visually-hidden" }, words().settings.language),
+      LANGUAGES.map((language) =>
+        element(
+          "label",
+          { className: "check" },
+          element("input", {
+            type: "radio",
+            name: "language",
+            value: language.code,
+            checked: language.code === words().code,
+            onchange: async () => {
+              await this.prefer(language.code);
+              this.screen.focus(`input[name="language"][value="${language.code}"]`);
+            },
+          }),
+          element("span", { lang: language.code }, language.name),
+        ),
+      ),
+    );
+  }
+
+  #levels(chosen) {
+    const { settings: said, home } = words();
+    return TOPICS.map((topic) => {
+      const id = `level-${topic}`;
+      const option = (value, text) =>
+        element("option", { value, selected: value === (chosen[topic] ?? "") }, text);
+      const change = (event) =>
+        this.device.prefer({ levels: { ...chosen, [topic]: event.target.value } });
+      return element(
+        "div",
+        { className: "field" },
+        element("label", { htmlFor: id }, home.topics[topic]),
+        element(
+          "select",
+          { id, onchange: change },
+          option("", said.strongest),
+          LEVELS.map((name) => option(name, levelName(name))),
+        ),
+      );
+    });
+  }
+
+  #words(secret) {
+    const said = words().settings;
+    const inside = secret
+      ? [
+          paragraph(said.wordsText),
+          this.shown &&
+            element(
+              "ol",
+              { className: "recovery", dir: "ltr", lang: "zxx" },
+              wordsOf(secret).map((word) => element("li", {}, element("code", {}, word))),
+            ),
+          actions(
+            button("show-words", this.shown ? said.hide : said.show, () => this.#toggle(), ""),
+          ),
+        ]
+      : [paragraph(said.none)];
+    return element(
+      "section",
+      { className: "card", id: "words" },
+      element("h2", { tabIndex: -1 }, said.words),
+      inside.filter(Boolean),
+    );
+  }
+
+  async #toggle() {
+    this.shown = !this.shown;
+    if (this.shown) await this.device.prefer({ wordsSeen: true });
+    await this.render({ focus: false });
+    this.screen.focus("#show-words");
+  }
+
+  #enter() {
+    const said = words().settings;
+    const field = element("textarea", {
+      id: "enter-words",
+      autocomplete: "off",
+      autocapitalize: "none",
+      spellcheck: false,
+      dir: "ltr",
+      rows: 3,
+    });
+    return card(
+      said.enter,
+      paragraph(said.enterText),
+      element(
+        "div",
+        { className: "field" },
+        element("label", { htmlFor: "enter-words" }, said.enterLabel),
+        field,
+      ),
+      actions(button("use-words", said.enterDo, () => this.#become(field), "")),
+    );
+  }
+
+  async #become(field) {
+    const said = words().settings;
+    const { secret, fault, ...details } = secretOf(field.value);
+    if (fault) {
+      const text = said.faults[fault];
+      field.setAttribute("aria-invalid", "true");
+      field.focus();
+      return this.screen.announce(
+        typeof text === "function" ? text(details.given ?? details.word) : text,
+      );
+    }
+    await this.device.become(secret);
+    await this.device.prefer({ wordsSeen: true });
+    this.shown = false;
+    await this.render();
+    return this.screen.announce(said.entered, { good: true });
+  }
+
+  #leaving() {
+    const said = words().settings;
+    const sure = element("input", { id: "leave-sure", type: "checkbox", autocomplete: "off" });
+    return card(
+      said.leave,
+      paragraph(said.leaveText),
+      element("label", { className: "check" }, sure, said.leaveSure),
+      actions(
+        button(
+          "leave",
+          said.leaveDo,
+          () => (sure.checked ? this.#leave() : sure.focus()),
+          "danger",
+        ),
+      ),
+    );
+  }
+
+  async #leave() {
+    const said = words().settings;
+    const answer = await this.server.leave();
+    if (!answer.ok) {
+      const reason = reasonOf(answer);
+      return this.screen.announce(typeof reason === "string" ? reason : reason.textContent);
+    }
+    await this.device.forget();
+    return this.screen.show("left", [
+      heading(said.left),
+      paragraph(said.leaveText, "lead"),
+      actions(link("/me", words().common.home)),
+    ]);
+  }
+}

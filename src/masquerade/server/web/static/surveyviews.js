@@ -1,0 +1,261 @@
+// The screens of one survey, but for its questions: functions from what is known and callbacks to
+// elements. No state, no storage.
+
+import { battery } from "./batteryview.js";
+import { textOf } from "./domain.js";
+import { element } from "./dom.js";
+import { levelName, levelPicker } from "./levelview.js";
+import { keepPercent } from "./mask.js";
+import { maskDemo } from "./maskdemo.js";
+import {
+  actions,
+  button,
+  failureNotice,
+  fold,
+  heading,
+  link,
+  paragraph,
+  theirs,
+} from "./pieces.js";
+import { words } from "./words.js";
+
+const motif = () => element("div", { className: "motif", "aria-hidden": "true" });
+const list = (items) => element("ul", {}, items.map((item) => element("li", {}, item)));
+const home = (kind = "button") => link("/me", words().common.home, kind);
+
+export function topicBadge(topic) {
+  const name = words().home.topics[topic] ?? topic;
+  return element("span", { className: `topic ${topic}` }, name);
+}
+
+export function intro(invitation, { chosen, caps, left, failure }, answering) {
+  const said = words().intro;
+  const { questions, title, description, topic, simulated } = invitation;
+  return [
+    simulated && element("p", { className: "badge simulated" }, said.simulated),
+    heading(title, { dir: "auto" }),
+    description && theirs(description, "p", "lead"),
+    element(
+      "p",
+      { className: "facts-line muted" },
+      topicBadge(topic),
+      element("span", {}, words().home.questions(questions)),
+      element("span", {}, words().home.minutes(minutesFor(questions))),
+    ),
+    battery(left),
+    levelPicker(invitation, chosen, caps, answering),
+    element(
+      "div",
+      { className: "grid tight" },
+      element(
+        "section",
+        { className: "card leaves" },
+        element("h2", {}, said.leaves),
+        list(said.leavesList(questions)),
+      ),
+      element(
+        "section",
+        { className: "card stays" },
+        element("h2", {}, said.stays),
+        list(said.staysList),
+      ),
+    ),
+    paragraph(said.notHidden, "hint"),
+    fold(words().welcome.how, maskDemo()),
+    paragraph(invitation.levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
+    failureNotice(failure),
+    actions(button("start", said.start, answering.start)),
+  ];
+}
+
+export function minutesFor(questions) {
+  return Math.max(1, Math.ceil(questions / 6));
+}
+
+/** The level is chosen, and the questions were not shown yet. */
+export function resume(record, failure, { go, giveBack }) {
+  const said = words().resume;
+  return [
+    heading(said.title),
+    paragraph(said.text(levelName(record.level)), "lead"),
+    failureNotice(failure),
+    actions(button("give-back", said.giveBack, giveBack, ""), button("go", said.go, go)),
+  ];
+}
+
+export function seal(record, { back, confirm }) {
+  const said = words().seal;
+  const after = record.reveal === "after_send";
+  return [
+    motif(),
+    heading(said.title),
+    paragraph(said.once, "lead"),
+    paragraph(after ? said.after : said.before),
+    paragraph(said.last, "muted"),
+    actions(
+      button("back", words().common.back, back, ""),
+      button("seal", after ? said.doSend : said.do, confirm),
+    ),
+  ];
+}
+
+/** The masks are drawn, and the server does not know it yet. */
+export function waiting(failure, { retry }) {
+  const said = words().waiting;
+  return [
+    motif(),
+    heading(said.title),
+    paragraph(said.text, "lead"),
+    failure ? failureNotice(failure) : paragraph(said.working, "muted"),
+    failure && actions(button("retry", words().common.retry, retry)),
+  ];
+}
+
+/** `sending` is true where it is being sent already, as was asked for before. */
+export function reveal(record, sending, failure, { send, dont }) {
+  const said = words().reveal;
+  const sendButton = button("send", failure ? words().common.retry : said.send, send);
+  if (sending) Object.assign(sendButton, { disabled: true, textContent: said.sending });
+  return [
+    heading(said.title),
+    paragraph(`${said.odd} ${keptText(record.questions)}`),
+    pairs(record, said.toSend),
+    paragraph(said.please, "muted"),
+    failureNotice(failure),
+    actions(sendButton),
+    fold(
+      said.dont,
+      paragraph(said.dontSure),
+      actions(button("dont", said.dontDo, dont, "danger")),
+    ),
+  ];
+}
+
+/** What was sent, and what the answers were; shown once they have arrived. */
+export function revealSent(record, { finish }) {
+  const said = words().reveal;
+  return [
+    heading(said.titleSent),
+    paragraph(`${said.odd} ${keptText(record.questions)}`),
+    pairs(record, said.sent),
+    bill(record.bill),
+    actions(button("finish", said.done, finish)),
+  ];
+}
+
+function keptText(questions) {
+  const shares = questions
+    .filter(({ device }) => device.total !== undefined)
+    .map(({ device }) => Math.round(keepPercent(device)));
+  return shares.length ? words().reveal.keeps(Math.min(...shares), Math.max(...shares)) : "";
+}
+
+function pairs({ questions, answers, reports }, sentName) {
+  const said = words().reveal;
+  const cell = (className, name, value) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      element("dd", { className }, element("bdi", {}, value)),
+    );
+  return questions.map((question, index) =>
+    element(
+      "section",
+      { className: "pair" },
+      theirs(question.text, "h2"),
+      element(
+        "dl",
+        {},
+        cell("mine", said.mine, textOf(question, answers[question.id], words().question)),
+        cell("sent", sentName, textOf(question, reports[index], words().question)),
+      ),
+    ),
+  );
+}
+
+/** `again` is true on a later visit; `left` is the battery, where it is known. */
+export function done(record, { again, left, open, failure }, { withdraw }) {
+  const said = words().done;
+  return [
+    !again && motif(),
+    heading(again ? said.again : said.title),
+    paragraph(again ? said.once : said.sent, "lead"),
+    bill(record.bill),
+    battery(left),
+    failureNotice(failure),
+    actions(home("button primary")),
+    open &&
+      fold(
+        said.withdraw,
+        paragraph(said.withdrawText),
+        actions(button("withdraw", said.withdrawDo, withdraw, "danger")),
+      ),
+  ];
+}
+
+function bill(charged) {
+  if (!charged || charged.survey_epsilon === undefined) return null;
+  const said = words().done;
+  const line = (name, epsilon) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      element("dd", {}, said.epsilon(words().amount(epsilon))),
+    );
+  return element(
+    "section",
+    { className: "bill" },
+    element("h2", {}, said.bill),
+    element(
+      "dl",
+      {},
+      line(said.here, charged.survey_epsilon),
+      charged.total_epsilon !== undefined && line(said.total, charged.total_epsilon),
+    ),
+    charged.day && paragraph(said.day(words().day(charged.day)), "muted"),
+  );
+}
+
+export function ended(reason, { again }) {
+  const said = words().ended;
+  const [title, text] = said[reason] ?? said.other;
+  return [
+    heading(title),
+    paragraph(text, "lead"),
+    actions(home(), again && button("again", said.again, again)),
+  ];
+}
+
+export function closed() {
+  return [heading(words().closed.title), paragraph(words().closed.text, "lead"), actions(home())];
+}
+
+/** The survey closed while masked answers wait here. */
+export function closedUnsent({ remove }) {
+  const said = words().closed;
+  return [
+    heading(said.title),
+    paragraph(said.late, "lead"),
+    actions(button("remove", said.remove, remove)),
+  ];
+}
+
+export function missing() {
+  const said = words().missing;
+  return [heading(said.title), paragraph(said.text, "lead"), actions(home())];
+}
+
+export function cannot(reason, failure = null, retry = null) {
+  return [
+    heading(words().cannot.title),
+    reason && paragraph(reason, "lead"),
+    failureNotice(failure),
+    retry && actions(button("retry", words().common.retry, retry)),
+  ];
+}
+
+export function opening() {
+  return [element("p", { className: "muted" }, words().frame.loading)];
+}

@@ -1,0 +1,364 @@
+"""The participants' app around the survey: offline, languages, keyboard, account, size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, Visitor, open_survey, pairs
+
+pytestmark = pytest.mark.browser
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+FIRST_LOAD = 120_000  # bytes, compressed
+
+
+def see(page: Page, view: str) -> None:
+    """Wait for a screen."""
+    expect(page.locator(f'main[data-view="{view}"]')).to_be_visible()
+
+
+def faults(page: Page) -> list[str]:
+    """Return what axe-core finds wrong with a page, and which targets are too small to press."""
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run({runOnly: {type: 'tag', values: rules}})", RULES)
+    assert len(found["passes"]) > 10
+    rules = [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
+    small = page.evaluate(
+        """() => [
+          ...document.querySelectorAll("main :is(a, button, label, summary, select), nav a")]
+          .filter((each) => each.checkVisibility() && !each.matches("p a, .field label"))
+          .map((each) => [each, each.getBoundingClientRect()])
+          .filter(([, box]) => box.height < 44 || box.width < 44)
+          .map(([each, box]) => `${each.outerHTML.slice(0, 90)} ${box.width} × ${box.height}`)"""
+    )
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return [*rules, *(f"small: {each}" for each in small), *(["too wide"] if wide > 0 else [])]
+
+
+@pytest.mark.parametrize("language", ["en-GB", "ar"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_screen_is_accessible(
+    generous: Any, new_visitor: NewVisitor, scheme: str, language: str
+) -> None:
+    """axe-core finds nothing on any screen, every target is 44 pixels, nothing is cut off."""
+    visitor = new_visitor(color_scheme=scheme, locale=language, reduced_motion="reduce")
+    page = visitor.page
+    # Between them, the runs show the reports before and after they are sent.
+    reveal = "before_send" if scheme == "light" else "after_send"
+    survey = open_survey(generous, topic="personal", reveal=reveal)
+    found: dict[str, list[str]] = {}
+
+    def look(name: str) -> None:
+        found[name] = faults(page)
+
+    page.goto(f"{generous.url}/me")
+    see(page, "welcome")
+    look("welcome")
+    page.locator("#begin").click()
+    see(page, "home")
+    look("home, empty")
+    page.goto(f"{generous.url}/s/{survey.token}")
+    person = Person(page)
+    for _ in range(len(ANSWERS) + 5):
+        if person.view() == "intro":
+            page.locator("details > summary").evaluate_all("all => all.forEach(e => e.click())")
+        look(person.place())
+        if person.view() == "done":
+            break
+        person.step()
+    page.goto(f"{generous.url}/me")
+    see(page, "home")
+    look("home")
+    page.goto(f"{generous.url}/me/ledger")
+    see(page, "ledger")
+    page.locator("#cap").fill("2000")
+    page.locator("details > summary").evaluate_all("all => all.forEach(e => e.click())")
+    look("ledger")
+    page.goto(f"{generous.url}/me/settings")
+    see(page, "settings")
+    page.locator("#show-words").click()
+    expect(page.locator(".recovery")).to_be_visible()
+    look("settings")
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert len(found) == len(ANSWERS) + 9
+
+
+def test_a_survey_can_be_answered_by_keyboard_alone(generous: Any, new_visitor: NewVisitor) -> None:
+    """Tab, arrows, space, digits and enter lead from the invitation to the thanks."""
+    survey = open_survey(generous, questions=QUESTIONS[2:6])
+    page = new_visitor().page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    person = Person(page)
+
+    def press_until(selector: str) -> None:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+        raise AssertionError(f"{selector} cannot be reached by Tab")
+
+    def go_on(selector: str) -> None:
+        before = person.place()
+        press_until(selector)
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).not_to_have_attribute("data-view", "loading")
+        page.wait_for_function(
+            "before => document.querySelector('main').dataset.view + ' ' + "
+            "(document.querySelector('.progress span')?.textContent ?? '') !== before",
+            arg=before,
+        )
+
+    assert person.view() == "intro"
+    press_until('input[name="level"]')
+    page.keyboard.press("ArrowDown")
+    go_on("#start")
+    for question in QUESTIONS[2:6]:
+        if question.kind == "number":
+            press_until("#number")
+            page.keyboard.type("41")
+            page.keyboard.press("ArrowUp")
+        else:
+            press_until('input[name="answer"]')
+            page.keyboard.press("Space")
+            page.keyboard.press("ArrowDown")
+        go_on("#next")
+    go_on("#seal")
+    mine, _ = pairs(page)
+    assert mine == ("2", "1", "42 scales", "Sentinel-Basilisk")
+    go_on("#send")
+    assert person.view() == "done"
+    [response] = generous.store.responses(survey.token)
+    assert response.level == "medium"
+
+
+@pytest.mark.parametrize("reveal", ["before_send", "after_send"])
+def test_answers_are_masked_before_they_are_queued(
+    generous: Any, new_visitor: NewVisitor, reveal: str
+) -> None:
+    """Without a network the draw is made and kept; with it back the response arrives once."""
+    survey = open_survey(generous, reveal=reveal)
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    page.evaluate("navigator.serviceWorker.ready")
+    person = Person(page)
+    person.finish("question")
+    visitor.context.set_offline(True)
+    person.finish("seal")
+    page.locator("#seal").click()
+    see(page, "waiting")
+    expect(page.locator(".notice")).to_be_visible()
+    page.reload()  # the app itself opens without a network, and remembers
+    see(page, "waiting")
+    expect(page.locator(".notice")).to_be_visible()
+    assert generous.store.responses(survey.token) == []
+    visitor.context.set_offline(False)  # the page notices by itself
+    person.finish()
+    commitments = {
+        json.loads(r.post_data or "{}")["commitment"]
+        for r in visitor.requests
+        if r.url.endswith("/seal")
+    }
+    assert len(commitments) == 1
+    assert len(generous.store.responses(survey.token)) == 1
+
+
+def test_the_app_opens_without_a_network(generous: Any, new_visitor: NewVisitor) -> None:
+    """Once opened, the list, the ledger and the settings open from the device alone."""
+    visitor = new_visitor()
+    page = visitor.page
+    survey = open_survey(generous)
+    page.goto(f"{generous.url}/s/{survey.token}")
+    Person(page).finish()
+    for path in ("/me", "/me/ledger"):
+        page.goto(generous.url + path, wait_until="networkidle")
+    page.evaluate("navigator.serviceWorker.ready")
+    visitor.context.set_offline(True)
+    for path, view in (("/me", "home"), ("/me/ledger", "ledger"), ("/me/settings", "settings")):
+        page.goto(generous.url + path)
+        see(page, view)
+    page.goto(f"{generous.url}/me")
+    expect(page.locator("main")).to_contain_text("cannot be reached")
+    expect(page.locator(".invitations")).to_contain_text("Beasts")
+
+
+def test_the_first_load_is_small(generous: Any, new_visitor: NewVisitor) -> None:
+    """All that a first visit loads is at most 120 kB on the wire, and only what is ours."""
+    visitor = new_visitor(service_workers="block")
+    survey = open_survey(generous)
+    session = visitor.context.new_cdp_session(visitor.page)
+    session.send("Network.enable")
+    loaded: list[float] = []
+    session.on("Network.loadingFinished", lambda event: loaded.append(event["encodedDataLength"]))
+    visitor.page.goto(f"{generous.url}/s/{survey.token}", wait_until="networkidle")
+    see(visitor.page, "intro")
+    assert len(loaded) > 20
+    assert 0 < sum(loaded) <= FIRST_LOAD, f"{sum(loaded):.0f} bytes"
+    assert all(request.url.startswith(generous.url) for request in visitor.requests)
+
+
+def test_the_language_is_chosen_and_kept(generous: Any, new_visitor: NewVisitor) -> None:
+    """Arabic is written from right to left, in the middle of a survey too, and stays."""
+    page = new_visitor().page
+    survey = open_survey(generous)
+    page.goto(f"{generous.url}/s/{survey.token}")
+    Person(page).finish("question")
+    page.locator('#languages [lang="ar"]').click()
+    expect(page.locator("html")).to_have_attribute("dir", "rtl")
+    expect(page.locator("#next")).to_have_text("التالي")
+    first, second = (page.locator(f'label:has([value="{i}"])').bounding_box() for i in (0, 1))
+    assert first is not None
+    assert second is not None
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("lang", "ar")
+    brand, nav = page.locator(".brand").bounding_box(), page.locator("#pages").bounding_box()
+    assert brand is not None
+    assert nav is not None
+    assert brand["x"] > nav["x"]
+    page.goto(f"{generous.url}/me/settings")
+    page.locator('input[name="language"][value="en"]').check()
+    expect(page.locator("html")).to_have_attribute("dir", "ltr")
+
+
+def test_recovery_words_take_the_account_to_another_device(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """The words of one device make another one the same person; a slip is found."""
+    survey = open_survey(generous)
+    first, second = new_visitor().page, new_visitor().page
+    first.goto(f"{generous.url}/s/{survey.token}")
+    Person(first).finish()
+    first.goto(f"{generous.url}/me/settings")
+    first.locator("#show-words").click()
+    words = first.locator(".recovery code").all_inner_texts()
+    assert len(words) == 9
+    second.goto(f"{generous.url}/me/settings")
+    second.locator("#enter-words").fill(" ".join(words[1:] + words[:1]))
+    second.locator("#use-words").click()
+    expect(second.locator("#announcement")).to_contain_text("do not belong together")
+    second.locator("#enter-words").fill("\n".join(words).upper())
+    second.locator("#use-words").click()
+    expect(second.locator("#announcement")).to_contain_text("now uses the account")
+    second.goto(f"{generous.url}/me")
+    expect(second.locator(".invitations")).to_contain_text("Beasts")
+    second.goto(f"{generous.url}/s/{survey.token}")
+    second.locator("#start").click()
+    see(second, "ended")
+    assert len(generous.store.persons()) == 1
+
+
+def test_a_cap_that_is_too_low_refuses_the_survey(
+    live_server: Any, new_visitor: NewVisitor
+) -> None:
+    """A level beyond the cap is refused before any question is shown, and nothing is charged."""
+    server = live_server(rate_participant=0)
+    survey = open_survey(server, questions=QUESTIONS[:2])
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(f"{server.url}/me")
+    page.locator("#begin").click()
+    page.goto(f"{server.url}/me/ledger")
+    page.locator("#cap").fill("0.1")
+    page.locator("#cap-save").click()
+    expect(page.locator("#announcement")).to_contain_text("changed")
+    page.goto(f"{server.url}/s/{survey.token}")
+    page.locator("#start").click()
+    expect(page.locator(".notice")).to_contain_text("cap does not allow")
+    assert Person(page).view() == "intro"
+    page.goto(f"{server.url}/me/ledger")
+    page.locator("#cap").fill("12")
+    page.locator("#cap-save").click()
+    page.locator("#cap-raise").click()
+    expect(page.locator("#announcement")).to_contain_text("will be raised")
+    expect(page.locator("main")).to_contain_text("Now: ε 0.1")
+
+
+def test_not_sending_and_taking_back(generous: Any, new_visitor: NewVisitor) -> None:
+    """Sealed reports can be left unsent, and sent ones taken back; both stay charged."""
+    unsent, sent = open_survey(generous), open_survey(generous)
+    page = new_visitor().page
+    page.goto(f"{generous.url}/s/{unsent.token}")
+    Person(page).finish("reveal")
+    page.locator("main > details summary").click()
+    expect(page.locator("main")).to_contain_text("privacy is already used")
+    page.locator("#dont").click()
+    see(page, "ended")
+    page.goto(f"{generous.url}/s/{sent.token}")
+    Person(page).finish()
+    page.locator("main > details summary").click()
+    page.locator("#withdraw").click()
+    see(page, "ended")
+    page.reload()
+    see(page, "ended")
+    assert generous.store.responses(unsent.token) == generous.store.responses(sent.token) == []
+    page.goto(f"{generous.url}/me/ledger")
+    expect(page.locator(".timeline > li")).to_have_count(2)
+
+
+def test_a_survey_that_closes_takes_nothing_more(generous: Any, new_visitor: NewVisitor) -> None:
+    """Answers of a survey that closed meanwhile are not sent, and can be deleted."""
+    survey = open_survey(generous)
+    page = new_visitor().page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    Person(page).finish("seal")
+    generous.store.close_survey(survey.token)
+    page.locator("#seal").click()
+    see(page, "closed")
+    page.locator("#remove").click()
+    see(page, "ended")
+    page.reload()
+    expect(page.locator("main")).to_contain_text("closed")
+
+
+def test_somebody_can_leave(generous: Any, new_visitor: NewVisitor) -> None:
+    """Deleting oneself takes responses out of open surveys and leaves nothing on the device."""
+    survey = open_survey(generous)
+    page = new_visitor().page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    Person(page).finish()
+    page.goto(f"{generous.url}/me/settings")
+    page.locator("#leave").click()  # not without saying that one is sure
+    assert len(generous.store.responses(survey.token)) == 1
+    page.locator("#leave-sure").check()
+    page.locator("#leave").click()
+    see(page, "left")
+    assert generous.store.responses(survey.token) == []
+    page.goto(f"{generous.url}/me")
+    see(page, "welcome")
+
+
+def test_everything_held_can_be_taken_along(generous: Any, new_visitor: NewVisitor) -> None:
+    """The export is a file with what the server and the device hold, without the secret."""
+    survey = open_survey(generous)
+    page = new_visitor().page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    Person(page).finish()
+    page.goto(f"{generous.url}/me/ledger")
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    held = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert held["server"]["participations"][0]["survey"] == survey.token
+    assert held["device"]["participations"][0]["title"] == "Beasts"
+    assert "secret" not in json.dumps(held["device"])
+
+
+def installability(visitor: Visitor) -> list[Any]:
+    """Return what keeps a browser from offering to install the app."""
+    session = visitor.context.new_cdp_session(visitor.page)
+    return list(session.send("Page.getInstallabilityErrors")["installabilityErrors"])
+
+
+def test_the_app_can_be_installed(generous: Any, new_visitor: NewVisitor) -> None:
+    """Chromium finds the manifest, its icons and the service worker in order."""
+    visitor = new_visitor()
+    visitor.page.goto(f"{generous.url}/me", wait_until="networkidle")
+    visitor.page.evaluate("navigator.serviceWorker.ready")
+    wrong = [error["errorId"] for error in installability(visitor)]
+    assert set(wrong) <= {"in-incognito"}
+    assert visitor.complaints == []

@@ -1,0 +1,267 @@
+"""Requests of the client: what is tried again, what is refused, and what a server may not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from masquerade import errors
+from masquerade.client import Client, Identity
+from masquerade.client.problems import error_of
+from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError, ServerUnavailable
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Kit, Place
+
+URL = "https://survey.example"
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the list of pauses that the client makes, none of which is waited for."""
+    made: list[float] = []
+    monkeypatch.setattr("masquerade.client.connection.sleep", made.append)
+    return made
+
+
+def served(
+    tmp_path: Path, answer: Callable[[httpx.Request], httpx.Response], **options: Any
+) -> Client:
+    """Return a client of a server that gives these answers."""
+    transport = httpx.MockTransport(answer)
+    return Client(URL, Identity.create(), tmp_path, transport=transport, **options)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_a_busy_server_is_asked_again(tmp_path: Path, pauses: list[float], status: int) -> None:
+    """After growing pauses the request is sent again, the same, and the answer is given."""
+    answers: Iterator[Any] = iter([status, httpx.ConnectError("no"), status, {"me": 1}])
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append((request.method, str(request.url), dict(request.headers)))
+        now = next(answers)
+        if isinstance(now, Exception):
+            raise now
+        return httpx.Response(now) if isinstance(now, int) else httpx.Response(200, json=now)
+
+    assert served(tmp_path, answer).me() == {"me": 1}
+    assert len(seen) == 4
+    assert all(one == seen[0] for one in seen)
+    assert len(pauses) == 3
+    assert pauses[0] <= 0.5 < pauses[2] <= 2
+
+
+def test_a_server_that_says_when_is_obeyed(tmp_path: Path, pauses: list[float]) -> None:
+    """Retry-After is waited for, up to a minute."""
+    waits = iter(["7", "86400", "nonsense"])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(429, headers={"Retry-After": next(waits)})
+
+    with pytest.raises(ServerUnavailable, match="status 429"):
+        served(tmp_path, answer, attempts=3).me()
+    assert pauses == [7, 60]
+
+
+def test_a_server_that_is_gone(tmp_path: Path, pauses: list[float]) -> None:
+    """Where nobody answers the error says so, names the server and not the secret."""
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused")
+
+    client = served(tmp_path, answer)
+    with pytest.raises(ServerUnavailable, match=f"{URL} cannot be asked now: connection") as gone:
+        client.me()
+    assert client.identity.secret not in str(gone.value)
+    assert len(pauses) == 4
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, text="<html>Welcome to the hotel</html>"),
+        httpx.Response(302, headers={"Location": "https://elsewhere.example"}),
+        httpx.Response(404, text="nothing"),
+        httpx.Response(200, json=[]),
+    ],
+)
+def test_something_else_that_answers(tmp_path: Path, answer: httpx.Response) -> None:
+    """What is no such server is an error; a redirection, which would carry the secret, too."""
+    seen = []
+
+    def give(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.host)
+        return answer
+
+    with pytest.raises(ServerUnavailable, match="does not answer like a Masquerade server"):
+        served(tmp_path, give).me()
+    assert seen == ["survey.example"]
+
+
+@pytest.mark.parametrize(
+    ("slug", "name"),
+    [
+        ("unauthenticated", "Unauthenticated"),
+        ("not-found", "NotFound"),
+        ("wrong-state", "WrongState"),
+        ("already-participated", "AlreadyParticipated"),
+        ("invalid-report", "InvalidReport"),
+        ("level-not-allowed", "LevelNotAllowed"),
+        ("survey-hash-mismatch", "SurveyHashMismatch"),
+        ("commitment-mismatch", "CommitmentMismatch"),
+        ("idempotency-conflict", "IdempotencyConflict"),
+        ("confirmation-needed", "ConfirmationNeeded"),
+        ("privacy-cap-exceeded", "InsufficientBudget"),
+        ("clear-cap-exceeded", "ClearDisclosureRefused"),
+        ("validation-error", "ParameterError"),
+        ("something-new", "SurveyError"),
+    ],
+)
+def test_a_refusal_is_the_exception_of_its_name(slug: str, name: str) -> None:
+    """Problem details become the class that the server raised, with its words and numbers."""
+    problem = {"type": f"/problems/{slug}", "detail": "So it is.", "state": "opened",
+               "needed": 3, "residual": 1, "unit": "rho"}  # fmt: skip
+    error = error_of(409, problem)
+    assert type(error) is getattr(errors, name)
+    assert str(error) == "So it is."
+    if name == "WrongState":
+        assert vars(error)["state"] == "opened"
+    if name in ("InsufficientBudget", "ClearDisclosureRefused"):
+        assert (vars(error)["needed"], vars(error)["residual"]) == (3, 1)
+
+
+def test_every_refusal_of_the_server_is_known() -> None:
+    """No slug that the server gives to one of the project's errors is missing here."""
+    from masquerade.server.problem import _STATUS
+
+    for kind, (status, slug) in _STATUS.items():
+        problem = {"type": f"/problems/{slug}", "detail": "no"}
+        assert type(error_of(status, problem)) is kind
+
+
+def test_a_refusal_without_details_is_still_one() -> None:
+    """Whatever a refusal holds or lacks, it is an error of the project."""
+    for problem in ({}, {"type": 3, "detail": None}, {"type": "/problems/wrong-state", "state": 4}):
+        assert isinstance(error_of(400, problem), MasqueradeError)
+    invalid = {"type": "/problems/validation-error", "detail": "Wrong.",
+               "errors": [{"pointer": "body/epsilon", "detail": "too large"}]}  # fmt: skip
+    assert "body/epsilon: too large" in str(error_of(422, invalid))
+
+
+@pytest.mark.parametrize("url", ["example.org", "ftp://x", "https://", "https://a:b@c.d"])
+def test_what_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
+    """An address needs a scheme that is spoken here and a host, and holds no password."""
+    with pytest.raises(ParameterError, match="url is"):
+        Client(url, home=tmp_path)
+
+
+@pytest.mark.parametrize("survey", ["../me", "x", "", "https://other.example/s/5a", "a" * 33])
+def test_what_is_no_survey_is_refused(tmp_path: Path, survey: str) -> None:
+    """Neither a path nor a link to another server is asked for."""
+    client = served(tmp_path, lambda _: httpx.Response(500))
+    for ask in (client.invitation, client.begin, client.participation):
+        with pytest.raises(ParameterError):
+            ask(survey)
+
+
+def test_a_link_of_a_survey_is_an_address_too(tmp_path: Path) -> None:
+    """The client of a share link is that of its server, below whatever path."""
+    for url in (URL, f"{URL}/", f"{URL}/s/5a5a", f"{URL}/s/5a5a/"):
+        assert Client(url, home=tmp_path).url == URL
+    assert Client(f"{URL}/polls/s/5a", home=tmp_path).url == f"{URL}/polls"
+
+
+def weaker(data: dict[str, Any]) -> None:
+    """Ask for a mask that hardly masks."""
+    question = data["questions"][1]
+    question["mechanism"] = "randomized-response:options=5,flip_probability=0.01"
+
+
+def other_numbers(data: dict[str, Any]) -> None:
+    """Ask for numbers that are not those of the mask's name."""
+    data["questions"][1]["device"]["total"] = "1000"
+
+
+def weaker_throughout(data: dict[str, Any]) -> None:
+    """Ask for a consistent mask that is too weak."""
+    from masquerade.mechanisms import RandomizedResponse
+
+    mechanism = RandomizedResponse(5, epsilon=3)
+    data["questions"][1] |= {"mechanism": str(mechanism), "device": mechanism.device_form()}
+
+
+def clear(data: dict[str, Any]) -> None:
+    """Ask for an answer as it is."""
+    from masquerade.mechanisms import RandomizedResponse
+
+    mechanism = RandomizedResponse(5, flip_probability=0)
+    data["questions"][1] |= {"mechanism": str(mechanism), "device": mechanism.device_form()}
+
+
+def fewer(data: dict[str, Any]) -> None:
+    """Ask less than was said."""
+    data["questions"].pop()
+
+
+def twice(data: dict[str, Any]) -> None:
+    """Ask one question twice."""
+    data["questions"][2] = data["questions"][1]
+
+
+def too_few_symbols(data: dict[str, Any]) -> None:
+    """Give a mask of another domain."""
+    data["questions"][1]["labels"].append("6")
+    data["questions"][1]["max"] = 6
+
+
+def another_survey(data: dict[str, Any]) -> None:
+    """Name another survey."""
+    data["hash"] = "0" * 64
+
+
+def free_text(data: dict[str, Any]) -> None:
+    """Ask for a text."""
+    data["questions"][0]["kind"] = "text"
+
+
+def unknown_mask(data: dict[str, Any]) -> None:
+    """Name a mechanism that is none."""
+    data["questions"][0]["mechanism"] = "identity:"
+
+
+def no_questions(data: dict[str, Any]) -> None:
+    """Leave the questions out."""
+    del data["questions"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [weaker, other_numbers, weaker_throughout, clear, fewer, twice, too_few_symbols,
+     another_survey, free_text, unknown_mask, no_questions],
+)  # fmt: skip
+def test_a_promise_that_is_broken_is_not_answered(
+    place: Place, kit: Kit, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """Questions other than promised, or masks weaker than promised, are refused unanswered."""
+    survey = place.survey()
+
+    class Liar(kit.wire):  # type: ignore[misc, name-defined]
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            answer: httpx.Response = super().handle_request(request)
+            if not request.url.path.endswith("/open"):
+                return answer
+            data = answer.json()
+            change(data)
+            return httpx.Response(200, json=data)
+
+    part = place.client(transport=Liar()).begin(survey.token, "high")
+    with pytest.raises(BrokenPromise):
+        part.answer(kit.answers)
+    assert part.step == "reserved"
+    honest = place.client().participation(survey.token)
+    assert len(honest.answer(kit.answers).reports) == 4

@@ -1,0 +1,115 @@
+"""Every byte that leaves: no true answer, and nothing that its length could tell."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.answers import Choice, Comparison, Number, Question, Rating
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Kit, Place
+
+# Strange words and numbers, so that finding one in what was sent is no accident.
+SENTINELS = ("zanzibar-quokka", "oryx-parallax", "7351.625", "sentinel-id")
+QUESTIONS: tuple[Question, ...] = (
+    Choice("sentinel-id-1", "Where?", ("zanzibar-quokka", "b", "c")),
+    Comparison("sentinel-id-2", "Which?", "oryx-parallax", "b", "neither"),
+    Number("sentinel-id-3", "How many?", 7351, 7352, "things", 0.125),
+    Rating("sentinel-id-4", "How much?", 1, 9),
+)
+TRUTH: dict[str, Any] = {
+    "sentinel-id-1": "zanzibar-quokka",
+    "sentinel-id-2": "oryx-parallax",
+    "sentinel-id-3": 7351.625,
+    "sentinel-id-4": 8,
+}
+BODIES = {
+    "participations": {"survey", "level", "padding"},
+    "open": set(),
+    "seal": {"commitment", "padding"},
+    "response": {"reports", "salt", "level", "survey_hash", "padding"},
+}
+
+
+@pytest.mark.parametrize(
+    ("reveal", "rating_mask"),
+    [("before_send", "randomized-response"), ("after_send", "gaussian")],
+)
+def test_no_true_answer_leaves(place: Place, kit: Kit, reveal: str, rating_mask: str) -> None:
+    """Over every kind and level, requests hold the fields of the protocol and no planted answer."""
+    survey = place.survey(*QUESTIONS, reveal=reveal, rating_mask=rating_mask)
+    for level in ("high", "medium", "low"):
+        wire = kit.wire()
+        client = place.client(home=level, transport=wire)
+        receipt = client.begin(survey.token, level).answer(TRUTH)
+        names = [name for name, _, _ in wire.sizes]
+        assert names == ["invitation", "participations", "open", "seal", "response"]
+        for name, request in zip(names, wire.sent, strict=True):
+            head, _, body = request.partition(b"{")
+            fields = json.loads(b"{" + body) if body else {}
+            assert set(fields) == BODIES.get(name, set())
+            # What is random may hold any digits; the reports are the masked ones of the receipt.
+            for random in ("salt", "commitment", "survey_hash", "reports", "survey", "padding"):
+                fields.pop(random, None)
+            text = head.lower().split(b"masquerade-participant")[0].decode() + json.dumps(fields)
+            text = text.replace(survey.token, "").replace(place.url.partition("//")[2], "")
+            for sentinel in SENTINELS:
+                assert sentinel not in text
+        sent = json.loads(b"{" + wire.sent[-1].partition(b"{")[2])["reports"]
+        assert sent == [one.report for one in receipt.reports]
+
+
+def test_reports_are_the_masks_work(place: Place, kit: Kit) -> None:
+    """What is sent is not the truth with another name: 40 true answers are never all sent.
+
+    At level high each of 40 answers is kept with probability below 0.6, so all are with probability
+    below 2e-9.
+    """
+    questions = [Choice(f"q{n}", "Which?", ("a", "b")) for n in range(40)]
+    survey = place.survey(*questions)
+    part = place.client().begin(survey.token, "high")
+    receipt = part.answer({question.id: "a" for question in questions})
+    assert {one.report for one in receipt.reports} == {0, 1}
+
+
+def test_sizes_are_equal_across_levels(place: Place, kit: Kit) -> None:
+    """Each step has one length of request and one of answer, whatever the level and the answers."""
+    survey = place.survey()
+    seen: dict[str, set[tuple[int, int]]] = {}
+    hosts = set()
+    others = {"ill": None, "stress": 1, "hours": 0, "pay": "More pay"}
+    for level in ("high", "medium", "low"):
+        for answers in (kit.answers, others):
+            wire = kit.wire()
+            client = place.client(home=f"{level}-{answers['stress']}", transport=wire)
+            client.begin(survey.token, level).answer(answers)
+            for name, request, answer in wire.sizes:
+                seen.setdefault(name, set()).add((request, answer))
+                assert request % 1024 == 0
+                assert answer % 1024 == 0
+            hosts |= {one.split()[1].split(b"/")[2] for one in wire.sent}
+    assert {name: len(sizes) for name, sizes in seen.items()} == dict.fromkeys(seen, 1)
+    assert set(seen) == {"invitation", *BODIES}
+    assert hosts == {place.url.partition("//")[2].encode()}
+
+
+def test_headers_tell_nothing_of_the_device(place: Place, kit: Kit) -> None:
+    """No version, language, cookie or referrer goes along; the secret is in its header only."""
+    survey = place.survey()
+    wire = kit.wire()
+    client = place.client(transport=wire)
+    client.begin(survey.token, "high").answer(kit.answers)
+    secret = client.identity.secret.encode()
+    for request in wire.sent:
+        head = request.partition(b"{")[0].lower()
+        names = {line.partition(b":")[0] for line in head.splitlines()[1:]}
+        assert names <= {
+            b"host", b"accept", b"accept-encoding", b"connection", b"user-agent", b"content-type",
+            b"content-length", b"masquerade-participant", b"idempotency-key",
+        }  # fmt: skip
+        assert b"user-agent: masquerade\n" in head
+        assert request.count(secret) == (b"masquerade-participant" in head)
+    assert secret not in wire.sent[0]
