@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import hypothesis
 import pytest
@@ -179,7 +179,12 @@ class LiveServers(Protocol):
     """Starts servers that stop when the test ends."""
 
     def __call__(
-        self, *, demo: bool = False, database: str | None = None, public_url: str | None = None
+        self,
+        *,
+        demo: bool = False,
+        database: str | None = None,
+        public_url: str | None = None,
+        **settings: Any,
     ) -> LiveServer:
         """Start a server; on an empty SQLite database by default."""
         ...
@@ -191,12 +196,16 @@ def live_server(tmp_path: Path) -> Iterator[LiveServers]:
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(
-        *, demo: bool = False, database: str | None = None, public_url: str | None = None
+        *,
+        demo: bool = False,
+        database: str | None = None,
+        public_url: str | None = None,
+        **settings: Any,
     ) -> LiveServer:
         bound = listen("127.0.0.1", 0)
         if database is None:
             database = f"sqlite:///{tmp_path / f'live-{len(running)}.sqlite3'}"
-        app = create_app(Settings(database, public_url, demo))
+        app = create_app(Settings(database, public_url, demo, **settings))
         store: Store = app.state.store
         if demo:
             furnish(store)

@@ -60,7 +60,7 @@ def test_randomize_then_truth_goes_round(run: Run, tmp_path: Path) -> None:
     assert masked["mechanism"] == TWO_LAYER
     assert masked["guarantee"]["status"] == "proven"
     result = run("truth", reports, "--mechanism", TWO_LAYER, "--truth", truths, "--json").json
-    assert result["method"] == "one-coin"
+    assert result["method"] == "bayesian-combination"
     assert result["scored"] == 100
 
 

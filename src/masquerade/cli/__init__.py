@@ -9,12 +9,14 @@ import sys
 
 import typer
 
+from masquerade.cli.answer import answer, me
 from masquerade.cli.audit import audit
 from masquerade.cli.output import complain
 from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import privacy
 from masquerade.cli.randomize import randomize
 from masquerade.cli.release import release
+from masquerade.cli.reproduce import reproduce
 from masquerade.cli.select import plan, select
 from masquerade.cli.serving import demo, serve
 from masquerade.cli.simulate import simulate
@@ -44,6 +46,8 @@ def _root(
 
 app.command()(demo)
 app.command()(serve)
+app.command()(answer)
+app.command()(me)
 app.command()(truth)
 app.command()(prefer)
 app.command()(release)
@@ -52,6 +56,7 @@ app.command()(audit)
 app.command()(randomize)
 app.command()(plan)
 app.command()(select)
+app.command()(reproduce)
 app.add_typer(simulate, name="simulate")
 
 

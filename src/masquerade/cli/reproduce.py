@@ -1,0 +1,155 @@
+"""``masquerade reproduce``: the tables and figures of the papers, beside what comes out here."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+
+if TYPE_CHECKING:
+    from masquerade.reproduce import Reproduction
+
+PAPER_NAMES = "two-layer, priscrowd, preferences, sparse-ldp, loki or all"
+
+
+def reproduce(
+    paper: Annotated[
+        str, typer.Argument(help=f"{PAPER_NAMES}.", metavar="PAPER", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished parts.")],
+    trials: Annotated[
+        int | None,
+        typer.Option(min=2, help="Of each measurement. Default: each study's own number."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer trials and cells: minutes, not an hour.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes. Default: one a processor.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure what a paper prints, say what is reproduced, and draw its figures.
+
+    Real data are read from the folder that MASQUERADE_DATA names; without it they are simulated,
+    and every result says so. An interrupted run goes on where it was.
+    """
+    import time
+
+    from masquerade.reproduce import PAPERS, Scale, row_json
+    from masquerade.reproduce import reproduce as measure
+
+    started = time.monotonic()
+    names = list(PAPERS) if paper == "all" else [paper]
+    scale = Scale(quick=quick, trials=trials, clock=time.process_time)
+    with _Bar() as bar:
+        found = measure(
+            names,
+            out,
+            scale=scale,
+            processes=jobs or len(os.sched_getaffinity(0)),
+            progress=bar.update,
+        )
+    result: dict[str, Any] = {
+        "artifacts": [str(path) for path in found.artifacts],
+        "rows": [
+            {"paper_name": name, **row_json(row)}
+            for name, rows in found.rows.items()
+            for row in rows
+        ],
+        "ours": [
+            {"paper_name": name, **row_json(each)}
+            for name, some in found.ours.items()
+            for each in some
+        ],
+        "verdicts": _verdicts(found),
+        "parts_done": found.done,
+        "parts_taken_up": found.taken_up,
+        "remarks": list(found.remarks),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    if json:
+        show(result, as_json=True, title="")
+        return
+    _print_rows(found)
+    shown = {key: result[key] for key in ("parts_done", "parts_taken_up", "seconds")}
+    shown |= {"files": f"{len(found.artifacts)} in {out}"}
+    if found.remarks:
+        shown["remarks"] = list(found.remarks)
+    show(shown, as_json=False, title="Reproduction")
+
+
+def _verdicts(found: Reproduction) -> dict[str, dict[str, int]]:
+    from masquerade.reproduce import VERDICTS
+
+    counted = {name: Counter(row.verdict for row in rows) for name, rows in found.rows.items()}
+    return {name: {each: counts[each] for each in VERDICTS} for name, counts in counted.items()}
+
+
+def _print_rows(found: Reproduction) -> None:
+    import math
+
+    from rich.console import Console
+    from rich.table import Table
+
+    def number(each: float | None) -> str:
+        return "–" if each is None or not math.isfinite(each) else f"{each:.4g}"
+
+    console = Console()
+    for name, rows in found.rows.items():
+        table = Table(title=name, title_justify="left", show_lines=True)
+        for column in ("where", "what, and why the verdict", "paper", "ours", "verdict"):
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            said = number(row.paper) if row.paper is not None else row.statement
+            ours = f"{number(row.ours)} ± {number(row.standard_error)}"
+            what = f"{row.quantity}\n[dim]{row.reason}; data: {row.data}[/dim]"
+            table.add_row(row.artifact, what, said, ours, row.verdict)
+        console.print(table)
+        if found.ours[name]:
+            beside = Table(title=f"{name}: our methods at the same loss", title_justify="left")
+            for column in ("where", "what (above 0: ours is better)", "gain", "outcome"):
+                beside.add_column(column, overflow="fold")
+            for each in found.ours[name]:
+                gain = f"{number(each.difference)} ± {number(each.standard_error)}"
+                beside.add_row(each.artifact, each.quantity, gain, each.outcome)
+            console.print(beside)
+
+
+class _Bar:
+    """A progress bar on standard error."""
+
+    def __enter__(self) -> _Bar:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task("measuring", total=None)
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def update(self, done: int, total: int, name: str) -> None:
+        """Show how many parts are done."""
+        self._progress.update(
+            self._task, completed=done, total=total, description=name or "measuring"
+        )

@@ -1,0 +1,38 @@
+"""Public data sets by name, and made-up ones of the papers' shapes.
+
+A data set is read from the folder that the environment variable ``MASQUERADE_DATA`` names, or
+downloaded once where it has a lasting address and a published checksum. Nothing is bundled.
+"""
+
+from masquerade.datasets.dataset import DATA_VARIABLE, DATASETS, Dataset, dataset_named
+from masquerade.datasets.simulated import (
+    MadeUpClaims,
+    MadeUpRatings,
+    TruthShape,
+    duchenne_smile,
+    indoor_floorplan,
+    lecturer_ratings,
+    movie_ratings,
+    peer_grading,
+    population,
+    stock,
+    web_ratings,
+)
+
+__all__ = [
+    "DATASETS",
+    "DATA_VARIABLE",
+    "Dataset",
+    "MadeUpClaims",
+    "MadeUpRatings",
+    "TruthShape",
+    "dataset_named",
+    "duchenne_smile",
+    "indoor_floorplan",
+    "lecturer_ratings",
+    "movie_ratings",
+    "peer_grading",
+    "population",
+    "stock",
+    "web_ratings",
+]

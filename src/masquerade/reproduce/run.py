@@ -1,0 +1,277 @@
+"""Running studies: in parallel, taking up finished parts, and writing what was found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any, cast
+
+import pyarrow as pa
+
+from masquerade.answers.frames import write_table
+from masquerade.errors import ParameterError
+from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
+from masquerade.reproduce.study import Cells, Findings, Job, Scale, Shown, Study
+from masquerade.reproduce.verdict import Comparison, Row
+
+PAPERS: Mapping[str, str] = {
+    "two-layer": "masquerade.reproduce.two_layer",
+    "priscrowd": "masquerade.reproduce.priscrowd",
+    "preferences": "masquerade.reproduce.preferences",
+    "sparse-ldp": "masquerade.reproduce.sparse_ldp",
+    "loki": "masquerade.reproduce.loki",
+}
+"""The papers by name, and the module that measures; what is shown is in ``<module>_findings``."""
+
+Progress = Callable[[int, int, str], object]
+"""Is told how many parts are done, of how many, and which one was done last."""
+
+FORMAT = 1
+"""Changes when measurements change their meaning, so that older parts are not taken up."""
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What came out.
+
+    Attributes
+    ----------
+    rows : dict of str to tuple of Row
+        By paper.
+    ours : dict of str to tuple of Comparison
+        By paper: our methods beside the paper's.
+    artifacts : tuple of Path
+        Files written, tables and figures.
+    taken_up : int
+        Parts that were there already.
+    done : int
+        Parts that were measured now.
+    remarks : tuple of str
+    """
+
+    rows: dict[str, tuple[Row, ...]]
+    ours: dict[str, tuple[Comparison, ...]]
+    artifacts: tuple[Path, ...]
+    taken_up: int
+    done: int
+    remarks: tuple[str, ...] = ()
+
+
+def reproduce(
+    papers: Sequence[str],
+    out: str | Path,
+    *,
+    scale: Scale | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Measure what the papers print, and write tables and figures.
+
+    Parameters
+    ----------
+    papers : sequence of str
+        Keys of `PAPERS`.
+    out : path
+        A folder; made where it is not there. Parts that an earlier run finished with the same
+        parameters are taken up from it.
+    scale : Scale, optional
+    processes : int
+        At least 1; with 1 everything happens in this process.
+    progress : callable, optional
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    ParameterError
+        A name is unknown or a number out of range.
+    """
+    unknown = [name for name in papers if name not in PAPERS]
+    if unknown or not papers:
+        raise ParameterError(
+            f"paper {unknown[0] if unknown else ''!r} is unknown; expected some of "
+            f"{', '.join(PAPERS)}."
+        )
+    if processes < 1:
+        raise ParameterError(f"processes is {processes}, expected at least 1.")
+    chosen = scale or Scale()
+    if chosen.trials is not None and chosen.trials < 2:
+        raise ParameterError(
+            f"trials is {chosen.trials}, expected at least 2, for a standard error."
+        )
+    folder = Path(out)
+    studies = {name: cast(Study, import_module(PAPERS[name])) for name in papers}
+    shown = {name: cast(Shown, import_module(f"{PAPERS[name]}_findings")) for name in papers}
+    jobs = {name: study.jobs(chosen) for name, study in studies.items()}
+    found, taken_up = _measure(jobs, folder, processes, progress)
+    rows: dict[str, tuple[Row, ...]] = {}
+    ours: dict[str, tuple[Comparison, ...]] = {}
+    artifacts: list[Path] = []
+    for name, study in studies.items():
+        findings = shown[name].findings(found[name], chosen)
+        rows[name], ours[name] = tuple(findings.rows), tuple(findings.ours)
+        artifacts += _write(findings, folder / name, name, study.CITATION)
+    return Reproduction(
+        rows,
+        ours,
+        tuple(artifacts),
+        taken_up,
+        sum(map(len, jobs.values())) - taken_up,
+        () if can_draw() else (NO_DRAWING,),
+    )
+
+
+def _measure(
+    jobs: Mapping[str, Sequence[Job]], folder: Path, processes: int, progress: Progress | None
+) -> tuple[dict[str, dict[str, Cells]], int]:
+    found: dict[str, dict[str, Cells]] = {name: {} for name in jobs}
+    todo: list[tuple[str, Job, Path]] = []
+    for name, some in jobs.items():
+        for job in some:
+            place = folder / "parts" / f"{name}-{job.name}-{identity(job)}.json"
+            earlier = _read_part(place)
+            if earlier is None:
+                todo.append((name, job, place))
+            else:
+                found[name][job.name] = earlier
+    total = sum(map(len, jobs.values()))
+    done = taken_up = total - len(todo)
+    if progress is not None:
+        progress(done, total, "")
+    for name, job, place, cells in _results(todo, processes):
+        _write_part(place, job, cells)
+        found[name][job.name] = cells
+        done += 1
+        if progress is not None:
+            progress(done, total, f"{name} {job.name}")
+    return found, taken_up
+
+
+def _results(
+    todo: Sequence[tuple[str, Job, Path]], processes: int
+) -> Iterator[tuple[str, Job, Path, Cells]]:
+    if processes == 1 or len(todo) < 2:
+        for name, job, place in todo:
+            yield name, job, place, job.work(**job.parameters, **job.extras)
+        return
+    # Fresh processes: a fork would copy threads' locks, and read the limit of threads too late.
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(
+            processes, mp_context=get_context("spawn"), initializer=_end_with_parent
+        )
+        waiting: dict[Future[Cells], tuple[str, Job, Path]] = {}
+        try:
+            for name, job, place in todo:
+                future = pool.submit(job.work, **job.parameters, **job.extras)
+                waiting[future] = (name, job, place)
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield (*waiting.pop(future), future.result())
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that started it does, however that ends."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = earlier
+
+
+def identity(job: Job) -> str:
+    """Return twelve digits that change with the function and the parameters of a job."""
+    whole = [FORMAT, job.work.__module__, job.work.__qualname__, dict(job.parameters)]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _read_part(place: Path) -> Cells | None:
+    try:
+        part = json.loads(place.read_text(encoding="utf-8"))
+        cells = part["cells"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return cells if isinstance(cells, list) else None
+
+
+def _write_part(place: Path, job: Job, cells: Cells) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = {"job": job.name, "parameters": dict(job.parameters), "cells": cells}
+    unfinished = place.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(part), encoding="utf-8")
+    unfinished.replace(place)  # a part is whole or not there
+
+
+def _write(findings: Findings, folder: Path, paper: str, citation: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / "verdicts.csv"]
+    write_table(pa.Table.from_pylist([asdict(row) for row in findings.rows]), written[0])
+    if findings.ours:
+        written.append(folder / "ours.csv")
+        write_table(pa.Table.from_pylist([asdict(each) for each in findings.ours]), written[-1])
+    for table in findings.tables:
+        written.append(folder / f"{table.name}.csv")
+        write_table(_table(table.rows), written[-1])
+    for figure in findings.figures:
+        written.append(folder / f"{figure.name}.csv")
+        write_numbers(figure, written[-1])
+        if can_draw():
+            written.append(folder / f"{figure.name}.png")
+            draw(figure, written[-1])
+    summary = {
+        "paper": paper,
+        "citation": citation,
+        "rows": [row_json(row) for row in findings.rows],
+        "ours": [row_json(each) for each in findings.ours],
+        "tables": {table.name: table.title for table in findings.tables},
+        "figures": {figure.name: figure.title for figure in findings.figures},
+    }
+    written.append(folder / "findings.json")
+    text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False)
+    written[-1].write_text(text + "\n", encoding="utf-8")
+    return written
+
+
+def _table(rows: Cells) -> pa.Table:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def row_json(row: Row | Comparison) -> dict[str, Any]:
+    """Return a row as a JSON object; what is not a number is null."""
+    return {
+        key: None if isinstance(each, float) and not math.isfinite(each) else each
+        for key, each in asdict(row).items()
+    }

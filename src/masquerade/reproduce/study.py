@@ -1,0 +1,152 @@
+"""What a study of a paper is made of: jobs that measure, and findings that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from masquerade.datasets import DATASETS
+from masquerade.reproduce.verdict import Comparison, Row
+
+Clock = Callable[[], float]
+"""Returns seconds of processor time."""
+
+Cells = list[dict[str, Any]]
+"""What a job measured: flat JSON objects, one a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured.
+
+    Attributes
+    ----------
+    quick : bool
+        Fewer cells, smaller crowds, fewer trials.
+    trials : int or None
+        Of each cell; None: the study's own number.
+    clock : callable
+        For the figures of running times. The library has no clock of its own.
+    """
+
+    quick: bool = False
+    trials: int | None = None
+    clock: Clock | None = None
+
+    def pick(self, full: int, quick: int) -> int:
+        """Return the number of trials: the one asked for, else by `quick`."""
+        return self.trials if self.trials is not None else (quick if self.quick else full)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of measuring, done in a process of its own.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the study.
+    work : callable
+        A function of a module, called with `parameters` (and `extras`); returns `Cells`.
+    parameters : mapping
+        JSON values. With the name of the function and the version they are the job's identity: a
+        finished job with the same identity is not done again.
+    extras : mapping
+        Further arguments that do not change the result.
+    """
+
+    name: str
+    work: Callable[..., Cells]
+    parameters: Mapping[str, Any]
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line, or points, of a panel.
+
+    Attributes
+    ----------
+    label : str
+    x, y : sequence of float
+    error : sequence of float, optional
+        Standard errors of `y`.
+    style : {"paper", "ours", "reference", "published"}
+        What drew it: a method of the paper, one of ours, a baseline, or values that the paper
+        prints.
+    marks : bool
+        Points only, no line.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+    style: Literal["paper", "ours", "reference", "published"] = "paper"
+    marks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: a title and panels. Its numbers are a CSV, its drawing a PNG."""
+
+    name: str
+    title: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of measurements: a CSV."""
+
+    name: str
+    title: str
+    rows: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a study shows."""
+
+    rows: Sequence[Row]
+    ours: Sequence[Comparison] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+
+
+class Study(Protocol):
+    """What the module of a paper provides that measures."""
+
+    CITATION: str
+
+    @staticmethod
+    def jobs(scale: Scale) -> list[Job]:
+        """Return what has to be measured."""
+        ...
+
+
+class Shown(Protocol):
+    """What the module of a paper provides that shows what was measured."""
+
+    @staticmethod
+    def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+        """Return what the measurements (by name of the job) show."""
+        ...
+
+
+def real(name: str) -> bool:
+    """Return whether a data set is there to be read."""
+    return DATASETS[name].available()

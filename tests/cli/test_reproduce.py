@@ -1,0 +1,71 @@
+"""``masquerade reproduce``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from masquerade.datasets import DATA_VARIABLE
+from masquerade.reproduce import sparse_ldp, sparse_ldp_findings
+from masquerade.reproduce.study import Job, Scale
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated data, and few runs of the simple setting."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    whole = sparse_ldp.jobs
+
+    def fewer(scale: Scale) -> list[Job]:
+        return [
+            Job(job.name, job.work, {**job.parameters, **runs(job.parameters)})
+            for job in whole(scale)
+        ]
+
+    def runs(parameters: Mapping[str, Any]) -> dict[str, int]:
+        return {"runs": 20} if "runs" in parameters else {}
+
+    monkeypatch.setattr(sparse_ldp, "jobs", fewer)
+    for module in (sparse_ldp, sparse_ldp_findings):
+        monkeypatch.setattr(module, "QUICK_EPSILONS", ("2",))
+
+
+def test_the_keys_that_scripts_rely_on(run: Run, tmp_path: Path) -> None:
+    """Artifacts are files, rows have paper's value, ours, error and verdict."""
+    found = run("reproduce", "sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2,
+                "--jobs", 1, "--json")  # fmt: skip
+    assert found.code == 0
+    assert all(Path(path).is_file() for path in found.json["artifacts"])
+    first = found.json["rows"][0]
+    assert first["paper"] == 14.13
+    assert first["verdict"] == "reproduced"
+    assert set(first) >= {"ours", "standard_error", "data", "reason", "artifact", "quantity"}
+    counts = found.json["verdicts"]["sparse-ldp"]
+    assert sum(counts.values()) == len(found.json["rows"])
+    assert found.json["ours"]
+
+
+def test_people_get_tables_and_a_second_run_takes_up_the_first(run: Run, tmp_path: Path) -> None:
+    """Without --json there are tables; what was measured is not measured again."""
+    words = ("reproduce", "sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2, "--jobs", 1)
+    first = run(*words)
+    assert first.code == 0
+    assert "theorem" in first.out
+    assert "not reproduced" in first.out
+    assert "sparse-ldp" in first.err
+    found = run(*words, "--json")
+    assert found.json["parts_done"] == 0
+    assert found.json["parts_taken_up"] > 0
+
+
+def test_an_unknown_paper_is_refused(run: Run, tmp_path: Path) -> None:
+    """Exit code 1, the reason on standard error."""
+    found = run("reproduce", "netflix", "--out", tmp_path)
+    assert found.code == 1
+    assert "netflix" in found.err
+    assert "two-layer" in found.err

@@ -1,0 +1,216 @@
+"""Public data sets: found, checked, fetched, or refused with every way to get them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import sys
+import threading
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from masquerade import datasets
+from masquerade.answers import Claims
+from masquerade.datasets import DATA_VARIABLE, DATASETS, Dataset, dataset_named
+from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
+from masquerade.truth import MajorityVote, accuracy
+
+CLAIMS = "task,worker,answer\na,x,1\na,y,2\nb,x,1\n"
+
+
+def made_up(**changes: object) -> Dataset:
+    """Return a data set of one small file."""
+    known = {
+        "name": "tiny",
+        "title": "Three answers",
+        "kind": "categorical",
+        "citation": "nobody",
+        "licence": "none",
+        "source": "nowhere",
+        "files": {"claims.csv.gz": hashlib.sha256(CLAIMS.encode()).hexdigest()},
+    }
+    return Dataset(**{**known, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the small data set, below the one that the environment names."""
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    place = tmp_path / "tiny"
+    place.mkdir()
+    with gzip.open(place / "claims.csv.gz", "wt") as file:
+        file.write(CLAIMS)
+    return place
+
+
+@pytest.mark.parametrize("name", sorted(DATASETS))
+def test_every_data_set_says_whose_it_is(name: str) -> None:
+    """Title, citation, licence and source are there, and a checksum for every file."""
+    one = dataset_named(name)
+    assert one.name == name
+    assert one.kind in ("categorical", "numeric", "comparisons")
+    assert all((one.title, one.citation, one.licence, one.source))
+    assert all(len(digits) == 64 for digits in one.files.values())
+    assert bool(one.files) != bool(one.address)
+    assert (one.address is None) == (one.download is None)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    """The error for a name that is none lists those that are."""
+    with pytest.raises(ParameterError, match=r"no data set 'wsb'.*wsd"):
+        dataset_named("wsb")
+
+
+def test_claims_are_read_from_the_folder(folder: Path) -> None:
+    """The variable names the folder above; kinds are the data set's unless asked for."""
+    assert folder.is_dir()
+    assert made_up().available()
+    assert made_up().claims().n_options == 2
+    assert made_up().claims(kind="numeric").kind == "numeric"
+
+
+def test_another_file_of_the_same_name_is_refused(folder: Path) -> None:
+    """A changed file does not pass for the one that results were measured on."""
+    with gzip.open(folder / "claims.csv.gz", "wt") as file:
+        file.write(CLAIMS + "b,y,1\n")
+    with pytest.raises(UnreadableFile, match=r"sha256 .* expected"):
+        made_up().claims()
+    assert len(made_up().claims(check=False)) == 4
+
+
+def test_a_file_that_is_not_there(folder: Path) -> None:
+    """A missing file is told apart from an unknown one."""
+    (folder / "claims.csv.gz").unlink()
+    with pytest.raises(DatasetUnavailable, match=r"claims\.csv\.gz is not there"):
+        made_up().path()
+    with pytest.raises(ParameterError, match=r"no file 'truth\.csv'"):
+        made_up().truths()
+
+
+def test_without_a_folder_the_way_to_get_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be downloaded, the message says so, from where to get it, and whither."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    with pytest.raises(DatasetUnavailable, match=r"nowhere.*MASQUERADE_DATA.*not set") as caught:
+        made_up().claims()
+    assert "cannot be downloaded" in str(caught.value)
+
+
+def test_without_pooch_both_ways_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a download is possible but pooch is missing, folder and extra are both named."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(DatasetUnavailable, match=r"MASQUERADE_DATA.*masquerade\[datasets\]"):
+        dataset_named("movielens_100k").claims()
+
+
+def archive(folder: Path) -> Path:
+    """Write an archive of MovieLens's form with two ratings."""
+    path = folder / "ml-100k.zip"
+    with zipfile.ZipFile(path, "w") as found:
+        found.writestr("ml-100k/u.data", "1\t7\t4\t881250949\n2\t7\t5\t881250950\n")
+        found.writestr("ml-100k/u.item", "7|Twelve Monkeys (1995)|01-Jan-1995||http|0\n8|?||||\n")
+    return path
+
+
+def test_an_archive_is_downloaded_once_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive comes from its address, is checked, kept, and its tables are read."""
+    pooch = pytest.importorskip("pooch")
+    served, cache = tmp_path / "served", tmp_path / "cache"
+    served.mkdir()
+    digits = hashlib.sha1(archive(served).read_bytes()).hexdigest()
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setattr(pooch, "os_cache", lambda _: cache)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/ml-100k.zip"
+        films = made_up(
+            name="films", kind="numeric", files={}, address=address, download=f"sha1:{digits}"
+        )
+        claims = films.claims()
+        broken = made_up(name="other", files={}, address=address, download="sha1:" + "0" * 40)
+        (cache / "ml-100k.zip").rename(cache / "kept.zip")
+        with pytest.raises(DatasetUnavailable, match="could not be downloaded"):
+            broken.path()
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    (cache / "kept.zip").rename(cache / "ml-100k.zip")
+    assert claims.value.tolist() == [4, 5]  # the second read is from the cache: nothing serves
+    assert films.table("movies.csv")["year"].to_pylist() == [1995, None]
+
+
+def test_peer_grading_has_the_published_size_and_accuracy() -> None:
+    """26 questions, 72 students, 360 answers; the majority is right in about 73 %."""
+    claims, truths = datasets.peer_grading(np.random.default_rng(1))
+    assert (claims.n_tasks, claims.n_workers, len(claims), len(truths)) == (26, 72, 360, 26)
+    assert abs(accuracy(MajorityVote().fit(claims), truths) - 0.7308) <= 0.025
+
+
+def test_duchenne_smile_has_the_published_size_and_accuracy() -> None:
+    """2,134 questions, 64 workers, 17,729 answers, 159 truths; the majority is right in 76 %."""
+    claims, truths = datasets.duchenne_smile(np.random.default_rng(1))
+    assert (claims.n_tasks, claims.n_workers, len(claims), len(truths)) == (2134, 64, 17729, 159)
+    assert abs(accuracy(MajorityVote().fit(claims), truths) - 0.76) <= 0.025
+
+
+@pytest.mark.parametrize("truths", ["uniform", "concentrated", "equal"])
+def test_web_ratings_have_the_published_sparsity(truths: datasets.TruthShape) -> None:
+    """34 workers, 177 tasks, ten answers a task; the truths fit the tasks."""
+    claims, truth = datasets.web_ratings(np.random.default_rng(2), truths=truths)
+    assert 1 - len(claims) / (34 * 177) == pytest.approx(0.705882, abs=5e-7)
+    means = np.bincount(claims.task, claims.value) / 10
+    assert np.abs(means - truth).mean() < 0.5
+    with pytest.raises(ParameterError, match="expected one of"):
+        datasets.web_ratings(np.random.default_rng(2), truths="odd")  # type: ignore[arg-type]
+
+
+def test_numeric_crowds_have_the_published_sizes() -> None:
+    """Users and objects are the paper's, and claims lie around the densities' centres."""
+    rng = np.random.default_rng(3)
+    for made, users, objects in (
+        (datasets.population(rng), 2344, 1124),
+        (datasets.stock(rng), 55, 5521),
+        (datasets.stock(rng, objects=50, mistakes="scattered"), 55, 50),
+        (datasets.indoor_floorplan(rng), 247, 129),
+    ):
+        assert (made.claims.n_users, made.claims.n_objects) == (users, objects)
+        some = range(min(objects, 200))
+        medians = [np.median(made.claims.value[made.claims.of_object(i)]) for i in some]
+        near = np.abs(medians - made.densities.location[:200]) < 3 * made.densities.width[:200]
+        assert near.mean() > 0.75
+
+
+def test_ratings_are_from_one_to_five() -> None:
+    """Made-up ratings keep their scale, and lecturers have the published numbers."""
+    films = datasets.movie_ratings(np.random.default_rng(4), people=80, past=20, coming=5)
+    assert set(np.unique(films.rating)) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert int(films.past.sum()) == 20
+    lecturers = datasets.lecturer_ratings(np.random.default_rng(4))
+    assert int(lecturers.person.max()) == 130
+    assert np.bincount(lecturers.question).min() == 50
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["wsd", "bluebird", "movielens_small"])
+def test_real_sets_are_what_the_catalogue_says(name: str) -> None:
+    """Counts of tasks, workers and answers are those of the files, whose checksums agree."""
+    one = dataset_named(name)
+    if not one.available():
+        pytest.skip("name the folder of the real data sets in MASQUERADE_DATA")
+    claims: Claims = one.claims(duplicates="all")
+    assert (claims.n_tasks, claims.n_workers, len(claims)) == (one.tasks, one.workers, one.answers)
