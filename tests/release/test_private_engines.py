@@ -1,0 +1,202 @@
+"""The engines besides `hist`: what they tell of a claim or a user, exactly and by sampling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from masquerade.mechanisms import SimulatedCoins
+from masquerade.release import (
+    Histogram,
+    LocalNoise,
+    ObjectClaims,
+    PooledHistogram,
+    TwoPassHistogram,
+)
+from masquerade.release.draws import noise_scale
+from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, shares_of
+
+Grouped = Callable[..., ObjectClaims]
+
+STEPS = 4096
+
+
+def weighted_counts(claims: ObjectClaims, grid: Any, weight: np.ndarray) -> list[int]:
+    """Return each bin's sum of whole weights."""
+    found = [0] * int(grid.offset[-1])
+    for at, user in zip(grid.bin_of(claims).tolist(), claims.user.tolist(), strict=True):
+        found[at] += int(weight[user])
+    return found
+
+
+def distance(here: list[int], there: list[int]) -> int:
+    """Return the sum of absolute differences."""
+    return sum(abs(a - b) for a, b in zip(here, there, strict=True))
+
+
+@pytest.mark.parametrize("epsilon", ["1", "7/3"])
+def test_exact_two_passes_never_tell_a_user_by_more_than_epsilon(
+    grouped: Grouped, epsilon: str
+) -> None:
+    """All pairs of users on 3 values, after every first release near them: epsilon, in fractions.
+
+    The log-ratio of two worlds is the first counts' distance over their scale plus the second
+    counts' distance over theirs, where the second pass knows the first pass's release. Whatever
+    that was, the sum is at most epsilon, and some release reaches it.
+    """
+    engine = TwoPassHistogram(epsilon=epsilon, domain=(0, 3), unit="user", cap=1, bins=3)
+    half = engine.of_object / 2
+    first_scale = noise_scale(Fraction(2), half)
+    second_scale = noise_scale(Fraction(2 * UNITS_OF_WEIGHT), half)
+    worlds = {
+        pair: grouped([[v + 0.5 for v in pair]]) for pair in itertools.product(range(3), repeat=2)
+    }
+    grid = engine.grid(worlds[0, 0], half)
+    total = np.array([2.0])
+    worst = Fraction(0)
+    for released in itertools.product(range(-2, 5), repeat=3):
+        share = shares_of(np.array(released), total, grid)
+        sums = {
+            pair: weighted_counts(claims, grid, in_units(engine._weights(claims, grid, share)))
+            for pair, claims in worlds.items()
+        }
+        for (mine, other), replaced in itertools.product(worlds, range(3)):
+            counts = [[(mine, other).count(b) for b in range(3)],
+                      [(replaced, other).count(b) for b in range(3)]]  # fmt: skip
+            loss = distance(*counts) / first_scale
+            loss += distance(sums[mine, other], sums[replaced, other]) / second_scale
+            worst = max(worst, loss)
+    assert worst == engine.total == Fraction(epsilon)
+    assert engine.guarantee().epsilon.epsilon >= float(Fraction(epsilon))
+
+
+def test_audit_two_passes_betray_no_user(grouped: Grouped) -> None:
+    """The most telling event of 40,000 runs a world, false alarm 1e-6, stays below epsilon 2.
+
+    One object a run, with users of its own; the density above its middle is what is looked at.
+    """
+    runs = 40_000
+    engine = TwoPassHistogram(epsilon=2, domain=(0, 2), unit="user", cap=1, bins=2)
+    seen = []
+    for value in (0.5, 1.5):
+        claims = ObjectClaims.of(
+            {
+                "task": np.repeat(np.arange(runs), 2),
+                "worker": np.arange(2 * runs),
+                "value": np.tile([value, 0.5], runs),
+            }
+        )
+        release = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(3)))
+        of = np.repeat(np.arange(runs), np.diff(release.densities.offset))
+        above = np.bincount(of, release.densities.weight * (release.densities.location > 1), runs)
+        seen.append(above <= 0.05)
+    hits = [int(world.sum()) for world in seen]
+    # Hoeffding: each share is within the margin of its probability but for 5e-7.
+    margin = math.sqrt(math.log(2 / 1e-6) / (2 * runs))
+    lower = math.log((hits[0] / runs - margin) / (hits[1] / runs + margin))
+    assert 0.3 < lower <= 2
+
+
+@pytest.mark.parametrize(("epsilon", "unit", "cap"), [("1", "claim", 10), ("7/3", "user", 3)])
+def test_exact_noise_on_a_claim_costs_epsilon(
+    grouped: Grouped, epsilon: str, unit: Any, cap: int
+) -> None:
+    """Basic: the two ends of the domain, 4096 steps apart, differ by epsilon in fractions.
+
+    Noise of scale s has P(x) proportional to e**(-abs(x) / s): the worst log-ratio of two places
+    is their distance over s.
+    """
+    engine = LocalNoise(epsilon=epsilon, domain=(-3, 5), unit=unit, cap=cap)
+    scale = noise_scale(Fraction(STEPS), engine.of_object)
+    assert Fraction(STEPS) / scale == engine.of_object
+    assert engine.of_object * (1 if unit == "claim" else cap) == engine.total == Fraction(epsilon)
+    # No place is further than the ends: claims beyond them are moved there before the noise.
+    ends = [engine.draw(grouped([[x]]), 1, SimulatedCoins(np.random.default_rng(0))).points[0]
+            for x in (-3.0, 5.0, -1e9, 1e9)]  # fmt: skip
+    assert ends[1] - ends[0] == 8
+    assert ends[2:] == ends[:2]
+
+
+def test_audit_noise_on_claims_has_the_stated_law() -> None:
+    """Basic: 200,000 noisy claims against the geometric law, chi-square, false alarm 1e-6."""
+    n, engine = 200_000, LocalNoise(epsilon=4, domain=(0, 4096))
+    claims = ObjectClaims.of(
+        {"task": np.zeros(n, int), "worker": np.arange(n), "value": np.full(n, 1000.0)}
+    )
+    points = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(8))).points
+    noise = np.rint(points - 1000).astype(np.int64)
+    assert np.abs(points - 1000 - noise).max() < 1e-9
+    edges = np.array([-(1 << 40), -3000, -1500, -700, -200, 0, 1, 200, 700, 1500, 3000, 1 << 40])
+    ratio = math.exp(-4 / STEPS)
+
+    def below(x: int) -> float:
+        """Return P(noise < x)."""
+        if x <= 0:
+            return ratio ** (1 - x) / (1 + ratio)
+        return 1 - ratio**x / (1 + ratio)
+
+    law = np.diff([below(int(x)) for x in edges])
+    counts = np.histogram(noise, edges - 0.5)[0]
+    assert law.sum() == pytest.approx(1)
+    assert ((counts - law * n) ** 2 / (law * n)).sum() < chi2.isf(1e-6, len(law) - 1)
+
+
+def test_exact_pooling_reads_the_counts_of_hist(grouped: Grouped) -> None:
+    """All data sets of 2 claims on 4 values: the counts that pooled reads have the loss of hist.
+
+    Two data sets whose noisy counts come out the same are told apart by nothing: with noise that
+    makes up for the difference of the counts, the whole release is the same to the bit.
+    """
+    plain = Histogram(epsilon=1, domain=(0, 4), bins=4)
+    pooled = PooledHistogram(epsilon=1, domain=(0, 4), bins=4)
+    assert pooled.guarantee() == plain.guarantee()
+    assert pooled.total == plain.total == 1
+    worlds = [
+        grouped([[a + 0.5, b + 0.5], [0.5, 2.5]]) for a, b in itertools.product(range(4), repeat=2)
+    ]
+    noisy = np.array([3, -1, 1, 0, 2, 0, 1, -2])
+    found = set()
+    for claims in worlds:
+        grid = pooled.grid(claims, pooled.of_object)
+        read = pooled._read(claims.count, grid, noisy, pooled.is_pooled(claims, grid), None)
+        found.add(repr([np.asarray(part).tolist() for part in read]))
+    assert len(found) == 1
+
+
+def test_audit_pooled_densities_betray_no_claim(grouped: Grouped) -> None:
+    """The most telling event of 3,000 densities a world, false alarm 1e-6, is below epsilon 3."""
+    runs, engine = 3_000, PooledHistogram(epsilon=3, domain=(0, 8), bins=8)
+    hits = []
+    for value in (0.5, 7.5):
+        claims = grouped([[value, 0.5]] * runs)
+        release = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(2)))
+        densities = release.densities
+        of = np.repeat(np.arange(runs), np.diff(densities.offset))
+        right = np.bincount(of, densities.weight * (densities.location > 4), runs)
+        hits.append(int((right < 0.25).sum()))
+    margin = math.sqrt(math.log(2 / 1e-6) / (2 * runs))
+    lower = math.log((hits[0] / runs - margin) / (hits[1] / runs + margin))
+    assert 0.2 < lower <= 3
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20))
+def test_prop_a_claim_anywhere_is_as_one_at_the_nearer_end(values: list[float]) -> None:
+    """Basic: claims beyond the domain are moved to its ends before noise, never after."""
+    table = {"task": ["a"] * len(values), "worker": list(range(len(values)))}
+    engine = LocalNoise(epsilon=1, domain=(0, 10))
+    found = [
+        engine.draw(
+            ObjectClaims.of({**table, "value": given}), 1, SimulatedCoins(np.random.default_rng(1))
+        ).points.tolist()
+        for given in (values, np.clip(values, 0, 10).tolist())
+    ]
+    assert found[0] == found[1]
