@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from masquerade.answers.comparison_columns import (
+    CHOICE,
+    ITEM_COLUMNS,
+    VOTER,
+    check_finite,
+    encode_choices,
+    encode_items,
+    encode_voters,
+    feature_columns,
+    numbers,
+)
 from masquerade.answers.features import Feature, Ranges, declare_features, widths
 from masquerade.answers.frames import (
     Frame,
-    first_missing,
     plain_column,
     read_table,
     to_arrow,
@@ -25,15 +34,11 @@ from masquerade.errors import (
     DuplicateVoter,
     EmptyTable,
     InvalidRecord,
-    MissingValue,
     ParameterError,
     SchemaError,
 )
 
 Floats = NDArray[np.float64]
-
-VOTER, CHOICE, LABEL = "voter", "choice", "comparison"
-ITEM_COLUMNS = ("chosen", "rejected")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,15 +135,15 @@ class Comparisons:
                 "line)."
             )
         by_name = features is None and all(name in found for name in ITEM_COLUMNS)
-        names = [] if by_name else _feature_columns(found, features)
+        names = [] if by_name else feature_columns(found, features)
         if table.num_rows == 0 and voters is None:
             raise EmptyTable("the table has no rows; expected at least one comparison.")
-        codes, known = _encode_voters(table, voters, one_each=one_each)
-        choice = _encode_choices(table) if CHOICE in found else None
+        codes, known = encode_voters(table, voters, one_each=one_each)
+        choice = encode_choices(table) if CHOICE in found else None
         if by_name:
-            return _sorted(cls(_nothing(table), codes, known, (), choice, *_encode_items(table)))
+            return _sorted(cls(_nothing(table), codes, known, (), choice, *encode_items(table)))
         declared = declare_features(names, ranges)
-        columns = [_numbers(plain_column(table, name), name, codes, known) for name in names]
+        columns = [numbers(plain_column(table, name), name, codes, known) for name in names]
         difference = np.stack(columns, axis=1) if columns else _nothing(table)
         difference, clipped = _within(difference, -widths(declared), widths(declared), declared)
         return _sorted(cls(difference, codes, known, declared, choice, clipped=clipped))
@@ -187,7 +192,7 @@ class Comparisons:
         """
         declared = declare_features(features, ranges)
         table = to_arrow({VOTER: voter})
-        codes, known = _encode_voters(table, voters, one_each=False)
+        codes, known = encode_voters(table, voters, one_each=False)
         clipped = 0
         pair = []
         for name, given in zip(ITEM_COLUMNS, (chosen, rejected), strict=True):
@@ -202,7 +207,7 @@ class Comparisons:
                     f"{list(features)}."
                 )
             for i, feature in enumerate(declared):
-                _check_finite(values[:, i], feature.name, codes, known)
+                check_finite(values[:, i], feature.name, codes, known)
             low = np.array([feature.low for feature in declared])
             high = np.array([feature.high for feature in declared])
             values, outside = _within(values, low, high, declared)
@@ -365,144 +370,6 @@ def _sorted(unsorted: Comparisons) -> Comparisons:
 
 def _nothing(table: pa.Table) -> Floats:
     return np.zeros((table.num_rows, 0))
-
-
-def _feature_columns(found: list[str], features: Sequence[str] | None) -> list[str]:
-    if features is None:
-        return [name for name in found if name not in (VOTER, CHOICE, LABEL)]
-    if isinstance(features, str):
-        raise ParameterError(f"features is {features!r}, expected a sequence of columns.")
-    for name in features:
-        if name not in found:
-            raise SchemaError(
-                f"column {name!r}, declared as a feature, is missing; the table has {found}."
-            )
-        if name in (VOTER, CHOICE):
-            raise SchemaError(f"column {name!r} has a meaning of its own and is no feature.")
-    return list(features)
-
-
-def _encode_voters(
-    table: pa.Table, declared: Sequence[Any] | None, *, one_each: bool
-) -> tuple[NDArray[np.int64], pa.Array]:
-    if one_each:
-        if declared is not None:
-            raise ParameterError("voters are declared although every row is of its own voter.")
-        return np.arange(table.num_rows), pa.array(range(1, table.num_rows + 1))
-    ids = plain_column(table, VOTER)
-    row = first_missing(ids)
-    if row is not None:
-        raise MissingValue(
-            f"column {VOTER!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
-            "give every record a voter, or remove the row."
-        )
-    if pa.types.is_nested(ids.type):
-        raise SchemaError(f"column {VOTER!r} holds {ids.type}; give texts or whole numbers as ids.")
-    if declared is None:
-        encoded = ids.dictionary_encode()
-        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
-    try:
-        known = pa.array(declared)
-        ids = ids.cast(known.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ParameterError(
-            f"the declared voters are not ids of the table's type {ids.type}: {error}"
-        ) from error
-    _, first = np.unique(known.dictionary_encode().indices.to_numpy(), return_index=True)
-    if len(first) < len(known):
-        again = int(np.setdiff1d(np.arange(len(known)), first)[0])
-        raise DuplicateVoter(
-            f"voter {known[again].as_py()!r} is declared twice; one voter has one budget."
-        )
-    codes = pc.index_in(ids, value_set=known)
-    stranger = first_missing(codes)
-    if stranger is not None:
-        raise InvalidRecord(
-            f"column {VOTER!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not among the "
-            f"{len(known)} declared voters; declare the voter, or remove the row."
-        )
-    return codes.to_numpy().astype(np.int64), known
-
-
-def _encode_choices(table: pa.Table) -> NDArray[np.int64]:
-    ids = plain_column(table, CHOICE)
-    row = first_missing(ids)
-    if row is not None:
-        raise MissingValue(
-            f"column {CHOICE!r}, row {row}: the number is missing; say which choice of the voter "
-            "the record is from, or remove the column."
-        )
-    codes: NDArray[np.int64] = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
-
-
-def _encode_items(table: pa.Table) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.int32]]:
-    columns = []
-    for name in ITEM_COLUMNS:
-        values = plain_column(table, name)
-        row = first_missing(values)
-        if row is not None:
-            raise InvalidRecord(f"column {name!r}, row {row}: the item is missing; name it.")
-        if pa.types.is_nested(values.type):
-            raise SchemaError(f"column {name!r} holds {values.type}; give names of items.")
-        columns.append(values.cast(pa.large_string()))
-    items = pc.unique(pa.concat_arrays(columns))
-    items = items.take(pc.sort_indices(items))
-    chosen, rejected = (
-        pc.index_in(values, value_set=items).to_numpy().astype(np.int32) for values in columns
-    )
-    same = np.flatnonzero(chosen == rejected)
-    if same.size:
-        raise InvalidRecord(
-            f"row {same[0] + 1}: {items[int(chosen[same[0]])].as_py()!r} is compared with itself; "
-            "remove the row or correct it."
-        )
-    return items, chosen, rejected
-
-
-def _numbers(
-    column: pa.Array, name: str, codes: NDArray[np.int64], known: pa.Array
-) -> NDArray[np.float64]:
-    row = first_missing(column)
-    if row is not None:
-        raise InvalidRecord(
-            f"column {name!r}, row {row} (voter {_voter(row - 1, codes, known)}): the number is "
-            f"missing ({column[row - 1].as_py()!r}); remove the row or correct it."
-        )
-    try:
-        numbers = column.cast(pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        row, value = _first_text(column)
-        raise InvalidRecord(
-            f"column {name!r}, row {row} (voter {_voter(row - 1, codes, known)}): {value!r} is "
-            "not a number; correct it, or name the columns that are features with features=[...] "
-            "(--features on the command line)."
-        ) from error
-    values = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-    _check_finite(values, name, codes, known)
-    return values
-
-
-def _check_finite(values: Floats, name: str, codes: NDArray[np.int64], known: pa.Array) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        raise InvalidRecord(
-            f"column {name!r}, row {bad[0] + 1} (voter {_voter(bad[0], codes, known)}): "
-            f"{values[bad[0]]} is not finite; remove the row or correct it."
-        )
-
-
-def _voter(record: int, codes: NDArray[np.int64], known: pa.Array) -> str:
-    return repr(known[int(codes[record])].as_py())
-
-
-def _first_text(column: pa.Array) -> tuple[int, Any]:
-    for row, value in enumerate(column, start=1):
-        try:
-            value.cast(pa.float64())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return row, value.as_py()
-    return 1, column[0].as_py()
 
 
 def _within(
