@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
@@ -37,8 +37,9 @@ class GaussianTruth(NumericEstimator):
     Zhao and Han, "A probabilistic model for estimating real-valued truth from conflicting sources",
     QDB 2012 (GTM). Where all claims on a task agree, its standard deviation is taken as 1.
 
-    The interval is the posterior's. Standardised claims make it a share of the claims' own spread,
-    and too short with few claims a task: see the coverage in the documentation.
+    The interval is the posterior's, with Student's quantile for one claim less than the task has:
+    standardised claims make it a share of the claims' own spread, which few claims tell badly (with
+    the normal quantile, 90 % intervals of four claims a task hold 76 % of truths).
 
     **Cost**: each round linear in claims; memory linear in claims.
 
@@ -82,7 +83,9 @@ class GaussianTruth(NumericEstimator):
             moved = (np.abs(truth - earlier) * spread).max(initial=0.0)
             converged = iterations > 1 and bool(moved < 2 * self.tolerance)
         error = spread * np.sqrt(left) if iterations else spread
-        reach = float(ndtri((1 + self.confidence) / 2)) * error
+        # A task's scale is learnt from its own claims.
+        freedom = np.maximum(crowd.of_task - 1, 1)
+        reach = stdtrit(freedom, (1 + self.confidence) / 2) * error
         located = crowd.located(mean + spread * truth, error, reach)
         told = crowd.of_worker > 0
         workers = {
