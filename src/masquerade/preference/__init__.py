@@ -1,4 +1,9 @@
-"""What the crowd wants: preferences learned from pairwise comparisons, private where asked."""
+"""What the crowd wants: preferences learned from pairwise comparisons, private where asked.
+
+Comparisons come in; out come weights of features, which rank alternatives nobody was asked about.
+Each mechanism says whom it protects (a choice, a record, a voter) and from whom (nobody trusted, a
+secure sum, an aggregator), and every decision knows how much of it may be noise.
+"""
 
 from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
@@ -20,6 +25,7 @@ from masquerade.preference.metrics import (
     split_voters,
 )
 from masquerade.preference.no_mechanism import NoMechanism
+from masquerade.preference.pair_ranking import PairRanking, rank_pairs
 from masquerade.preference.personal_epsilon import EpsilonGroups
 from masquerade.preference.pooled import PooledFit, fit_pooled
 from masquerade.preference.private_mechanism import PrivateMechanism
@@ -54,6 +60,7 @@ __all__ = [
     "LocalMechanism",
     "MadeUpVoters",
     "NoMechanism",
+    "PairRanking",
     "PooledFit",
     "PreferenceGuarantee",
     "PreferenceMechanism",
@@ -78,6 +85,7 @@ __all__ = [
     "made_up_voters",
     "one_feature_baseline",
     "preference_mechanism",
+    "rank_pairs",
     "read_voter_device",
     "split_voters",
 ]

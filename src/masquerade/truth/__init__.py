@@ -1,4 +1,10 @@
-"""What is so: voting, truth discovery, Bayesian inference that knows the mask, numbers, shares."""
+"""What is so: voting, truth discovery, Bayesian inference that knows the mask, numbers, shares.
+
+Claims come in, masked or not. Methods that are given the mechanism of the reports make it part of
+their model, and so learn how good people's answers are instead of how good their reports are. Out
+come truths with posteriors, reliabilities and remarks, or shares with intervals that hold sampling
+and masks.
+"""
 
 from masquerade.truth.accuracy import (
     accuracy,
@@ -21,11 +27,15 @@ from masquerade.truth.error_bounds import (
     weighted_vote_bound,
 )
 from masquerade.truth.estimator import Estimator
+from masquerade.truth.expected_margin import ReportVariance, expected_margin, report_variance
 from masquerade.truth.flip_product import FlipProduct
 from masquerade.truth.forecast import Expected, Forecast, forecast
 from masquerade.truth.glad import GLAD
 from masquerade.truth.importance import importance, important_workers
 from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
+from masquerade.truth.level_means import LevelMean, level_mean
+from masquerade.truth.level_shares import LevelShares, level_shares
+from masquerade.truth.levels import ESTIMATORS, Combination, Heterogeneity
 from masquerade.truth.mace import MACE
 from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.methods import METHODS, method_named
@@ -44,20 +54,22 @@ from masquerade.truth.numeric import (
     Remark,
 )
 from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.pooled import PooledShares, pool_mean, pool_shares
 from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
+from masquerade.truth.share_likelihood import likeliest_shares
 from masquerade.truth.shares import Estimate, Shares, estimate_shares
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
 from masquerade.truth.weighted_vote import WeightedVote
 
 __all__ = [
+    "ESTIMATORS",
     "GLAD",
     "MACE",
     "METHODS",
     "BayesianCombination",
     "CategoricalEstimator",
     "ChannelEM",
+    "Combination",
     "Components",
     "ConfidenceAware",
     "DawidSkene",
@@ -69,6 +81,9 @@ __all__ = [
     "Formula",
     "GaussianTruth",
     "HeavyTail",
+    "Heterogeneity",
+    "LevelMean",
+    "LevelShares",
     "MajorityVote",
     "Mean",
     "Median",
@@ -77,10 +92,10 @@ __all__ = [
     "NumericEstimator",
     "OneCoin",
     "OneCoinDawidSkene",
-    "PooledShares",
     "QualityWeighted",
     "Reliability",
     "Remark",
+    "ReportVariance",
     "Shares",
     "TruthDiscovery",
     "TwoCoin",
@@ -92,20 +107,23 @@ __all__ = [
     "error_rate_change",
     "estimate_shares",
     "expected_calibration_error",
+    "expected_margin",
     "fleiss_kappa",
     "forecast",
     "importance",
     "important_workers",
     "krippendorff_alpha",
+    "level_mean",
+    "level_shares",
+    "likeliest_shares",
     "masked_accuracy",
     "mean_absolute_error",
     "method_named",
-    "pool_mean",
-    "pool_shares",
     "published_error_formula",
     "published_laplace_mae",
     "published_response_mae",
     "reliability_intervals",
+    "report_variance",
     "root_mean_squared_error",
     "scored",
     "truth_share_intervals",

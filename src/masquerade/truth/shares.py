@@ -25,9 +25,12 @@ class Estimate:
     standard_error : float
         Of `value`: people sampled and masks drawn, both.
     sampling_error, mechanism_error : float
-        The two parts; their squares add to that of `standard_error`.
+        Two parts, by who answered and by the masks.
     low, high : float
         Ends of the confidence interval, within the possible range.
+    level_error : float
+        A third part, of estimates over several privacy levels: what is not known of how levels
+        differ. The squares of the parts add to that of `standard_error`.
     """
 
     value: float
@@ -36,6 +39,7 @@ class Estimate:
     mechanism_error: float
     low: float
     high: float
+    level_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

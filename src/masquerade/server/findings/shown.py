@@ -1,0 +1,322 @@
+"""A result as its pages show it: each question by each estimator, in figures and on an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from masquerade.answers import Number, Question, Rating
+from masquerade.server.definition import Definition
+from masquerade.server.findings.picture import Axis
+
+LIKELIEST = "mle"
+FEW = 30
+"""People below which a page says that intervals are wide."""
+
+ESTIMATORS = {
+    "eb": (
+        "Balanced",
+        "Levels are drawn towards each other, the noisier the more, and then count by their share "
+        "of the people.",
+    ),
+    "respondent": (
+        "Everybody alike",
+        "Each level counts by its share of the people: right however level and opinion go "
+        "together, but noisy.",
+    ),
+    "ivw": (
+        "Sharpest",
+        "Who is masked less counts more: precise where level and opinion have nothing to do with "
+        "each other, wrong where they have.",
+    ),
+    LIKELIEST: (
+        "Likeliest shares",
+        "The shares between 0 and 100 % under which the reports are likeliest: a little off near "
+        "the ends, and without an interval.",
+    ),
+}
+"""Name on the page and one sentence, for each."""
+
+_ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How the numbers of a question are written.
+
+    Attributes
+    ----------
+    name : str
+        ``"share"`` or ``"mean"``: the key of the value beside ``low`` and ``high``.
+    axis : Axis
+    digits : int
+    unit : str
+    """
+
+    name: str
+    axis: Axis
+    digits: int
+    unit: str = ""
+
+    def text(self, value: float | None) -> str:
+        """Return a value in words; a share that cannot be one is said to be noise."""
+        if value is None:
+            return "–"
+        if self.name == "share":
+            if value <= 0:
+                return "≤ 0 % (noise)" if value < 0 else "0 %"
+            return "≥ 100 % (noise)" if value > 1 else self.margin(value)
+        return f"{self._number(value)}{self.unit and f' {self.unit}'}"
+
+    def margin(self, value: float | None) -> str:
+        """Return an error or an end of an interval in words."""
+        if value is None:
+            return "–"
+        if self.name == "share":
+            return f"{100 * value:.{self.digits}f} %"
+        return self._number(value)
+
+    def between(self, numbers: Mapping[str, Any]) -> str:
+        """Return an interval in words."""
+        if numbers.get("low") is None:
+            return ""
+        return f"{self.margin(numbers['low'])} to {self.margin(numbers['high'])}"
+
+    def row(self, label: str, numbers: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """Return one line of a chart and of its table."""
+        return {
+            "label": label,
+            "value": numbers[self.name],
+            "text": self.text(numbers[self.name]),
+            "low": numbers.get("low"),
+            "high": numbers.get("high"),
+            "between": self.between(numbers),
+            "people": self.margin(numbers.get("sampling_error")),
+            "masks": self.margin(numbers.get("mechanism_error")),
+            "levels": self.margin(numbers.get("level_error")),
+            **more,
+        }
+
+    def _number(self, value: float) -> str:
+        return f"{value:.{self.digits}f}".replace("-", "−")
+
+
+def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page of results shows.
+
+    Parameters
+    ----------
+    definition : Definition
+        Of the survey.
+    result : mapping
+        See `Findings.result`.
+    """
+    from masquerade.findings import bibliography, methods_text
+
+    asked = {question.id: question for question in definition.questions}
+    names = _estimators(result)
+    questions = [
+        _question(asked[found["id"]], found, result, names) for found in result["questions"]
+    ]
+    return {
+        "result": result,
+        "description": definition.description,
+        "few": 0 < result["responses"] < FEW,
+        "estimators": [
+            {"name": name, "title": title, "says": says, "headline": name == result["estimator"]}
+            for name, (title, says) in names.items()
+        ],
+        "questions": questions,
+        "differing": [one["text"] for one in questions if one["differ"] is not None],
+        "ranking": _ranking(result["ranking"]),
+        "methods": methods_text(result),
+        "bibtex": bibliography(result),
+    }
+
+
+def _estimators(result: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    headline = result["estimator"]
+    if result["labels"]:  # a labelling task has many items, and its labels are what counts
+        return {headline: ESTIMATORS[headline]}
+    options = any(question["options"] for question in result["questions"])
+    if result["level"] is not None or len(result["levels"]) == 1:
+        names = {headline: _ONE_LEVEL}
+    else:
+        names = {headline: ESTIMATORS[headline]}
+        names |= {name: words for name, words in ESTIMATORS.items() if name != LIKELIEST}
+    return names | ({LIKELIEST: ESTIMATORS[LIKELIEST]} if options else {})
+
+
+def _question(
+    question: Question,
+    found: Mapping[str, Any],
+    result: Mapping[str, Any],
+    names: Iterable[str],
+) -> dict[str, Any]:
+    shares = Figures("share", Axis(0, 1, percent=True), _share_digits(found["options"]))
+    mean = _of_mean(question, found)
+    heterogeneity = [found["heterogeneity"], (found["mean"] or {}).get("heterogeneity")]
+    differ = [test["probability"] for test in heterogeneity if test and test["differ"]]
+    return {
+        "id": found["id"],
+        "text": found["text"],
+        "kind": found["kind"],
+        "n": found["n"],
+        "differ": min(differ, default=None),
+        "views": [_view(name, found, result, shares, mean) for name in names],
+        "by_level": _levels_of_options(found, shares),
+        "levels": found["n_by_level"],
+    }
+
+
+def _view(
+    estimator: str,
+    found: Mapping[str, Any],
+    result: Mapping[str, Any],
+    shares: Figures,
+    mean: Figures | None,
+) -> dict[str, Any]:
+    """Return a question by one estimator."""
+    headline = result["estimator"]
+    used = headline if estimator == LIKELIEST else estimator
+    bars = [
+        shares.row(
+            option["label"],
+            {"share": option["likeliest_share"]}
+            if estimator == LIKELIEST
+            else option["estimators"][estimator],
+            reported=option["reported_share"],
+            known=option["known_share"],
+            top=option["top_probability"] if estimator == headline else None,
+        )
+        for option in found["options"]
+    ]
+    best = max(range(len(bars)), key=lambda i: bars[i]["value"], default=None)
+    view: dict[str, Any] = {
+        "estimator": estimator,
+        "bars": bars,
+        "axis": shares.axis,
+        "note": "",
+        "mean": None,
+        "top": None if best is None else bars[best],
+        "sure": None,
+    }
+    if mean is not None:
+        numbers = found["mean"]["estimators"][used]
+        everybody = mean.row(
+            "Everybody", numbers, known=found["mean"].get("known_mean"), whole=True
+        )
+        apart = [
+            mean.row(level["level"], level["mean"], people_there=level["n"])
+            for level in found["by_level"]
+            if level["mean"]
+        ]
+        view["mean"] = {"rows": [everybody, *apart], "axis": mean.axis, **everybody}
+        view["sure"] = _sure(mean, numbers, found["mean"]["sensitivity"], found, result, used)
+        if estimator == LIKELIEST:
+            view["note"] = f"A mean has no likeliest shares; the one above is by “{headline}”."
+    elif best is not None and estimator != LIKELIEST:
+        option = found["options"][best]
+        numbers = option["estimators"][used]
+        view["sure"] = _sure(shares, numbers, option["sensitivity"], found, result, used)
+        view["sure"] |= {
+            "of": option["label"],
+            "top": option["top_probability"] if estimator == headline else None,
+            "together": shares.between(
+                {"low": option["simultaneous_low"], "high": option["simultaneous_high"]}
+            )
+            if estimator == headline
+            else None,
+        }
+    return view
+
+
+def _sure(
+    figures: Figures,
+    numbers: Mapping[str, Any],
+    wider: Mapping[str, Any],
+    found: Mapping[str, Any],
+    result: Mapping[str, Any],
+    estimator: str,
+) -> dict[str, Any]:
+    """Return where the error comes from, and what would make it smaller."""
+    from masquerade.findings import outlook
+
+    sees = outlook(numbers, found["n"], confidence=result["confidence"])
+    sure: dict[str, Any] = {
+        "of": None,
+        "interval": figures.between(numbers),
+        "errors": [],
+        "more": [],
+        "unmasked": None,
+        "forecast": figures.margin(found["forecast_standard_error"]),
+        "error": figures.margin(numbers.get("standard_error")),
+        "top": None,
+        "together": None,
+        "sensitivity": None,
+    }
+    if estimator == "eb" and len(found["n_by_level"]) > 1:
+        sure["sensitivity"] = (figures.text(wider[figures.name]), figures.between(wider))
+    if sees is None:
+        return sure
+    words = {
+        "sampling": ("People", "who happened to answer"),
+        "mechanism": ("Masks", "how the masks happened to fall"),
+        "level": ("Levels", "what is not known of how levels differ"),
+    }
+    sure["errors"] = [
+        {
+            "name": words[name][0],
+            "says": words[name][1],
+            "error": figures.margin(numbers[f"{name}_error"]),
+            "part": part,
+        }
+        for name, part in sees["parts"].items()
+        if part >= 0.0005
+    ]
+    sure["more"] = [(people, figures.margin(margin)) for people, margin in sees["more"]]
+    sure["margin"] = figures.margin(sees["margin"])
+    sure["unmasked"] = sees["unmasked"]
+    return sure
+
+
+def _levels_of_options(found: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
+    """Return each answer with its share at every level that is shown."""
+    apart = [level for level in found["by_level"] if level["options"]]
+    return [
+        {
+            "label": option["label"],
+            "rows": [
+                shares.row(level["level"], level["options"][place], people_there=level["n"])
+                for level in apart
+            ],
+        }
+        for place, option in enumerate(found["options"])
+        if apart
+    ]
+
+
+def _of_mean(question: Question, found: Mapping[str, Any]) -> Figures | None:
+    if not found["mean"] or found["mean"]["mean"] is None:
+        return None
+    if not isinstance(question, Number | Rating):
+        return None
+    low, high = float(question.low), float(question.high)
+    digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
+    return Figures("mean", Axis(low, high), digits, found["unit"])
+
+
+def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:
+    """Return as many digits as the widest interval leaves a meaning to."""
+    return 0 if any((option["standard_error"] or 1) > 0.005 for option in options) else 1
+
+
+def _ranking(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items of each group that pairs link, best first, on one axis for all."""
+    axis = Axis.around(end for row in rows for end in (row["low"], row["high"]))
+    figures = Figures("strength", axis, 2)
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(figures.row(row["item"], row))
+    return [{"axis": axis, "rows": group} for group in groups.values()]

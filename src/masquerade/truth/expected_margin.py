@@ -1,0 +1,145 @@
+"""How wide a survey's intervals will be, before anybody is asked, by the estimators that count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from masquerade.answers import Number, Question, Rating
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
+from masquerade.truth.levels import EB, ESTIMATORS, Floats, LevelValues, combine
+
+MEAN, SHARE = "mean", "share"
+
+_SPREAD = 0.25  # standard deviation of answers, in widths of the range
+
+
+@dataclass(frozen=True, slots=True)
+class ReportVariance:
+    """Variance of what one report adds to an unbiased estimate.
+
+    Attributes
+    ----------
+    people, masks : float
+        By who answers and by the mask, in squared widths of the question's range.
+    width : float
+        Of the range; 1 for the share of an option.
+    kind : str
+        ``"mean"`` of ratings and numbers, ``"share"`` of an option.
+    """
+
+    people: float
+    masks: float
+    width: float
+    kind: str
+
+
+def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
+    """Return the variance of one report, for answers as they may be.
+
+    Of a mean: answers around the middle with a standard deviation of a quarter of the range. Of an
+    option's share: half the people hold it, which is the worst case without a mask.
+
+    Parameters
+    ----------
+    question : Question
+    mechanism : Mechanism
+        Of categories or on a lattice.
+
+    Raises
+    ------
+    ParameterError
+        Reports of the mechanism say nothing.
+    """
+    if isinstance(mechanism, LatticeMechanism):
+        width = float(mechanism.lattice.high - mechanism.lattice.low)
+        return ReportVariance(_SPREAD**2, mechanism.variance() / width**2, width, MEAN)
+    if not isinstance(mechanism, CategoricalMechanism):
+        raise ParameterError(f"{mechanism} reports neither a category nor a number.")
+    table = mechanism.channel().table
+    keep, other = float(table[0][0]), float(table[0][1])
+    signal = keep - other
+    if signal <= 0:
+        raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
+    if not isinstance(question, Rating | Number):
+        seen = other + signal / 2
+        return ReportVariance(0.25, seen * (1 - seen) / signal**2 - 0.25, 1.0, SHARE)
+    points = question.points if isinstance(question, Number) else len(question.labels)
+    value = (np.arange(points) / (points - 1)) - 0.5
+    held = np.zeros(mechanism.symbols)
+    held[:points] = _around_the_middle(value)
+    # "No answer" counts as the middle: a mean over who answered is a ratio of nearly this error.
+    value = np.append(value, np.zeros(mechanism.symbols - points))
+    sent = (value - other * value.sum()) / signal
+    seen_share = other + signal * held
+    total = float(seen_share @ sent**2 - (seen_share @ sent) ** 2)
+    people = float(held @ value**2 - (held @ value) ** 2)
+    width = (points - 1) * float(getattr(question, "step", 1))
+    return ReportVariance(people, max(total - people, 0.0), width, MEAN)
+
+
+def _around_the_middle(value: Floats) -> Floats:
+    half = 0.5 / (len(value) - 1)
+    held = ndtr((value + half) / _SPREAD) - ndtr((value - half) / _SPREAD)
+    return np.asarray(held / held.sum())
+
+
+def expected_margin(
+    question: Question,
+    mechanisms: Mapping[str, Mechanism],
+    people: Mapping[str, int],
+    *,
+    confidence: float = 0.95,
+    estimator: str = EB,
+) -> float:
+    """Return half the width of the interval that a question's estimate will have.
+
+    It is what `masquerade.truth.levels.combine` gives for levels that turn out alike, with the
+    variances of `report_variance`; NaN where nobody is asked.
+
+    Parameters
+    ----------
+    question : Question
+    mechanisms : mapping of str to Mechanism
+        That of the question at each level.
+    people : mapping of str to int
+        How many answer at each level.
+    confidence : float
+        0 to 1, both excluded.
+    estimator : str
+        ``"eb"``, ``"respondent"`` or ``"ivw"``.
+
+    Returns
+    -------
+    float
+        In the question's own unit: points of a rating, the unit of a number, or a share of people
+        (0.05 is five points of a percentage).
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range.
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence is {confidence}, expected 0 to 1, both excluded.")
+    if estimator not in ESTIMATORS:
+        raise ParameterError(f"estimator is {estimator!r}, expected one of {ESTIMATORS}.")
+    asked = {name: count for name, count in people.items() if count > 0}
+    if not asked:
+        return math.nan
+    single = [report_variance(question, mechanisms[name]) for name in asked]
+    n = np.array(list(asked.values()), dtype=np.float64)
+    levels = LevelValues(
+        n,
+        np.zeros((n.size, 1)),
+        np.array([[one.people] for one in single]) / n[:, None],
+        np.array([[one.masks] for one in single]) / n[:, None],
+    )
+    found = combine(levels)[estimator]
+    variance = float(found.sampling[0] + found.mechanism[0] + found.level[0])
+    return float(ndtri(0.5 + confidence / 2)) * math.sqrt(variance) * single[0].width

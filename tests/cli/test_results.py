@@ -1,0 +1,102 @@
+"""``masquerade results``: the server's result, from its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from masquerade.answers import Choice, Comparison, Rating
+from masquerade.findings import Codebook, SurveyReports, result_table, survey_result, write_reports
+from masquerade.server.definition import Definition
+
+Run = Callable[..., Any]
+ROWS = [
+    (f"{number:04x}", level, json.dumps([int(x) for x in (a, b, c)]))
+    for number, (level, a, b, c) in enumerate(
+        zip(
+            ["high", "low"] * 60,
+            np.random.default_rng(1).integers(2, size=120),
+            np.random.default_rng(2).integers(5, size=120),
+            np.random.default_rng(3).integers(2, size=120),
+            strict=True,
+        )
+    )
+]
+
+
+@pytest.fixture
+def book() -> Codebook:
+    """The codebook of a survey at two levels."""
+    definition = Definition.at_levels(
+        title="[bold]Work[/bold]",
+        questions=(
+            Choice("c", "Which [red]one?", ("A", "B")),
+            Rating("r", "How good?"),
+            Comparison("p", "Which?", "X", "Y"),
+        ),
+        levels=("high", "low"),
+    )
+    return Codebook.of("0123456789abcdef", definition.to_json(), hash=definition.content_hash())
+
+
+@pytest.fixture
+def files(book: Codebook, tmp_path: Path) -> Path:
+    """A folder with the reports in every kind of file, and the codebook."""
+    for kind in ("csv", "parquet", "jsonl"):
+        path = tmp_path / f"reports.{kind}"
+        path.write_bytes(b"".join(write_reports(book, [ROWS], kind=kind)))
+    (tmp_path / "codebook.json").write_text(json.dumps(book.to_json()))
+    return tmp_path
+
+
+def expected(book: Codebook) -> dict[str, Any]:
+    """Return the result of the rows."""
+    return survey_result(SurveyReports.from_rows(book, *zip(*ROWS, strict=True)))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_every_file_gives_the_result(run: Run, files: Path, book: Codebook, kind: str) -> None:
+    """The JSON is the server's object, the table its numbers, whatever the kind of file."""
+    words = [] if kind == "parquet" else ["--codebook", files / "codebook.json"]
+    out, table = files / "out.json", files / "out.csv"
+    found = run(
+        "results", files / f"reports.{kind}", *words, "--out", out, "--table", table, "--json"
+    )
+    assert found.code == 0
+    assert found.json == expected(book)
+    assert out.read_text() + "\n" == found.out
+    assert table.read_bytes().decode() == result_table(expected(book))
+
+
+def test_people_get_tables(run: Run, files: Path) -> None:
+    """Without --json every question stands in a table; markup in texts stays as it is."""
+    found = run("results", files / "reports.parquet")
+    assert found.code == 0
+    for text in ("[bold]Work[/bold]: 120 people", "Which [red]one?", "mean", "ranking"):
+        assert text in found.out
+
+
+def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
+    """Another headline and the pool's shares can be asked for; what cannot be is refused."""
+    path = files / "reports.parquet"
+    found = run("results", path, "--estimator", "ivw", "--pool", "high=100,low=300", "--json").json
+    assert found["estimator"] == "ivw"
+    option = found["questions"][0]["options"][0]
+    assert option["share"] == option["estimators"]["ivw"]["share"]
+    assert [level["pool"] for level in found["levels"]] == [100, 300]
+    assert "mean" in run("results", path, "--estimator", "mean").err
+    assert run("results", path, "--estimator", "mean").code == 1
+    assert run("results", path, "--pool", "high").code == 2
+    assert run("results", path, "--pool", "high=1,low=1").code == 1
+
+
+def test_the_codebook_is_asked_for(run: Run, files: Path) -> None:
+    """A CSV file alone says nothing of the questions; the message says what to give."""
+    found = run("results", files / "reports.csv", "--json")
+    assert found.code == 1
+    assert "--codebook" in found.err
