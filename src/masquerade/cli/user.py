@@ -1,0 +1,187 @@
+"""``masquerade user``: accounts of surveyors, for whoever runs the server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from masquerade.cli.output import AsJson, show
+from masquerade.errors import ParameterError
+
+if TYPE_CHECKING:
+    from masquerade.server.store import Store
+    from masquerade.server.team.teams import Team
+
+user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
+
+DataDir = Annotated[Path | None, typer.Option(help="Where the data are kept.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
+]
+Login = Annotated[str, typer.Argument(help="What the person signs in with.")]
+Role = Annotated[str, typer.Option(help="owner, editor, viewer or auditor.")]
+TeamName = Annotated[
+    str | None, typer.Option("--team", help="Name of the team; default: the first one.")
+]
+FromStdin = Annotated[
+    bool,
+    typer.Option("--password-stdin", help="Read the password from standard input, no questions."),
+]
+
+
+@user.command()
+def add(
+    login: Login,
+    role: Role = "editor",
+    name: Annotated[str | None, typer.Option(help="As the team sees it.")] = None,
+    team: TeamName = None,
+    password_stdin: FromStdin = False,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an account. A team of a new name is made too; its first member has to be an owner."""
+    from masquerade.server.team.roles import OWNER, check_role
+
+    check_role(role)
+    with _store(data_dir, config) as store:
+        teams = store.surveyors.teams
+        known = _team(store, team)
+        if known is None and role != OWNER:
+            raise ParameterError(
+                f"there is no team {team!r} yet, and its first member has to be an owner: "
+                "add --role owner, or check the name with masquerade user list."
+            )
+        password = _new_password(stdin=password_stdin)
+        who = {"login": login, "name": name or login, "password": password}
+        if known is None:
+            account = teams.found(str(team), **who)
+        else:
+            account = teams.add(known.id, role=role, **who)
+        result = {"login": account.login, "team": known.name if known else team, "role": role}
+        show(result, as_json=as_json, title="New account")
+
+
+@user.command("list")
+def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = False) -> None:
+    """List all accounts, with their teams and roles."""
+    with _store(data_dir, config) as store:
+        members = [
+            {
+                "login": member.account.login,
+                "name": member.account.name,
+                "team": member.team.name,
+                "role": member.role,
+                "password": member.account.has_password,
+                "codes": member.account.has_totp,
+                "passkeys": len(store.surveyors.passkeys.of_account(member.account.id)),
+            }
+            for member in store.surveyors.teams.members()
+        ]
+    if as_json:
+        show({"accounts": members}, as_json=True, title="Accounts")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*("login", "name", "team", "role", "signs in with"))
+    for member in members:
+        ways = [
+            *(["password"] if member["password"] else []),
+            *(["code"] if member["codes"] else []),
+            *(["passkey"] if member["passkeys"] else []),
+        ]
+        table.add_row(
+            *(str(member[key]) for key in ("login", "name", "team", "role")),
+            ", ".join(ways) or "the owner's link",
+        )
+    Console().print(table)
+
+
+@user.command()
+def password(
+    login: Login,
+    keep_codes: Annotated[
+        bool, typer.Option("--keep-codes", help="Go on asking for codes of the person's phone.")
+    ] = False,
+    password_stdin: FromStdin = False,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set a new password; ends all sessions and, as phones get lost, asks for no codes."""
+    with _store(data_dir, config) as store:
+        surveyors = store.surveyors
+        account = surveyors.accounts.by_login(login)
+        surveyors.accounts.set_password(account.id, _new_password(stdin=password_stdin))
+        if not keep_codes:
+            surveyors.accounts.ask_for_no_codes(account.id)
+        surveyors.sessions.end_others(account.id)
+        codes = account.has_totp and keep_codes
+        show({"login": account.login, "codes": codes}, as_json=as_json, title="New password")
+
+
+@user.command()
+def role(
+    login: Login,
+    role: Annotated[str, typer.Argument(help="owner, editor, viewer or auditor.")],
+    team: TeamName = None,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change what somebody is in a team; who is not in it joins it."""
+    with _store(data_dir, config) as store:
+        account = store.surveyors.accounts.by_login(login)
+        into = _team(store, team)
+        if into is None:
+            raise ParameterError(f"there is no team {team!r}; see masquerade user list.")
+        store.surveyors.teams.put(into.id, account.id, role)
+        result = {"login": account.login, "team": into.name, "role": role}
+        show(result, as_json=as_json, title="Role")
+
+
+@user.command()
+def remove(
+    login: Login,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's."""
+    with _store(data_dir, config) as store:
+        account = store.surveyors.accounts.by_login(login)
+        store.surveyors.teams.disable(account.id)
+        show({"login": account.login, "removed": True}, as_json=as_json, title="Removed")
+
+
+@contextmanager
+def _store(data_dir: Path | None, config: Path | None) -> Iterator[Store]:
+    from masquerade.server.settings import Settings
+    from masquerade.server.store import Store
+
+    settings = Settings.from_environment(data_dir=data_dir, config=config)
+    store = Store(settings.database)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _team(store: Store, name: str | None) -> Team | None:
+    teams = store.surveyors.teams
+    return teams.first() if name is None else teams.named(name)
+
+
+def _new_password(*, stdin: bool) -> str:
+    if stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise ParameterError("there is nobody to ask for the password; add --password-stdin.")
+    return str(typer.prompt("New password", hide_input=True, confirmation_prompt=True, err=True))

@@ -1,0 +1,25 @@
+"""All pages about surveyors themselves."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from masquerade.server.store import Store
+from masquerade.server.team.account_pages import account_pages
+from masquerade.server.team.guard import Guard
+from masquerade.server.team.joining import joining_routes
+from masquerade.server.team.sign_in import Door, sign_in_routes
+from masquerade.server.team.team_pages import team_pages
+from masquerade.server.team.token_pages import token_pages
+
+
+def team_routes(store: Store, guard: Guard) -> APIRouter:
+    """Return the routes for signing in, invitations, accounts, teams and tokens."""
+    door = Door(store, guard)
+    routes = APIRouter()
+    routes.include_router(sign_in_routes(store, guard, door))
+    routes.include_router(joining_routes(store, guard, door))
+    routes.include_router(account_pages(store, guard, door))
+    routes.include_router(team_pages(store, guard))
+    routes.include_router(token_pages(store, guard))
+    return routes

@@ -1,0 +1,68 @@
+"""One-time codes by time (RFC 6238), as authenticator apps show them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from urllib.parse import quote
+
+STEP_SECONDS = 30
+DIGITS = 6
+_STEPS_OFF = 1
+"""How many steps the clock of a phone may be early or late."""
+
+
+def new_secret() -> str:
+    """Return 160 random bits in Base32."""
+    return base64.b32encode(secrets.token_bytes(20)).decode()
+
+
+def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
+    """Return the code of a step (RFC 4226, section 5.3; SHA-1).
+
+    Parameters
+    ----------
+    secret : str
+        Base32.
+    step : int
+        Whole periods of 30 seconds since 1970.
+    digits : int
+    """
+    mac = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), hashlib.sha1)
+    start = mac[-1] & 15
+    number = int.from_bytes(mac[start : start + 4], "big") & 0x7FFFFFFF
+    return str(number % 10**digits).zfill(digits)
+
+
+def matching_step(secret: str, code: str, *, seconds: float, after: int | None) -> int | None:
+    """Return the step whose code this is, or None.
+
+    Parameters
+    ----------
+    secret : str
+        Base32.
+    code : str
+        As it was typed; spaces do not matter.
+    seconds : float
+        Now, since 1970. One step early or late is accepted.
+    after : int or None
+        The last step that was used: it and those before it are not accepted.
+    """
+    typed = "".join(code.split()).encode()
+    now = int(seconds) // STEP_SECONDS
+    found = None
+    for step in range(now - _STEPS_OFF, now + _STEPS_OFF + 1):
+        same = hmac.compare_digest(code_at(secret, step).encode(), typed)
+        if same and (after is None or step > after):
+            found = step
+    return found
+
+
+def link(secret: str, *, login: str, issuer: str = "Masquerade") -> str:
+    """Return what an authenticator app reads from a QR code."""
+    return (
+        f"otpauth://totp/{quote(issuer)}:{quote(login)}?secret={secret}&issuer={quote(issuer)}"
+        f"&algorithm=SHA1&digits={DIGITS}&period={STEP_SECONDS}"
+    )

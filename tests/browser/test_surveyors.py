@@ -1,0 +1,149 @@
+"""Surveyors in a real browser: the way in, passkeys, and pages that everybody can use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from masquerade.server.models import FIRST_TEAM
+
+pytestmark = pytest.mark.browser
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PASSWORD = "four words in a row"
+SMALL = """() => [...document.querySelectorAll("a, button, select, input, summary")]
+  .filter((each) => !each.closest("p") && !each.matches(".skip-link, [type=hidden]"))
+  .map((each) => each.closest("label") ?? each)
+  .filter((each) => each.getClientRects().length && each.getBoundingClientRect().height < 43.5)
+  .map((each) => each.outerHTML)"""
+
+
+def faults(page: Page) -> dict[str, Any]:
+    """Return what is wrong with a page at both widths, light and dark."""
+    page.wait_for_load_state("load")
+    found: dict[str, Any] = {}
+    page.evaluate(AXE)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            options = {"runOnly": {"type": "tag", "values": RULES}}
+            result = page.evaluate("options => axe.run(options)", options)
+            wrong = [(v["id"], [n["html"] for n in v["nodes"]]) for v in result["violations"]]
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            small = page.evaluate(SMALL)
+            if wrong or small or wide > width:
+                found[f"{page.url} {width} {scheme}"] = (wrong, small, wide)
+    return found
+
+
+def local(server: Any) -> str:
+    """Return the address by the name that browsers trust with passkeys."""
+    return str(server.url).replace("127.0.0.1", "localhost")
+
+
+def first_owner(server: Any, page: Page) -> str:
+    """Open the owner's link and return the address of the server."""
+    here = local(server)
+    page.goto(f"{here}/owner?token={server.store.new_owner_token()}")
+    return here
+
+
+def test_every_page_of_accounts_can_be_used_by_everybody(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """axe-core finds nothing, targets are 44 pixels, nothing is cut off; no script complains."""
+    server, visitor = live_server(), new_visitor()
+    page = visitor.page
+    here = local(server)
+    page.goto(f"{here}/sign-in")
+    assert faults(page) == {}
+    first_owner(server, page)
+    page.goto(f"{here}/account")
+    assert faults(page) == {}
+    page.locator("#new").fill(PASSWORD)
+    page.get_by_role("button", name="Set password").click()
+    expect(page.get_by_role("status")).to_contain_text("changed")
+    server.store.surveyors.teams.add(
+        FIRST_TEAM, login="a-long-login@an.example", name="Grace", password=PASSWORD, role="viewer"
+    )
+    for path in ("/account", "/account/codes", "/tokens"):
+        page.goto(f"{here}{path}")
+        assert faults(page) == {}
+    page.locator("#name").fill("notebook")
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.locator("#token")).to_contain_text("mq_")
+    assert faults(page) == {}
+    page.goto(f"{here}/team")
+    page.locator("#note").fill("Bob")
+    page.get_by_role("button", name="Make a link").click()
+    link = page.locator("#link").inner_text()
+    assert faults(page) == {}
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_url(f"{here}/sign-in")
+    page.goto(link)
+    assert faults(page) == {}
+    assert visitor.complaints == []
+
+
+def test_a_passkey_is_made_and_used(
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+) -> None:
+    """A passkey of the device signs in, without password; its answer is taken once only."""
+    pytest.importorskip("webauthn")
+    server, visitor = live_server(), new_visitor()
+    page = visitor.page
+    devices = visitor.context.new_cdp_session(page)
+    devices.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    device = devices.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    here = first_owner(server, page)
+    page.goto(f"{here}/account")
+    page.get_by_role("button", name="Make a passkey").click()
+    expect(page.get_by_role("status")).to_contain_text("The passkey is kept")
+    expect(page.locator("#passkeys .entries")).to_contain_text("This device")
+    assert server.store.surveyors.teams.first_owner() is None
+    page.get_by_role("button", name="Sign out").click()
+
+    sent: list[Any] = []
+    page.on(
+        "request",
+        lambda request: (
+            sent.append(request.post_data_json)
+            if request.url.endswith("/sign-in/passkey")
+            else None
+        ),
+    )
+    page.goto(f"{here}/sign-in?next=/team")
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page).to_have_url(f"{here}/team")
+    assert len(sent) == 1
+    again = page.request.post(f"{here}/sign-in/passkey", data=sent[0])
+    assert again.status == 401
+
+    page.get_by_role("button", name="Sign out").click()
+    unverified = {"authenticatorId": device["authenticatorId"], "isUserVerified": False}
+    devices.send("WebAuthn.setUserVerified", unverified)
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.locator("#with-passkey").get_by_role("alert")).not_to_be_empty()
+    devices.send("WebAuthn.setUserVerified", {**unverified, "isUserVerified": True})
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page).to_have_url(f"{here}/surveys")
+    page.goto(f"{here}/account")
+    page.get_by_role("button", name="Remove the passkey This device").click()
+    expect(page.locator("#passkeys .entries")).to_have_count(0)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.locator("#with-passkey").get_by_role("alert")).to_contain_text("not accepted")

@@ -1,0 +1,116 @@
+"""``masquerade user``: accounts of surveyors, from the command line."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.server import Store
+from masquerade.server.settings import sqlite_url
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+PASSWORD = "four words in a row"
+
+
+@pytest.fixture
+def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder, and no settings from outside."""
+    for name in [name for name in os.environ if name.startswith("MASQUERADE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def type_in(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that puts a line on standard input."""
+    return lambda line: monkeypatch.setattr("sys.stdin", io.StringIO(f"{line}\n"))
+
+
+def recognised(data: Path, login: str, password: str) -> bool:
+    """Return whether login and password let somebody in."""
+    store = Store(sqlite_url(data / "masquerade.sqlite3"))
+    found = store.surveyors.accounts.recognise(login, password, "")
+    store.close()
+    return found is not None
+
+
+def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) -> None:
+    """An account is made, listed, changed and removed; each command says what it did."""
+    at = ("--data-dir", data, "--json")
+    type_in(PASSWORD)
+    made = run("user", "add", "Ann", "--role", "owner", "--password-stdin", *at)
+    assert (made.code, made.json) == (0, {"login": "ann", "team": "My team", "role": "owner"})
+    assert recognised(data, "ann", PASSWORD)
+    type_in(PASSWORD)
+    run("user", "add", "bob", "--name", "Bob B.", "--password-stdin", *at)
+    listed = run("user", "list", *at).json["accounts"]
+    assert [(a["login"], a["name"], a["role"]) for a in listed] == [
+        ("ann", "Ann", "owner"),
+        ("bob", "Bob B.", "editor"),
+    ]
+    assert "Bob B." in run("user", "list", "--data-dir", data).out
+    assert run("user", "role", "bob", "viewer", *at).json["role"] == "viewer"
+    type_in("five words are in here")
+    done = run("user", "password", "bob", "--password-stdin", *at)
+    assert done.json == {"login": "bob", "codes": False}
+    assert not recognised(data, "bob", PASSWORD)
+    assert recognised(data, "bob", "five words are in here")
+    assert run("user", "remove", "bob", *at).json == {"login": "bob", "removed": True}
+    assert not recognised(data, "bob", "five words are in here")
+    assert len(run("user", "list", *at).json["accounts"]) == 1
+
+
+def test_a_second_team(run: Run, data: Path, type_in: Any) -> None:
+    """A new name makes a team, whose first member is an owner; others join it by a role."""
+    at = ("--team", "Second", "--data-dir", data, "--json")
+    type_in(PASSWORD)
+    refused = run("user", "add", "ann", "--password-stdin", *at)
+    assert refused.code == 1
+    assert "first member has to be an owner" in refused.err
+    assert run("user", "role", "ann", "owner", *at).code == 1
+    type_in(PASSWORD)
+    made = run("user", "add", "ann", "--role", "owner", "--password-stdin", *at)
+    assert made.json["team"] == "Second"
+    joined = run("user", "role", "ann", "viewer", "--data-dir", data, "--json")
+    assert joined.json == {"login": "ann", "team": "My team", "role": "viewer"}
+    listed = run("user", "list", "--data-dir", data, "--json").json["accounts"]
+    assert [(a["team"], a["role"]) for a in listed] == [("My team", "viewer"), ("Second", "owner")]
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "complaint"),
+    [
+        (("add", "ann", "--role", "root", "--password-stdin"), PASSWORD, "no role"),
+        (("add", "a b", "--password-stdin"), PASSWORD, "cannot be a login"),
+        (("add", "ann", "--password-stdin"), "short", "5 characters"),
+        (("add", "ann"), PASSWORD, "--password-stdin"),
+        (("password", "ann", "--password-stdin"), PASSWORD, "no account 'ann'"),
+        (("remove", "ann"), "", "no account 'ann'"),
+    ],
+)
+def test_what_is_refused(
+    run: Run, data: Path, type_in: Any, words: tuple[str, ...], line: str, complaint: str
+) -> None:
+    """A refusal says what was wrong, exits with 1, and makes no account."""
+    type_in(line)
+    refused = run("user", *words, "--data-dir", data)
+    assert refused.code == 1
+    assert complaint in refused.err
+    assert run("user", "list", "--data-dir", data, "--json").json["accounts"] == []
+
+
+def test_the_last_owner_stays(run: Run, data: Path, type_in: Any) -> None:
+    """Neither a new role nor a removal leaves a team without an owner."""
+    type_in(PASSWORD)
+    run("user", "add", "ann", "--role", "owner", "--password-stdin", "--data-dir", data)
+    for words in (("role", "ann", "viewer"), ("remove", "ann")):
+        refused = run("user", *words, "--data-dir", data)
+        assert refused.code == 1
+        assert "last owner" in refused.err
