@@ -1,0 +1,88 @@
+"""Looking for everything that is wrong with a server, without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+# All tables are known once the application is.
+import masquerade.server.app  # noqa: F401
+from masquerade.server.database import connect
+from masquerade.server.operation.content_checks import ledger_findings, survey_findings
+from masquerade.server.operation.database_checks import (
+    clock_findings,
+    file_findings,
+    integrity_findings,
+    schema_finding,
+    structure_findings,
+)
+from masquerade.server.operation.finding import OK, PROBLEM, SKIPPED, Finding
+from masquerade.server.operation.settings_checks import settings_findings
+from masquerade.server.settings import Settings
+
+
+def examine(
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Finding]:
+    """Yield what each check finds.
+
+    Parameters
+    ----------
+    settings : Settings
+    now : callable, optional
+        Gives the time of this computer's clock.
+    progress : callable, optional
+        Is told how many accounts of the ledger are checked, and how many there are.
+    """
+    yield from settings_findings(settings)
+    file = settings.sqlite_file
+    if file is not None and not file.is_file():  # which connecting would make
+        yield Finding("database", PROBLEM, f"there is no database at {file}.")
+        return
+    yield from file_findings(file)
+    engine = connect(settings.database)
+    try:
+        yield from _database(engine, now or (lambda: datetime.now(UTC)), progress)
+    except SQLAlchemyError as error:
+        yield Finding(
+            "database",
+            PROBLEM,
+            f"it cannot be reached or read ({type(error).__name__}); is it running, and is the "
+            "address right?",
+        )
+    finally:
+        engine.dispose()
+
+
+def _database(
+    engine: Engine,
+    now: Callable[[], datetime],
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[Finding]:
+    reading = engine
+    if engine.dialect.name == "postgresql":
+        reading = engine.execution_options(isolation_level="REPEATABLE READ")
+    with reading.connect() as connection, connection.begin():
+        yield Finding("database", OK, f"{engine.dialect.name} answers.")
+        schema = schema_finding(connection)
+        yield schema
+        yield from integrity_findings(connection)
+        if schema.status != OK:
+            detail = "not looked at, as the schema is of another version."
+            yield from (Finding(c, SKIPPED, detail) for c in ("tables", "surveys", "ledger"))
+            return
+        structure = list(structure_findings(connection))
+        yield from structure
+        if any(one.status == PROBLEM and "index" not in one.detail for one in structure):
+            detail = "not looked at, as tables are not as they should be."
+            yield from (Finding(c, SKIPPED, detail) for c in ("surveys", "ledger"))
+            return
+        yield from clock_findings(connection, now())
+        yield from survey_findings(connection)
+        yield from ledger_findings(connection, progress=progress)

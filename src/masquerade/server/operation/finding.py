@@ -1,0 +1,31 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found.
+
+    Attributes
+    ----------
+    check : str
+        What was checked.
+    status : str
+        ``ok``, ``warning`` (works, and should be known), ``problem`` (must be put right) or
+        ``skipped`` (could not be checked).
+    detail : str
+        What was found and what to do.
+    """
+
+    check: str
+    status: str
+    detail: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the finding as JSON."""
+        return {"check": self.check, "status": self.status, "detail": self.detail}

@@ -1,0 +1,110 @@
+"""Log lines for operators: what happened and where, never who asked or what for.
+
+No line holds an address, a token, a query, a header or a body. An exception is told by its type and
+the places it passed; its text is left out, for the text of a database's error can hold what
+somebody sent. There is no log of requests: it would say who answered when.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import masquerade
+
+_PACKAGE = Path(masquerade.__file__).parent
+_LONGEST = 300
+
+
+class Lines(logging.Formatter):
+    """A line of text for each record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        told = tell(record)
+        line = f"{told.pop('time')} {told.pop('level').upper()} {told.pop('message')}"
+        told.pop("logger")
+        return line + "".join(f" {name}={_word(value)}" for name, value in told.items())
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object on one line for each record.
+
+    Keys: ``time`` (UTC), ``level``, ``logger``, ``message``, and what belongs to the message;
+    ``error``, ``place`` and ``frames`` with an exception.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return json.dumps(tell(record), ensure_ascii=False)
+
+
+def configure(log_format: str) -> None:
+    """Send the log of this process to standard error, in one of the two forms.
+
+    As text only warnings and errors are told; as JSON also what happens as it should, such as a
+    start, an end or a sweep.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if log_format == "json" else Lines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    own = logging.getLogger("masquerade")
+    own.setLevel(logging.INFO if log_format == "json" else logging.WARNING)
+
+
+def fields(**told: Any) -> dict[str, Any]:
+    """Return what a call of a logger takes as `extra`, to tell more than a message."""
+    return {"told": told}
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    """Return the type of an exception and the places it passed, innermost last."""
+    frames = _frames(error.__traceback__)
+    own = [frame for frame in frames if frame.startswith("masquerade/")]
+    place = (own or frames or ["nowhere"])[-1]
+    return {"error": type(error).__qualname__, "place": place, "frames": frames}
+
+
+def tell(record: logging.LogRecord) -> dict[str, Any]:
+    """Return what a log line says of a record."""
+    moment = datetime.fromtimestamp(record.created, UTC)
+    # Other libraries put what they know of an exception on the lines after the first.
+    message = record.getMessage().partition("\n")[0][:_LONGEST]
+    told: dict[str, Any] = {
+        "time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": message,
+    }
+    more = getattr(record, "told", None)
+    if isinstance(more, Mapping):
+        told.update(more)
+    if record.exc_info and record.exc_info[1] is not None:
+        told.update(described(record.exc_info[1]))
+    return told
+
+
+def _frames(trace: TracebackType | None) -> list[str]:
+    return [
+        f"{_module(frame.filename)}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(trace)
+    ]
+
+
+def _module(file: str) -> str:
+    path = Path(file)
+    if path.is_relative_to(_PACKAGE):
+        return f"masquerade/{path.relative_to(_PACKAGE)}"
+    return "/".join(path.parts[-2:])
+
+
+def _word(value: Any) -> str:
+    return " < ".join(reversed(value)) if isinstance(value, list) else str(value)

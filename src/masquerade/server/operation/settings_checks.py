@@ -1,0 +1,104 @@
+"""Settings that cannot be meant together, or that endanger people."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import stat
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from sqlalchemy import make_url
+
+from masquerade.server.operation.finding import OK, PROBLEM, WARNING, Finding
+from masquerade.server.setting_values import nearest
+from masquerade.server.settings import READERS, Settings, unknown_variables
+
+CHECK = "settings"
+
+
+def settings_findings(settings: Settings) -> Iterator[Finding]:
+    """Yield what is wrong with settings, or that nothing is."""
+    found = [*_secrecy(settings), *_limits(settings), *_places(settings)]
+    yield from found or [Finding(CHECK, OK, "nothing dangerous in them.")]
+
+
+def _secrecy(settings: Settings) -> Iterator[Finding]:
+    url = settings.public_url
+    plain = url is not None and not url.startswith("https://") and not _local(_host(url))
+    if plain:
+        yield Finding(
+            CHECK,
+            PROBLEM,
+            f"public_url is {url}: the secrets that identify participants, and the reports, travel "
+            "in the clear. Put a proxy with TLS before the server and write https.",
+        )
+    elif url is None and not _local(settings.host):
+        yield Finding(
+            CHECK,
+            WARNING,
+            f"the server listens on {settings.host} and public_url is not set: whoever opens it "
+            "over a network without TLS sends secrets in the clear.",
+        )
+    if settings.allow_clear:
+        yield Finding(
+            CHECK,
+            PROBLEM if plain else WARNING,
+            "allow_clear is on: surveys may ask for answers as they are, which no mask protects"
+            + (", and they travel in the clear." if plain else "."),
+        )
+    if settings.trusted_proxies.strip() == "*":
+        yield Finding(
+            CHECK,
+            PROBLEM,
+            "trusted_proxies is *: everybody can choose the address that limits count and "
+            "pretend https. Name the proxy's address.",
+        )
+    if settings.metrics == "open":
+        yield Finding(
+            CHECK,
+            WARNING,
+            "metrics is open: whoever reaches the port can see when responses come in. Keep "
+            "/metrics from the public in the proxy.",
+        )
+
+
+def _limits(settings: Settings) -> Iterator[Finding]:
+    public = settings.public_url is not None and not _local(_host(settings.public_url))
+    for name in ("rate_participant", "rate_address"):
+        if getattr(settings, name) == 0 and public:
+            yield Finding(CHECK, WARNING, f"{name} is 0: nothing slows down who asks too often.")
+    if settings.caps.clear and not settings.allow_clear:
+        yield Finding(CHECK, WARNING, "cap_clear is set and does nothing while allow_clear is off.")
+    if settings.caps.epsilon.micro == 0:
+        yield Finding(CHECK, WARNING, "cap_epsilon is 0: nobody can take part in anything.")
+
+
+def _places(settings: Settings) -> Iterator[Finding]:
+    for name in unknown_variables():
+        names = ["MASQUERADE_" + key.upper() for key in READERS]
+        hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
+        yield Finding(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
+    file = settings.config
+    if file is not None and os.name == "posix" and make_url(settings.database).password:
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & 0o077 and "database" in file.read_text(encoding="utf-8"):
+            yield Finding(
+                CHECK,
+                PROBLEM,
+                f"{file} holds the database's password and others may read it (mode {mode:o}); "
+                f"chmod 600 {file}.",
+            )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _local(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

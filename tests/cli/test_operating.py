@@ -1,0 +1,155 @@
+"""``masquerade backup``, ``restore``, ``migrate`` and ``doctor``."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from masquerade.server import Store
+from masquerade.server.database import connect, migrate, revisions
+from masquerade.server.demo import furnish
+from masquerade.server.settings import sqlite_url
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+NEWEST = list(revisions())[-1]
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("MASQUERADE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with a database in which somebody answered."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    store = Store(sqlite_url(folder / "masquerade.sqlite3"))
+    furnish(store)
+    store.close()
+    return folder
+
+
+def test_there_and_back(run: Run, data: Path, tmp_path: Path) -> None:
+    """What was backed up is restored, and the commands say how much; the doctor is content."""
+    file = tmp_path / "one.backup"
+    made = run("backup", file, "--data-dir", data, "--json")
+    assert (made.code, made.json["revision"]) == (0, NEWEST)
+    assert made.json["rows"]["participation"] == 200
+    assert made.json["bytes"] == file.stat().st_size
+    other = tmp_path / "other"
+    done = run("restore", file, "--data-dir", other, "--json")
+    assert done.code == 0
+    assert done.json["rows"] == made.json["rows"]
+    assert done.json["ledger_entries_checked"] == made.json["rows"]["ledger_entry"]
+    assert run("doctor", "--data-dir", other, "--json").json["ok"]
+    again = run("restore", file, "--data-dir", other)
+    assert again.code == 1
+    assert "not empty" in again.err
+
+
+def test_a_backup_replaces_no_file(run: Run, data: Path, tmp_path: Path) -> None:
+    """A file that is there stays, and the exit code says so."""
+    (tmp_path / "precious").write_text("x")
+    done = run("backup", tmp_path / "precious", "--data-dir", data)
+    assert (done.code, done.out) == (1, "")
+    assert (tmp_path / "precious").read_text() == "x"
+
+
+def test_through_a_pipe(data: Path, tmp_path: Path) -> None:
+    """``-`` is standard output and standard input, so that nothing is kept in between."""
+    words = [sys.executable, "-m", "masquerade"]
+    copied = subprocess.run(
+        [*words, "backup", "-", "--data-dir", str(data)], capture_output=True, check=True
+    )
+    done = subprocess.run(
+        [*words, "restore", "-", "--data-dir", str(tmp_path / "new")],
+        input=copied.stdout, capture_output=True, check=True,
+    )  # fmt: skip
+    assert b"Restored" in done.stdout
+    with sqlite3.connect(tmp_path / "new" / "masquerade.sqlite3") as database:
+        assert database.execute("SELECT count(*) FROM participation").fetchone() == (200,)
+    database.close()
+
+
+@pytest.mark.parametrize("command", [("backup", "x"), ("migrate", "--dry-run")])
+def test_no_database(run: Run, command: tuple[str, ...], tmp_path: Path) -> None:
+    """A database that is not there is said, and nothing is made."""
+    done = run(*command, "--data-dir", tmp_path / "none")
+    assert done.code == 1
+    assert "there is no database" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_backup(run: Run, tmp_path: Path) -> None:
+    """A file of something else, or of nothing, is said."""
+    (tmp_path / "x").write_text("something")
+    assert "no backup" in run("restore", tmp_path / "x", "--data-dir", tmp_path / "d").err
+    assert "cannot read" in run("restore", tmp_path / "y", "--data-dir", tmp_path / "d").err
+
+
+def test_migrating(run: Run, tmp_path: Path) -> None:
+    """A dry run says what would be done and does nothing; then it is done, once."""
+    engine = connect(sqlite_url(tmp_path / "masquerade.sqlite3"))
+    migrate(engine, to="0002")
+    engine.dispose()
+    dry = run("migrate", "--dry-run", "--data-dir", tmp_path, "--json").json
+    assert (dry["revision"], dry["newest"], dry["dry_run"]) == ("0002", NEWEST, True)
+    assert [step[:4] for step in dry["steps"]] == list(revisions())[2:]
+    wet = run("migrate", "--data-dir", tmp_path, "--json").json
+    assert (wet["before"], wet["revision"], wet["steps"]) == ("0002", NEWEST, dry["steps"])
+    assert run("migrate", "--data-dir", tmp_path, "--json").json["steps"] == []
+
+
+def test_the_doctor_fails_where_something_is_broken(run: Run, data: Path) -> None:
+    """A problem gives exit code 1, in words and as JSON; warnings alone do not."""
+    fine = run("doctor", "--data-dir", data)
+    assert (fine.code, "problem" in fine.out) == (0, False)
+    with sqlite3.connect(data / "masquerade.sqlite3") as database:
+        person = database.execute("SELECT min(person) FROM ledger_entry").fetchone()[0]
+        database.execute(
+            "UPDATE ledger_entry SET day = '2026-01-01' WHERE person = ? AND sequence = 0",
+            (person,),
+        )
+    database.close()
+    broken = run("doctor", "--data-dir", data, "--json")
+    assert (broken.code, broken.json["ok"]) == (1, False)
+    found = [one for one in broken.json["findings"] if one["status"] == "problem"]
+    assert [one["check"] for one in found] == ["ledger"]
+    assert f"entry 0 of {person}" in found[0]["detail"]
+    told = run("doctor", "--data-dir", data)
+    assert told.code == 1
+    assert "problem" in told.out
+
+
+def test_settings_from_a_file(run: Run, data: Path, tmp_path: Path) -> None:
+    """``--config`` names the database for these commands too; a misspelt setting stops them."""
+    (tmp_path / "a.toml").write_text(f'data_dir = "{data}"\n')
+    assert run("migrate", "--config", tmp_path / "a.toml", "--json").json["revision"] == NEWEST
+    (tmp_path / "b.toml").write_text(f'datadir = "{data}"\n')
+    wrong = run("doctor", "--config", tmp_path / "b.toml")
+    assert wrong.code == 1
+    assert "Did you mean data_dir?" in wrong.err
+
+
+@pytest.mark.postgres
+def test_a_database_that_cannot_be_reached(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says so, without the password."""
+    pytest.importorskip("psycopg")
+    url = "postgresql+psycopg://me:geheim@127.0.0.1:1/none"
+    monkeypatch.setenv("MASQUERADE_DATABASE", url)
+    for words in (("backup", "x"), ("migrate",), ("restore", __file__)):
+        done = run(*words)
+        assert done.code == 1
+        assert "geheim" not in done.err
+        assert done.err.count("\n") == 1

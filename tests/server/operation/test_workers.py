@@ -1,0 +1,207 @@
+"""Several processes serve as one; each may die, and all end without cutting anybody off."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from masquerade.errors import OperationError
+from masquerade.server import Settings, Store
+from masquerade.server.operation.workers import Workers
+from masquerade.server.run import listen
+from masquerade.server.settings import sqlite_url
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+    from tests.server.operation.conftest import Serve, Served
+
+pytestmark = [
+    pytest.mark.slow,  # each test starts processes
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(), reason="processes are watched through /proc"
+    ),
+]
+PATIENCE_SECONDS = 60
+
+
+def wait_for_workers(server: Served, count: int, *, without: int = 0) -> list[int]:
+    """Wait until a server has that many workers, none of them `without`."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = server.workers()
+        if len(found) == count and without not in found:
+            return found
+        assert time.monotonic() < deadline, f"workers are {found}"
+        time.sleep(0.05)
+
+
+def gone(process: int) -> bool:
+    """Return whether a process has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_two_workers(serve: Serve) -> None:
+    """Two processes answer and sweep once; one that is killed is replaced; all end in order."""
+    server = serve("--workers", "2", MASQUERADE_METRICS="local", MASQUERADE_LOG_FORMAT="json")
+    first = wait_for_workers(server, 2)
+    for _ in range(8):
+        assert httpx.get(f"{server.url}/readyz").json()["status"] == "ready"
+    counts = httpx.get(f"{server.url}/metrics").text
+    assert 'masquerade_requests_total{method="GET",route="/readyz",status="200"} 8.0' in counts
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while "masquerade_sweeps_total{" not in counts and time.monotonic() < deadline:
+        counts = httpx.get(f"{server.url}/metrics").text
+    assert 'masquerade_sweeps_total{outcome="done"} 1.0' in counts
+    os.kill(first[0], signal.SIGKILL)
+    now = wait_for_workers(server, 2, without=first[0])
+    assert first[1] in now
+    assert httpx.get(f"{server.url}/readyz").status_code == 200
+    code, log = server.end()
+    assert code == 0
+    assert all(gone(process) for process in now)
+    lines = [json.loads(line) for line in log.splitlines()]
+    died = [line for line in lines if "died" in line["message"]]
+    assert [(line["exit_code"], line["worker"] in (0, 1)) for line in died] == [(-9, True)]
+    assert sum("sweep is done" in line["message"] for line in lines) <= 2
+
+
+def test_workers_end_with_their_parent(serve: Serve) -> None:
+    """Where the process that watches them is killed, no worker goes on alone."""
+    server = serve("--workers", "2")
+    workers = wait_for_workers(server, 2)
+    server.process.kill()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not all(gone(process) for process in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_request_under_way_is_answered(
+    serve: Serve, kit: Kit, tmp_path: Path, workers: int
+) -> None:
+    """Told to end in the middle of a request, the server answers it and takes no more."""
+    (tmp_path / "data").mkdir()
+    url = sqlite_url(tmp_path / "data" / "masquerade.sqlite3")
+    store = Store(url)
+    survey = store.open_survey(kit.define())
+    server = serve("--workers", str(workers))
+    address = urlsplit(server.url)
+    assert address.hostname is not None
+    participant = secrets.token_hex(16)
+    body = json.dumps({"survey": survey.token, "level": "medium"}).encode()
+    head = (
+        "POST /api/v1/participations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Masquerade-Participant: {participant}\r\nIdempotency-Key: {secrets.token_hex(16)}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    with socket.create_connection((address.hostname, address.port), 30) as connection:
+        connection.sendall(head + body[:10])
+        time.sleep(0.3)  # until the server has read it
+        server.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:  # until nobody listens any more
+            try:
+                socket.create_connection((address.hostname, address.port), 1).close()
+            except OSError:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert server.process.poll() is None
+        connection.sendall(body[10:])
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+    assert answer.startswith(b"HTTP/1.1 201")
+    code, log = server.end() if server.process.poll() is None else (server.process.returncode, "")
+    assert code == 0, log
+    assert [entry.charge.kind for entry in store.ledger(participant)] == ["reserve"]
+    store.close()
+
+
+RACE = """
+import secrets, sys, threading
+from masquerade.accounting import Caps
+from masquerade.errors import InsufficientBudget
+from masquerade.mechanisms import Loss
+from masquerade.server import Store
+url, cost, one, other = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+store = Store(url, caps=Caps(Loss(cost), Caps().delta))
+print("ready", flush=True)
+for secret in sys.stdin.read().split():
+    who, won = store.identity(secret), []
+    def attempt(token):
+        try:
+            key = secrets.token_hex(16)
+            won.append(store.participations.reserve(who, token, "medium", idempotency_key=key)[1])
+        except InsufficientBudget:
+            won.append(False)
+    threads = [threading.Thread(target=attempt, args=(t,)) for t in (one, other) * 4]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert len(won) == 8, won
+    print(sum(won), flush=True)
+store.close()
+"""
+
+
+def test_the_race_for_a_budget_between_processes(database_url: str, kit: Kit) -> None:
+    """Three processes reserve two surveys for the same people: each person pays for one, once."""
+    store = Store(database_url)
+    surveys = [store.open_survey(kit.define(title=title)) for title in ("One", "Other")]
+    cost = surveys[0].definition.levels[0].cost("").micro_epsilon
+    people = [secrets.token_hex(16) for _ in range(12)]
+    words = [sys.executable, "-c", RACE, database_url, str(cost), *(s.token for s in surveys)]
+    processes = [
+        subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n".join(people))
+        process.stdin.flush()
+        process.stdin.close()
+        process.stdin = None
+    won = []
+    for process in processes:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        won.append([int(line) for line in output.split()])
+    assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(people)
+    for person in people:
+        balance = store.accounts.balance(store.identity(person).person)
+        assert (balance.entries, balance.open, balance.reserved_epsilon) == (1, 1, cost)
+    assert store.accounts.verify() == len(people)
+    store.close()
+
+
+def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Where a worker ends before it serves, the server ends too and says where to look."""
+    bound = listen("127.0.0.1", 0)
+    workers = Workers(Settings(f"sqlite:///{tmp_path}/no/folder.sqlite3", workers=2), bound)
+    with pytest.raises(OperationError, match="before it had begun"):
+        workers.run(ready=lambda: pytest.fail("it is not ready"))
+    assert bound.fileno() == -1
+    told = capfd.readouterr().err
+    assert "OperationError" in told
+    assert "Traceback" not in told
