@@ -1,7 +1,14 @@
-"""What a person says: claims, comparisons, and the questions of a survey with their domains."""
+"""What a person says: questions with their domains, and tables of claims, comparisons and truths.
+
+The journey begins here. A question says which answers can be given; an answer is one of them, and
+exists on the person's device alone, where `masquerade.mechanisms` turns it into a report. What
+comes back from many devices is a table: claims (task, worker, label or value) or comparisons
+(voter, chosen minus rejected). Truths are what is known to be so, to score against.
+"""
 
 from masquerade.answers.claims import Claims
 from masquerade.answers.comparisons import Comparisons
+from masquerade.answers.conditions import ShowIf, questions_from_json, shown
 from masquerade.answers.features import Feature
 from masquerade.answers.frames import Frame, like_frame, to_arrow
 from masquerade.answers.questions import (
@@ -24,8 +31,11 @@ __all__ = [
     "Number",
     "Question",
     "Rating",
+    "ShowIf",
     "Truths",
     "like_frame",
     "question_from_json",
+    "questions_from_json",
+    "shown",
     "to_arrow",
 ]

@@ -1,0 +1,330 @@
+"""Surveys are made on the pages, answered through the real client, and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from masquerade.answers import Number
+from masquerade.client import Answer, Client, is_asked
+from masquerade.server.building.templates import TEMPLATES
+from masquerade.server.models import FIRST_TEAM
+
+from .conftest import Person
+
+pytestmark = pytest.mark.browser
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
+DESKTOP = {"width": 1280, "height": 900}
+PEOPLE = 8
+NewVisitor = Callable[..., Any]
+
+
+@pytest.fixture
+def owner(generous: Any, new_visitor: NewVisitor) -> Any:
+    """A signed-in owner at a desk."""
+    visitor = new_visitor(viewport=DESKTOP)
+    visitor.page.goto(generous.owner_link)
+    return visitor
+
+
+def use(page: Page, template: str) -> str:
+    """Begin with a template and return the draft's token."""
+    page.get_by_role("button", name=f"Use “{TEMPLATES[template].title}”").click()
+    expect(page.locator(".outline-entry").first).to_be_visible()
+    return page.url.split("/")[-2]
+
+
+def saved(page: Page) -> None:
+    """Wait until what was typed is on the server."""
+    expect(page.locator("#saved")).to_have_text("Saved")
+
+
+def answered(url: str, token: str, home: Path, person: int) -> None:
+    """Let a person answer through the Python client, whatever is asked."""
+    with Client(url, home=home) as me:
+        levels = [one["name"] for one in me.invitation(token)["levels"]]
+        part = me.begin(token, levels[person % len(levels)])
+        part.open()
+        given: dict[str, Answer] = {}
+        codes: list[int] = []
+        for place, one in enumerate(part.asked):
+            answer: Answer = None
+            if is_asked(part.asked, codes):
+                question = one.question
+                if isinstance(question, Number):
+                    answer = question.low + (person * 7) % question.points * question.step
+                else:
+                    answer = question.labels[(person + place) % len(question.labels)]
+                given[question.id] = answer
+            codes.append(one.code(answer))
+        part.answer(given)
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES))
+def test_a_template_goes_from_draft_to_result(
+    template: str, generous: Any, owner: Any, tmp_path: Path
+) -> None:
+    """Used as it is, answered by people with the real client, closed: each question has a part."""
+    page = owner.page
+    token = use(page, template)
+    page.get_by_role("link", name="Open survey").click()
+    page.get_by_role("button", name="Open it now").click()
+    expect(page.locator("#responses")).to_have_text("0")
+    with ThreadPoolExecutor(PEOPLE) as crowd:
+        list(
+            crowd.map(lambda n: answered(generous.url, token, tmp_path / str(n), n), range(PEOPLE))
+        )
+    expect(page.locator("#responses")).to_have_text(str(PEOPLE))
+    page.get_by_role("button", name="Close and see results").click()
+    expect(page.get_by_text("Privacy bill")).to_be_visible()
+    survey = generous.store.survey(token)
+    assert (survey.state, survey.responses) == ("closed", PEOPLE)
+    text = page.locator("main").inner_text()
+    for question in survey.definition.questions:
+        assert question.text in text
+    page.get_by_role("button", name="Publish results").click()
+    assert generous.store.survey(token).state == "published"
+    assert owner.complaints == []
+
+
+def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owner: Any) -> None:
+    """axe-core finds nothing, and nothing is wider than a phone of 390 pixels or a desk."""
+    page, url = owner.page, generous.url
+    faults: list[str] = []
+
+    def look(name: str) -> None:
+        page.evaluate(f"window.axe || (() => {{ {AXE} }})()")
+        for width, scheme in ((1280, "light"), (390, "light"), (390, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            # Colours are all that differs in the dark.
+            run = "axe.run({runOnly: ['color-contrast']})" if scheme == "dark" else "axe.run()"
+            faults.extend(
+                f"{name} {width} {scheme}: {rule['id']} {node['target']}"
+                for rule in page.evaluate(run)["violations"]
+                for node in rule["nodes"]
+            )
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                faults.append(f"{name} is wider than {width}")
+        page.set_viewport_size(DESKTOP)
+
+    look("empty home")
+    token = use(page, "pulse")
+    for place in (-1, 3):
+        page.locator(f'[data-place="{place}"]').click()
+        look(f"builder {place}")
+    page.goto(f"{url}/surveys/{token}/audience")
+    page.get_by_label("Each person gets").select_option("graded")
+    page.get_by_text("Advanced").click()
+    expect(page.locator("#curve svg")).to_be_visible()
+    look("audience")
+    saved(page)
+    page.goto(f"{url}/surveys/{token}/review")
+    look("review")
+    page.get_by_role("button", name="Open it now").click()
+    look("live")
+    page.goto(f"{url}/surveys/new")
+    look("templates")
+    page.goto(f"{url}/surveys")
+    look("home")
+    assert not faults, "\n".join(faults)
+    assert owner.complaints == []
+
+
+def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
+    """Questions are added, written, moved and removed by keyboard; each change is kept."""
+    page = owner.page
+    token = use(page, "pick")
+
+    def draft() -> Any:
+        return generous.store.workshop.draft(token, team=FIRST_TEAM).document
+
+    add = page.locator(".add > summary")
+    add.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Rating").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Question", exact=True)).to_be_focused()
+    page.keyboard.type("How loud is it?")
+    saved(page)
+    assert [q["kind"] for q in draft().questions] == ["choice", "rating"]
+    assert draft().questions[1]["text"] == "How loud is it?"
+    expect(page.locator("#screen h1")).to_have_text("How loud is it?")
+    page.locator('[data-place="1"]').focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator('[data-place="0"]')).to_be_focused()
+    saved(page)
+    assert [q["kind"] for q in draft().questions] == ["rating", "choice"]
+    page.get_by_role("button", name="Remove").focus()
+    page.keyboard.press("Enter")
+    saved(page)
+    assert [q["kind"] for q in draft().questions] == ["choice"]
+    assert owner.complaints == []
+
+
+def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
+    """An empty text is kept, marked and forecast as unfinished; the review links to it."""
+    page = owner.page
+    token = use(page, "pick")
+    page.get_by_label("Question", exact=True).fill("")
+    saved(page)
+    expect(page.locator(".outline-entry").nth(1)).to_contain_text("to do")
+    expect(page.locator("#properties")).to_contain_text("empty; give it some words")
+    expect(page.locator("#forecast")).to_have_text("1 thing to do before a forecast")
+    page.get_by_role("link", name="Open survey").click()
+    expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
+    page.get_by_role("link", name="Question 1").click()
+    page.get_by_label("Question", exact=True).fill("Where?")
+    saved(page)
+    expect(page.locator("#forecast")).to_contain_text("with 400 people")
+    assert generous.store.workshop.draft(token, team=FIRST_TEAM).document.questions[0]["text"]
+
+
+def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -> None:
+    """A page that does not know the newest version says so and keeps nothing of its own."""
+    page = owner.page
+    token = use(page, "pick")
+    workshop = generous.store.workshop
+    workshop.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
+    page.locator('[data-place="-1"]').click()
+    page.get_by_label("Title").fill("Mine")
+    expect(page.locator("#saved")).to_contain_text("Changed elsewhere")
+    assert workshop.draft(token, team=FIRST_TEAM).document.title == "Theirs"
+    page.reload()
+    expect(page.locator(".outline-entry").first).to_contain_text("Theirs")
+
+
+def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> None:
+    """What could not be sent is said to be unsaved, and is sent once the network is back."""
+    page = owner.page
+    token = use(page, "pick")
+    page.locator('[data-place="-1"]').click()
+    owner.context.set_offline(True)
+    page.get_by_label("Title").fill("Written in a tunnel")
+    expect(page.locator("#saved")).to_contain_text("Not saved")
+    owner.context.set_offline(False)
+    saved(page)
+    title = generous.store.workshop.draft(token, team=FIRST_TEAM).document.title
+    assert title == "Written in a tunnel"
+
+
+def test_the_preview_is_what_participants_see(
+    generous: Any, owner: Any, new_visitor: NewVisitor
+) -> None:
+    """The phone in the builder holds the same elements as the participant's own page."""
+    page = owner.page
+    token = use(page, "pulse")
+    shape = """(root) => [...root.querySelectorAll('.answers *')].map(
+        (one) => `${one.tagName} ${one.className} ${one.children.length ? '' : one.textContent}`)"""
+    previews = []
+    for place in (0, 1, 2):
+        page.locator(f'[data-place="{place}"]').click()
+        previews.append(page.evaluate(f"({shape})(document.getElementById('screen'))"))
+    page.get_by_role("link", name="Open survey").click()
+    page.get_by_role("button", name="Open it now").click()
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{token}")
+    person = Person(phone.page, answers=[2, 40, 1], level="high")
+    seen = []
+    for _ in range(3):
+        while person.view() != "question":
+            person.step()
+        seen.append(phone.page.evaluate(f"({shape})(document.querySelector('main'))"))
+        person.step()
+    assert previews == seen
+
+
+def test_who_is_not_asked_sends_a_masked_no_answer(
+    generous: Any, owner: Any, new_visitor: NewVisitor
+) -> None:
+    """After "No" the follow-up is skipped, forwards and back, and a report is still sent to it."""
+    page = owner.page
+    token = use(page, "pulse")
+    page.get_by_role("link", name="Open survey").click()
+    page.get_by_role("button", name="Open it now").click()
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{token}")
+    person = Person(phone.page, answers=[2, 40, 1], level="high")
+    while person.view() != "seal":
+        person.step()
+    phone.page.locator("#back").click()
+    expect(phone.page.locator(".progress span")).to_have_text("3 of 4")
+    phone.page.locator("#next").click()
+    phone.page.locator("#seal").click()
+    expect(phone.page.locator(".pair .mine").nth(3)).to_have_text("Not asked, after your answers")
+    phone.page.locator("#send").click()
+    expect(phone.page.locator('main[data-view="done"]')).to_be_visible()
+    [response] = generous.store.responses(token)
+    assert len(response.reports) == 4
+    assert phone.complaints == []
+
+
+def test_people_are_told_when_a_level_is_full(
+    generous: Any, owner: Any, new_visitor: NewVisitor
+) -> None:
+    """Whoever comes too late for a level reads so before any question, and may choose another."""
+    draft, _ = generous.store.workshop.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = generous.store.workshop.open(
+        draft.token, team=FIRST_TEAM, seats={"high": 0, "medium": 5, "low": 5}
+    )
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{survey.token}")
+    phone.page.locator('input[name="level"][value="high"]').check()
+    phone.page.locator("#start").click()
+    expect(phone.page.locator(".notice")).to_contain_text("another level may still be open")
+    Person(phone.page, answers=[1], level="low").finish()
+    assert [r.level for r in generous.store.responses(survey.token)] == ["low"]
+
+
+def test_while_it_closes_only_who_is_answering_goes_on(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """Who has seen the questions can finish; who comes now reads that it is closed."""
+    store = generous.store
+    draft, _ = store.workshop.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = store.workshop.open(draft.token, team=FIRST_TEAM)
+    link = f"{generous.url}/s/{survey.token}"
+    early, late = new_visitor(), new_visitor()
+    early.page.goto(link)
+    person = Person(early.page, answers=[1], level="high")
+    while person.view() != "question":
+        person.step()
+    store.workshop.close(survey, grace_days=1)
+    late.page.goto(link)
+    expect(late.page.locator('main[data-view="closed"]')).to_be_visible()
+    early.page.reload()
+    person.finish()
+    assert store.survey(survey.token).responses == 1
+    assert early.complaints == late.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("template", "lines", "fields"),
+    [
+        ("label", "Fine. = Positive\n1 + 1 = 2", {"text": "Fine.", "truth": "Positive"}),
+        ("compare", "Tea / Coffee\nOr / And/Or", {"item_a": "Tea", "item_b": "Coffee"}),
+        ("rate", "The food\nThe room", {"text": "The food", "high_label": "excellent"}),
+    ],
+)
+def test_several_questions_at_once(
+    generous: Any, owner: Any, template: str, lines: str, fields: dict[str, Any]
+) -> None:
+    """Each line becomes a question like the chosen one, with a name of its own."""
+    page = owner.page
+    token = use(page, template)
+    before = len(TEMPLATES[template].document().questions)
+    page.get_by_text("Add several at once").click()
+    page.get_by_label("One on each line").fill(lines)
+    page.get_by_role("button", name="Add them").click()
+    saved(page)
+    document = generous.store.workshop.draft(token, team=FIRST_TEAM).document
+    added = document.questions[before:]
+    assert len(added) == 2
+    assert {name: added[0][name] for name in fields} == fields
+    assert generous.store.workshop.places(document) == []
