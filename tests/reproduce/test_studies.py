@@ -16,7 +16,7 @@ import pytest
 from masquerade import datasets
 from masquerade.datasets import DATA_VARIABLE
 from masquerade.reproduce import PAPERS, VERDICTS, Scale
-from masquerade.reproduce.literal_greedy import LiteralErrors
+from masquerade.reproduce.literal_greedy import LiteralErrors, signed_root
 from masquerade.reproduce.loki import one_survey
 from masquerade.reproduce.run import identity
 from masquerade.reproduce.study import Cells, Findings, Job
@@ -30,7 +30,7 @@ TINY: dict[str, dict[str, Any]] = {
     "priscrowd": {"objects": 12, "repetitions": 2},
     "preferences": {"voters": 6, "records": 4},
     "sparse-ldp": {"runs": 20},
-    "loki": {"films": 2, "surveys": 16},
+    "loki": {"films": 2, "surveys": 8},
 }
 
 
@@ -41,8 +41,13 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FEW: dict[str, dict[str, Any]] = {
+    "priscrowd": {"EPSILONS": (0.5, 4.0)},
     "two_layer": {"QUICK_EPSILONS": ("1", "0")},
-    "preferences": {"QUICK_EPSILONS": (0.01, 0.5, 10)},
+    "preferences": {
+        "QUICK_EPSILONS": (0.01, 0.5, 10),
+        "QUICK_DIMENSIONS": (2, 4),
+        "MACHINE_SHAPE": (13, 4),
+    },
     "sparse_ldp": {"QUICK_EPSILONS": ("2",)},
 }
 """Fewer cells, for modules that measure and those that show."""
@@ -71,7 +76,7 @@ def studied(paper: str) -> Findings:
     with pytest.MonkeyPatch.context() as patch:
         for name, few in FEW.get(PAPERS[paper].rsplit(".", 1)[1], {}).items():
             patch.setattr(module, name, few)
-            patch.setattr(shown, name, few)
+            patch.setattr(shown, name, few, raising=False)
         jobs: list[Job] = module.jobs(scale)
         assert len({job.name for job in jobs}) == len(jobs)
         assert len({identity(job) for job in jobs}) == len(jobs)
@@ -156,12 +161,32 @@ def test_the_literal_greedy_is_the_definition() -> None:
         gains = {}
         for i in set(range(12)) - set(group):
             if pool.cost[i] <= left + 1e-9:
-                squared = max(errors.squared(np.array([*group, i])), 0.0)
-                gains[i] = (root - math.sqrt(squared)) / (pool.cost[i] / budget)
+                found = signed_root(np.array(errors.squared(np.array([*group, i]))))
+                gains[i] = (root - float(found)) / (pool.cost[i] / budget)
         assert gains[person_] == pytest.approx(max(gains.values()))
         group.append(person_)
-        root = math.sqrt(max(errors.squared(np.array(group)), 0.0))
+        root = float(signed_root(np.array(errors.squared(np.array(group)))))
         left -= float(pool.cost[person_])
+
+
+def test_the_literal_greedy_tells_people_apart_where_the_prediction_is_negative() -> None:
+    """With much noise equation (5) is below 0; whom it prefers still depends on alpha."""
+    rng = np.random.default_rng(2)
+    people, questions = 40, 60
+    person, question = np.nonzero(np.ones((people, questions), dtype=np.bool_))
+    noise = np.full(people, 9.0)
+    report = rng.normal(0, 0.1, person.size)
+    history = History(person, question, report, noise[person], people=people, questions=questions,
+                      weighting="plain")  # fmt: skip
+    errors = LiteralErrors(history, noise)
+    pool = Pool([str(i) for i in range(people)], rng.permutation(np.linspace(0.1, 0.8, people)),
+                noise, privacy_share=rng.permutation(np.linspace(0.01, 0.9, people)))  # fmt: skip
+    assert errors.squared(np.arange(people)) < 0
+    chosen = {alpha: set(errors.greedy(pool, budget=3.0, alpha=alpha, start=0.5).tolist())
+              for alpha in (0.0, 1.0)}  # fmt: skip
+    assert pool.cost[list(chosen[0.0])].mean() < pool.cost[list(chosen[1.0])].mean()
+    assert (pool.privacy_share[list(chosen[0.0])].mean()
+            > pool.privacy_share[list(chosen[1.0])].mean())  # fmt: skip
 
 
 @pytest.mark.real_data

@@ -75,6 +75,18 @@ def test_the_reason_counts_and_tells_noise_from_contradiction() -> None:
     assert "noise" not in contradicted.reason
 
 
+def test_a_note_stands_behind_the_reason() -> None:
+    """What is known about the cause is said after the numbers, whatever the verdict."""
+    shared = {"statement": "s", "data": "d", "own": True, "note": "because"}
+    rows = [
+        claim("f", "x", [Estimate(1.0, 0.1)], **shared),  # type: ignore[arg-type]
+        alike("f", "x", [Estimate(1.0, 0.1)], tolerance=0.1, **shared),  # type: ignore[arg-type]
+        value("f", "x", paper=1.0, ours=2.0, tolerance=0.1, **shared),  # type: ignore[arg-type]
+    ]
+    assert all(row.reason.endswith("; because") for row in rows)
+    assert rows[1].paper is None
+
+
 def test_alike_looks_at_distances_not_at_their_mean() -> None:
     """Differences that cancel are not alike; small ones are."""
     far = alike("f", "x", [Estimate(0.5), Estimate(-0.5)], statement="s", tolerance=0.1,

@@ -299,7 +299,8 @@ def _numbers(
     user = np.concatenate([np.sort(rng.choice(users, n, replace=False)) for n in count])
     of = np.repeat(np.arange(len(truth)), count)
     error = rng.standard_normal(len(of))
-    astray = (rng.random(users) < bad)[user] & (rng.random(len(of)) < wrong)
+    unreliable = rng.permutation(users) < round(bad * users)
+    astray = unreliable[user] & (rng.random(len(of)) < wrong)
     value = truth[of] + spread[of] * error
     if copied:
         other = rng.uniform(truth.min(), truth.max(), len(truth))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,22 @@ from masquerade.reproduce.study import Figure, Panel, Series
 
 NO_DRAWING = (
     "no PNG was drawn, for matplotlib is not installed; the numbers of each figure are in its CSV "
-    "('pip install masquerade[figures]')"
+    "(pip install 'masquerade[figures]')"
 )
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31")
 _MARKERS = "osD^vP*X"
 _DASHES = {"paper": "-", "ours": "--", "reference": ":", "published": "-."}
-_COLUMNS = 3
-_WIDTH, _HEIGHT = 5.2, 4.2
+_COLUMNS = 2
+_WIDTH, _HEIGHT = 4.3, 3.5
+"""Inches of a panel: two beside each other can be read at the width of a page."""
+_TITLE_LETTERS = 12
+"""Letters of a figure's title that fit on an inch."""
+_LABEL_LETTERS = 30
+"""Letters of a label of which two fit below a panel."""
+_DODGE = 1.1
+"""Points between series at the same place, so that their error bars do not hide each other."""
 
 
 def can_draw() -> bool:
@@ -62,17 +70,35 @@ def draw(figure: Figure, path: Path) -> None:
     count = len(figure.panels)
     across = min(count, _COLUMNS)
     down = math.ceil(count / across)
-    sheet = drawing.Figure(figsize=(_WIDTH * across, _HEIGHT * down + 0.6), layout="constrained")
+    labels = [[series.label for series in panel.series] for panel in figure.panels]
+    shared = count > 1 and all(each == labels[0] for each in labels)
+    # Labels beside each other must fit below their panel, or the layout shrinks the panels.
+    beside = [1 if max(map(len, each)) > _LABEL_LETTERS else 2 for each in labels]
+    lines = max(math.ceil(len(each) / n) for each, n in zip(labels, beside, strict=True))
+    room = 0.0 if shared else 0.17 * lines
+    sheet = drawing.Figure(
+        figsize=(_WIDTH * across, (_HEIGHT + room) * down + 0.9), layout="constrained"
+    )
     axes = sheet.subplots(down, across, squeeze=False).ravel()
-    for place, panel in zip(axes, figure.panels, strict=False):
-        _draw_panel(place, panel)
+    for place, panel, columns in zip(axes, figure.panels, beside, strict=False):
+        _draw_panel(sheet, place, panel)
+        if not shared and panel.legend:
+            place.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns,
+                         frameon=False, handlelength=2.6)  # fmt: skip
     for unused in axes[count:]:
         unused.set_axis_off()
-    sheet.suptitle(figure.title, fontsize=11)
-    sheet.savefig(path, dpi=110)
+    if shared and figure.panels[0].legend:
+        handles, names = axes[0].get_legend_handles_labels()
+        sheet.legend(handles, names, fontsize=7.5, loc="outside lower center", ncols=across,
+                     frameon=False, handlelength=2.6)  # fmt: skip
+    letters = max(int(_TITLE_LETTERS * _WIDTH * across), 1)
+    sheet.suptitle(textwrap.fill(figure.title, letters), fontsize=10.5)
+    sheet.savefig(path, dpi=140)
 
 
-def _draw_panel(axes: Any, panel: Panel) -> None:
+def _draw_panel(sheet: Any, axes: Any, panel: Panel) -> None:
+    transforms = importlib.import_module("matplotlib.transforms")
+    middle = (len(panel.series) - 1) / 2
     for number, series in enumerate(panel.series):
         colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
         points = [(x, y, e) for x, y, e in _points(series) if math.isfinite(y)]
@@ -80,28 +106,47 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
             continue
         x, y, errors = (list(column) for column in zip(*points, strict=True))
         known = [2 * e if e is not None and math.isfinite(e) else 0.0 for e in errors]
-        plain = len(points) > 60 and not series.marks
-        axes.errorbar(
+        below = series.marks and number == 0 and len(panel.series) == 2  # seen under the others
+        aside = (number - middle) * _DODGE / 72 if any(known) else 0.0
+        drawn = axes.errorbar(
             x,
             y,
             yerr=known if any(known) else None,
             label=series.label,
             color=colour,
-            marker="none" if plain else marker,
-            markersize=4,
-            linewidth=1.4,
+            marker="none" if len(points) > 60 and not series.marks else marker,
+            markersize=6.5 if below else 3.5,
+            markerfacecolor="none" if below else colour,
+            linewidth=1.3,
+            elinewidth=0.8,
             linestyle="none" if series.marks else _DASHES[series.style],
-            capsize=2,
+            capsize=1.5,
         )
-    axes.set_title(panel.title, fontsize=9.5)
-    axes.set_xlabel(panel.x)
-    axes.set_ylabel(panel.y)
+        shift = transforms.ScaledTranslation(aside, 0, sheet.dpi_scale_trans)
+        for part in drawn.get_children():
+            part.set_transform(part.get_transform() + shift)
+    axes.set_title(textwrap.fill(panel.title, 50), fontsize=9)
+    axes.set_xlabel(panel.x, fontsize=8)
+    axes.set_ylabel(panel.y, fontsize=8)
+    axes.tick_params(labelsize=7.5)
     if panel.log_x:
         axes.set_xscale("log")
+        _label_log(axes.xaxis, axes.get_xlim())
     if panel.log_y:
         axes.set_yscale("log")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=6.5)
+
+
+def _label_log(axis: Any, limits: tuple[float, float]) -> None:
+    """Write ticks of a logarithmic axis as plain numbers, between the powers too if it is short."""
+    ticker = importlib.import_module("matplotlib.ticker")
+    low, high = limits
+    if low <= 0 or low < 1e-4:
+        return
+    short = high / low < 200
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _points(series: Series) -> list[tuple[float, float, float | None]]:

@@ -16,6 +16,11 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
+def signed_root(squared: Floats) -> Floats:
+    """Return the root of a predicted squared error, with the sign of what is negative."""
+    return np.sign(squared) * np.sqrt(np.abs(squared))
+
+
 class LiteralErrors:
     """Past errors as a table of people and questions, and equation (5) on groups of them.
 
@@ -68,7 +73,9 @@ class LiteralErrors:
             square = ((total + error) / np.maximum(many, 1)) ** 2
             seen = (many > 0).sum(axis=1)
             found = np.where(seen > 0, square.sum(axis=1) / np.maximum(seen, 1), start**2)
-            roots = np.sqrt(np.maximum(found - self._everyone, 0))
+            # Equation (5) can be negative; a root with its sign keeps the order, where 0 would make
+            # everybody equal and let the order of the names decide.
+            roots = signed_root(found - self._everyone)
             best = int(np.argmax(np.where(free, (root - roots) / score[open_], -np.inf)))
             total, count = total + error[best], count + there[best]
             root, left = float(roots[best]), left - float(pool.cost[open_[best]])

@@ -12,6 +12,7 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.reproduce.rating_pool import (
+    DENSE,
     DEVIATIONS,
     LEVELS,
     LITERAL,
@@ -38,6 +39,7 @@ QUICK_BUDGETS = (0.1, 0.3, 0.5, 0.74, 1.0)
 ALPHAS, QUICK_ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), (0.0, 1.0)
 GREEDY, OURS_GREEDY = LITERAL, "loki-greedy"
 SEQUENCE_BUDGET, SEQUENCE_CAP = 0.5, 40.0
+DENSE_ALPHAS = (0.0, 1.0)
 PARTS = 8
 """A sequence of surveys is shown in so many parts."""
 
@@ -57,6 +59,11 @@ def _policies(alphas: tuple[float, ...]) -> Policies:
     ]
 
 
+def _in_sequence(alphas: tuple[float, ...]) -> list[tuple[str, float]]:
+    return [*((GREEDY, alpha) for alpha in alphas), ("random", 0.0), ("best-predictors", 0.0),
+            ("precision", 0.0)]  # fmt: skip
+
+
 def jobs(scale: Scale) -> list[Job]:
     """Return one job a draw of levels and noise."""
     name = "movielens_small" if real("movielens_small") else "simulated"
@@ -72,10 +79,18 @@ def jobs(scale: Scale) -> list[Job]:
     ]  # fmt: skip
     found += [
         Job(f"sequence-{policy.split(',')[0]}-{alpha:g}-{seed}", sequence,
-            {"name": name, "seed": seed, "policy": policy, "alpha": alpha, "surveys": past})
-        for policy, alpha in (*((GREEDY, a) for a in alphas), ("random", 0.0),
-                              ("best-predictors", 0.0), ("precision", 0.0))
+            {"name": name, "seed": seed, "policy": policy, "alpha": alpha, "surveys": past,
+             "cap": SEQUENCE_CAP})
+        for policy, alpha in _in_sequence(alphas)
         for seed in range(max(2, draws // 2))
+    ]  # fmt: skip
+    dense = 100 if scale.quick else 200
+    found += [
+        Job(f"dense-{policy.split(',')[0]}-{alpha:g}-{seed}", sequence,
+            {"name": DENSE, "seed": seed, "policy": policy, "alpha": alpha, "surveys": dense,
+             "cap": dense * SEQUENCE_CAP / 100})
+        for policy, alpha in _in_sequence(DENSE_ALPHAS)
+        for seed in range(scale.pick(4, 3))
     ]  # fmt: skip
     lecturers = "bfi" if real("bfi") else "simulated"
     found.append(Job("selected", selected, {"name": name, "seed": 0, "alphas": list(ALPHAS)}))
@@ -150,7 +165,7 @@ def selected(*, name: str, seed: int, alphas: list[float]) -> Cells:
     return cells
 
 
-def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int) -> Cells:
+def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, cap: float) -> Cells:
     """Run surveys one after another under a cap of privacy (figure 3)."""
     ratings = read_ratings(name, seed=seed)
     rng = np.random.default_rng([seed, 33])
@@ -160,7 +175,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int) -
     spent = np.zeros(ratings.people)
     cells: Cells = []
     for place, film in enumerate(order[:surveys].tolist()):
-        pool = crowd.pool(film, spent, SEQUENCE_CAP)
+        pool = crowd.pool(film, spent, cap)
         raters = ratings.person[ratings.question == film]
         budget = SEQUENCE_BUDGET * float(pool.cost[raters].sum())
         chosen = crowd.choose(pool, policy, alpha, budget, rng)
@@ -168,7 +183,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int) -
         found = crowd.estimate(film, chosen, pool, estimator)
         truth = float(ratings.rating[ratings.question == film].mean())
         spent[chosen] += crowd.epsilon[chosen]
-        exhausted = (crowd.epsilon > 0) & (spent + crowd.epsilon > SEQUENCE_CAP)
+        exhausted = (crowd.epsilon > 0) & (spent + crowd.epsilon > cap)
         cells.append(
             {
                 "policy": policy,
@@ -208,8 +223,10 @@ def trial(*, name: str, seed: int) -> Cells:
         for code, label in enumerate(LEVELS):
             mine = here & (level[person] == code)
             if mine.any():
+                n = int(mine.sum())
+                error = float(report[mine].std(ddof=1)) / math.sqrt(n) if n > 1 else None
                 cells.append(
-                    {"item": item, "level": label, "n": int(mine.sum()),
-                     "raters": int(here.sum()), "difference": float(report[mine].mean()) - whole}
+                    {"item": item, "level": label, "n": n, "raters": int(here.sum()),
+                     "difference": float(report[mine].mean()) - whole, "error": error}
                 )  # fmt: skip
     return cells

@@ -13,6 +13,7 @@ from masquerade.reproduce.loki import (
     ALPHAS,
     BUDGETS,
     DELTA,
+    DENSE_ALPHAS,
     GREEDY,
     LEVELS_CHOICE,
     OURS_GREEDY,
@@ -48,18 +49,22 @@ def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
     surveys = [c for n, part in found.items() if n.startswith("survey-") for c in part]
     data = next(c["data"] for c in surveys if "data" in c)
     rows = _level_rows()
-    errors = _errors(surveys)
+    squares = _squares(surveys)
+    errors = {key: _root(each) for key, each in squares.items()}
     expected = _expected(surveys)
-    rows += _survey_rows(errors, expected, budgets, alphas, data)
+    rows += _survey_rows(squares, errors, expected, budgets, alphas, data)
     rows += _selected_rows(found["selected"], data)
     runs = {n: part for n, part in found.items() if n.startswith("sequence-")}
-    rows += _sequence_rows(runs, alphas, data)
+    dense = {n: part for n, part in found.items() if n.startswith("dense-")}
+    rows += _sequence_rows(runs, alphas, data, "")
+    everything = "simulated, every rater rated everything"
+    rows += _sequence_rows(dense, DENSE_ALPHAS, everything, ", dense")
     trials = [part for n, part in found.items() if n.startswith("trial-")]
     items = "bfi, 131 people drawn, a stand-in" if real("bfi") else "simulated, 131 students"
     rows += _trial_rows(trials, items)
     return Findings(
         rows,
-        _ours(errors, budgets, data),
+        _ours(squares, budgets, data),
         [
             Table("figure-2a-table", "Error by policy, estimator and budget",
                   [{"policy": p, "alpha": a, "estimator": e, "budget": b, "rmse": f.mean,
@@ -68,13 +73,17 @@ def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
         [
             _figure_2a(errors, expected, budgets, alphas, data),
             _figure_2b(found["selected"], data),
-            _figure_3(runs, alphas, data),
+            _figure_3(runs, dense, alphas, data),
             _figure_4(trials, items),
         ],
     )  # fmt: skip
 
 
-Errors = dict[tuple[str, float, str, float], Estimate]
+Key = tuple[str, float, str, float]
+"""Policy, alpha, estimator and budget."""
+
+Errors = dict[Key, Estimate]
+Squares = dict[Key, list[float]]
 
 
 def _root(squares: list[float]) -> Estimate:
@@ -83,13 +92,19 @@ def _root(squares: list[float]) -> Estimate:
     return Estimate(root, mean.error / (2 * root) if root > 0 else mean.error)
 
 
-def _errors(cells: Cells) -> Errors:
-    gathered: dict[tuple[str, float, str, float], list[float]] = {}
+def _squares(cells: Cells) -> Squares:
+    """Return the mean squared errors of the draws, in the same order for every key."""
+    gathered: Squares = {}
     for c in cells:
         if "mse" in c:
             key = (c["policy"], c["alpha"], c["estimator"], c["budget"])
             gathered.setdefault(key, []).append(c["mse"])
-    return {key: _root(each) for key, each in gathered.items()}
+    return gathered
+
+
+def _gap(squares: Squares, one: Key, other: Key) -> Estimate:
+    """Return how much larger the root of one error is, draw by draw: both met the same people."""
+    return Estimate.of(np.sqrt(squares[one]) - np.sqrt(squares[other]))
 
 
 def _expected(cells: Cells) -> dict[tuple[str, float], tuple[Estimate, float]]:
@@ -123,6 +138,7 @@ def _level_rows() -> list[Row]:
 
 
 def _survey_rows(
+    squares: Squares,
     errors: Errors,
     expected: Mapping[tuple[str, float], tuple[Estimate, float]],
     budgets: tuple[float, ...],
@@ -134,7 +150,13 @@ def _survey_rows(
     def rmse(policy: str, alpha: float, budget: float) -> Estimate:
         return errors[policy, alpha, "mean", budget]
 
-    plain = [("random", 0.0), ("best-predictors", 0.0), ("precision", 0.0)]
+    def gap(one: tuple[str, float], other: tuple[str, float], budget: float) -> Estimate:
+        return _gap(squares, (*one, "mean", budget), (*other, "mean", budget))
+
+    random, best, low, high = (
+        ("random", 0.0), ("best-predictors", 0.0), (GREEDY, 0.0), (GREEDY, 1.0),
+    )  # fmt: skip
+    plain = [random, best, ("precision", 0.0)]
     plain += [(GREEDY, alpha) for alpha in alphas]
     some = [b for b in below if 0.3 <= b <= 0.5]
     solid = [
@@ -143,34 +165,33 @@ def _survey_rows(
     ]  # fmt: skip
     return [
         claim("figure 2a", "RMSE: random minus each other policy",
-              [rmse("random", 0.0, b) - rmse(p, a, b) for b in below for p, a in plain[1:]],
+              [gap(random, other, b) for b in below for other in plain[1:]],
               statement="random selection is least accurate", data=data, own=False),
         alike("figure 2a", "RMSE: greedy with alpha 0 minus best predictors",
-              [rmse(GREEDY, 0.0, b) - rmse("best-predictors", 0.0, b) for b in below],
+              [gap(low, best, b) for b in below],
               statement="alpha 0 is as accurate as the best predictors", tolerance=0.05,
               data=data, own=False),
         alike("figure 2a", "RMSE of best predictors, budget 30 % to 50 %",
               [rmse("best-predictors", 0.0, b) for b in some],
               statement="best predictors are nearly perfect", tolerance=0.1, data=data, own=False),
         claim("figure 2a", "RMSE of greedy: alpha 1 minus alpha 0",
-              [rmse(GREEDY, 1.0, b) - rmse(GREEDY, 0.0, b) for b in below],
+              [gap(high, low, b) for b in below],
               statement="the error grows with alpha", data=data, own=False),
         alike("figure 2a", "RMSE of greedy with alpha 0: predicted by eq. 5 minus true", solid,
               statement="the predicted error is close to the true one", tolerance=0.1,
               data=data, own=False),
         alike("figure 2a", "RMSE at full budget: each policy minus random, plain means",
-              [Estimate(rmse(p, a, 1.0).mean - rmse("random", 0.0, 1.0).mean)
-               for p, a in plain[1:]],
+              [gap(other, random, 1.0) for other in plain[1:]],
               statement="with all the money every policy asks the same people", tolerance=1e-9,
               data=data, own=False),
     ]  # fmt: skip
 
 
-def _ours(errors: Errors, budgets: tuple[float, ...], data: str) -> list[Comparison]:
+def _ours(squares: Squares, budgets: tuple[float, ...], data: str) -> list[Comparison]:
     below = [b for b in budgets if b <= 0.74]
     return [
         compare("figure 2a", f"RMSE on the same reports: {theirs}, plain mean, minus {label}",
-                [errors[theirs, 0.0, "mean", b] - errors[policy, 0.0, estimator, b]
+                [_gap(squares, (theirs, 0.0, "mean", b), (policy, 0.0, estimator, b))
                  for b in below], data=data)
         for policy, estimator, label in (
             ("precision", "weighted", "precision, weighted mean"),
@@ -195,35 +216,50 @@ def _selected_rows(cells: Cells, data: str) -> list[Row]:
     ]  # fmt: skip
 
 
+def _by_seed(runs: Mapping[str, Cells], policy: str, alpha: float, what: str) -> Floats:
+    """Return the mean of each seed and part of the sequence, shape (n_seeds, PARTS)."""
+    mine = {
+        int(name.rsplit("-", 1)[1]): run
+        for name, run in runs.items()
+        if run[0]["policy"] == policy and run[0]["alpha"] == alpha
+    }
+    return np.array([
+        [float(np.mean([c[what] for c in mine[seed] if c["part"] == part]))
+         for part in range(PARTS)]
+        for seed in sorted(mine)
+    ])  # fmt: skip
+
+
 def _parts(runs: Mapping[str, Cells], policy: str, alpha: float, what: str) -> list[Estimate]:
     """Return an estimate for each part of the sequence, over seeds."""
-    mine = [p for p in runs.values() if p[0]["policy"] == policy and p[0]["alpha"] == alpha]
-    found = []
-    for part in range(PARTS):
-        each = [float(np.mean([c[what] for c in run if c["part"] == part])) for run in mine]
-        found.append(_root(each) if what == "squared" else Estimate.of(each))
-    return found
+    columns = _by_seed(runs, policy, alpha, what).T.tolist()
+    return [_root(each) if what == "squared" else Estimate.of(each) for each in columns]
 
 
-def _sequence_rows(runs: Mapping[str, Cells], alphas: tuple[float, ...], data: str) -> list[Row]:
+def _sequence_rows(
+    runs: Mapping[str, Cells], alphas: tuple[float, ...], data: str, dense: str
+) -> list[Row]:
     low, high = alphas[0], alphas[-1]
 
-    def rise(alpha: float) -> Estimate:
-        errors = _parts(runs, GREEDY, alpha, "squared")
-        return errors[-1] - errors[0]
+    def rise(alpha: float) -> Floats:
+        errors = np.sqrt(_by_seed(runs, GREEDY, alpha, "squared"))
+        return np.asarray(errors[:, -1] - errors[:, 0])
 
-    gone = {a: _parts(runs, GREEDY, a, "exhausted") for a in (low, high)}
+    # The same people, levels and surveys for both, so differences are taken seed by seed.
+    gone = _by_seed(runs, GREEDY, low, "exhausted") - _by_seed(runs, GREEDY, high, "exhausted")
     early = PARTS // 4
     return [
-        claim("figure 3a", "RMSE of greedy with alpha 0: last part minus first", [rise(low)],
-              statement="with low alpha the error rises", data=data, own=False),
-        claim("figure 3a", "rise of the RMSE: alpha 0 minus alpha 1", [rise(low) - rise(high)],
+        claim(f"figure 3a{dense}", "RMSE of greedy with alpha 0: last part minus first",
+              [Estimate.of(rise(low))], statement="with low alpha the error rises",
+              data=data, own=False),
+        claim(f"figure 3a{dense}", "rise of the RMSE: alpha 0 minus alpha 1",
+              [Estimate.of(rise(low) - rise(high))],
               statement="with high alpha the error stays more even", data=data, own=False),
-        claim("figure 3b", "share exhausted in the first parts: alpha 0 minus alpha 1",
-              [a - b for a, b in zip(gone[low][:early], gone[high][:early], strict=True)],
+        claim(f"figure 3b{dense}", "share exhausted in the first parts: alpha 0 minus alpha 1",
+              [Estimate.of(gone[:, part]) for part in range(early)],
               statement="with low alpha people are exhausted sooner", data=data, own=False),
-        claim("figure 3b", "share exhausted at the end: alpha 0 minus alpha 1",
-              [gone[low][-1] - gone[high][-1]],
+        claim(f"figure 3b{dense}", "share exhausted at the end: alpha 0 minus alpha 1",
+              [Estimate.of(gone[:, -1])],
               statement="with high alpha people last longer", data=data, own=False),
     ]  # fmt: skip
 
@@ -310,54 +346,66 @@ def _figure_2b(cells: Cells, data: str) -> Figure:
         f"Figure 2b: who is selected for one survey, budget 74 % ({data})",
         [
             Panel("greedy, as published", "raters by past loss, lowest first", "alpha (each mark: "
-                  "a person selected)", chosen),
+                  "a person selected)", chosen, legend=False),
             Panel("their past loss", "raters by past loss, lowest first",
                   "sum of published epsilons",
-                  [Series("past loss", [c["rank"] for c in one], [c["loss"] for c in one])]),
+                  [Series("past loss", [c["rank"] for c in one], [c["loss"] for c in one])],
+                  legend=False),
         ],
     )  # fmt: skip
 
 
-def _figure_3(runs: Mapping[str, Cells], alphas: tuple[float, ...], data: str) -> Figure:
-    surveys = max(len(run) for run in runs.values())
-    x = [(part + 0.5) * surveys / PARTS for part in range(PARTS)]
+def _figure_3(
+    runs: Mapping[str, Cells], dense: Mapping[str, Cells], alphas: tuple[float, ...], data: str
+) -> Figure:
+    def panels(some: Mapping[str, Cells], alphas: tuple[float, ...], title: str) -> list[Panel]:
+        surveys = max(len(run) for run in some.values())
+        x = [(part + 0.5) * surveys / PARTS for part in range(PARTS)]
 
-    def line(policy: str, alpha: float, what: str, label: str, style: Any) -> Series:
-        found = _parts(runs, policy, alpha, what)
-        scale = 100 if what == "exhausted" else 1
-        return Series(label, x, [scale * f.mean for f in found], [scale * f.error for f in found],
-                      style)  # fmt: skip
+        def line(policy: str, alpha: float, what: str, label: str, style: Any) -> Series:
+            found = _parts(some, policy, alpha, what)
+            scale = 100 if what == "exhausted" else 1
+            return Series(label, x, [scale * f.mean for f in found],
+                          [scale * f.error for f in found], style)  # fmt: skip
 
-    def lines(what: str) -> list[Series]:
+        def lines(what: str) -> list[Series]:
+            return [
+                *(line(GREEDY, a, what, f"greedy, alpha {a:g}", "paper") for a in alphas),
+                line("random", 0.0, what, "random", "reference"),
+                line("best-predictors", 0.0, what, "best predictors", "reference"),
+                line("precision", 0.0, what, "precision, weighted (ours)", "ours"),
+            ]
+
         return [
-            *(line(GREEDY, a, what, f"greedy, alpha {a:g}", "paper") for a in alphas),
-            line("random", 0.0, what, "random", "reference"),
-            line("best-predictors", 0.0, what, "best predictors", "reference"),
-            line("precision", 0.0, what, "precision, weighted (ours)", "ours"),
-        ]
+            Panel(f"error, {title}", "survey", "RMSE, points of the scale", lines("squared")),
+            Panel(f"exhausted, {title}", "survey", "people whose privacy is spent, %",
+                  lines("exhausted")),
+        ]  # fmt: skip
 
+    surveys = max(len(run) for run in dense.values())
     return Figure(
         "figure-3",
-        f"Figure 3: surveys one after another, cap {SEQUENCE_CAP:g}, budget "
-        f"{100 * SEQUENCE_BUDGET:g} % ({data}); bars: two standard errors",
-        [
-            Panel("error", "survey", "RMSE, points of the scale", lines("squared")),
-            Panel("exhausted", "survey", "people whose privacy is spent, %", lines("exhausted")),
-        ],
-    )  # fmt: skip
+        f"Figure 3: surveys one after another, budget {100 * SEQUENCE_BUDGET:g} %, cap "
+        f"{SEQUENCE_CAP:g} ({data}), and cap {surveys * SEQUENCE_CAP / 100:g} on simulated dense "
+        "ratings; bars: two standard errors",
+        panels(runs, alphas, "real ratings" if real("movielens_small") else "simulated")
+        + panels(dense, DENSE_ALPHAS, "dense ratings (simulated)"),
+    )
 
 
 def _figure_4(trials: list[Cells], data: str) -> Figure:
     one = trials[0]
     return Figure(
         "figure-4",
-        f"Figure 4: levels against each other, item by item ({data}; one draw)",
+        f"Figure 4: levels against each other, item by item ({data}; one draw); bars: two standard "
+        "errors",
         [
             Panel("mean of the level minus overall mean", "item, most raters first",
                   "points of the scale",
                   [Series(label, [c["item"] + 1 for c in one if c["level"] == label],
-                          [c["difference"] for c in one if c["level"] == label], marks=True)
-                   for label in LEVELS]),
+                          [c["difference"] for c in one if c["level"] == label],
+                          [c["error"] or math.nan for c in one if c["level"] == label],
+                          marks=True) for label in LEVELS]),
             Panel("people", "item, most raters first", "people at the level",
                   [Series(label, [c["item"] + 1 for c in one if c["level"] == label],
                           [c["n"] for c in one if c["level"] == label]) for label in LEVELS]),

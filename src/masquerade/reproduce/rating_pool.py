@@ -28,6 +28,9 @@ FEWEST_RATINGS = 50
 _PAST, _COMING = range(1990, 1997), range(1997, 2002)
 _FEWEST_PAST, _FEWEST_COMING = 30, 100
 
+DENSE = "dense"
+"""The name of made-up ratings by everybody of everything."""
+
 LITERAL = "greedy, to the letter"
 """The name of `LiteralErrors.greedy` among the policies."""
 
@@ -64,9 +67,14 @@ class Ratings:
 
 
 def read_ratings(name: str, *, seed: int = 0) -> Ratings:
-    """Return the ratings of ``movielens_small`` or ``movielens_100k``, or ``simulated`` ones."""
-    if name == "simulated":
-        made = datasets.movie_ratings(np.random.default_rng([seed, 2014]))
+    """Return ratings of ``movielens_small`` or ``movielens_100k``, ``simulated`` or ``dense``."""
+    if name in ("simulated", DENSE):
+        rng = np.random.default_rng([seed, 2014])
+        made = (
+            datasets.movie_ratings(rng, past=100, density=1.0, coming_density=1.0)
+            if name == DENSE
+            else datasets.movie_ratings(rng)
+        )
         return Ratings(made.person, made.question, made.rating, made.past,
                        int(made.person.max()) + 1, 4.0, "simulated ratings")  # fmt: skip
     found = datasets.dataset_named(name)

@@ -46,6 +46,8 @@ REAL = ("wsd", "adult_content")
 CATEGORIES = {"wsd": ("1", "2", "3"), "adult_content": ("G", "P", "R", "X")}
 PUBLISHED = {"LP": "Laplace (LP)", "RR": "response (RR)", "MF": "factorization (MF)"}
 OURS = {"EM": "response, decoded with the mask (ours)", "ridge": "factorization, proven (ours)"}
+EXACT_LAPLACE = "LP, exact"
+"""LP with noise for exactly epsilon; the published scale costs (K - 1) / K of it."""
 CONSTANT = "constant"
 DIMENSION = 2
 
@@ -151,8 +153,9 @@ def _errors(claims: Claims, truth: Floats, epsilon: str, seed: int, low: int, hi
         )
 
     rng = np.random.default_rng([seed, int(100 * float(epsilon))])
+    exact = DiscreteLaplace(low, high, epsilon=epsilon, null=True)
     for method, mechanism in (("LP", laplace), ("RR", response), ("MF", published),
-                              ("ridge", ridge)):  # fmt: skip
+                              ("ridge", ridge), (EXACT_LAPLACE, exact)):  # fmt: skip
         reports = mechanism.simulate(claims, rng, presence="hidden")
         add(method, _naive(reports, mechanism, high - low), mechanism)
         if method == "RR":

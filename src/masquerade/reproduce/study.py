@@ -89,7 +89,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes; without a legend where an axis says already which series is which."""
 
     title: str
     x: str
@@ -97,6 +97,7 @@ class Panel:
     series: Sequence[Series]
     log_x: bool = False
     log_y: bool = False
+    legend: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ def value(
     data: str,
     own: bool,
     statement: str = "",
+    note: str = "",
 ) -> Row:
     """Return the row of a printed value.
 
@@ -141,6 +142,8 @@ def value(
         How far off still agrees, above 0, in the unit of the value.
     own : bool
         Whether the data, recipe or formula are the paper's own.
+    note : str
+        Added to the reason: why it comes out as it does, where that is known.
     """
     found = ours if isinstance(ours, Estimate) else Estimate(float(ours))
     off = found.mean - paper
@@ -149,7 +152,8 @@ def value(
     if found.error > 0:
         told += f" plus two standard errors of {found.error:.2g}"
     verdict, reason = _within(abs(off), noise, tolerance, own, told)
-    return Row(artifact, quantity, paper, statement, found.mean, found.error, data, verdict, reason)
+    return Row(artifact, quantity, paper, statement, found.mean, found.error, data, verdict,
+               _noted(reason, note))  # fmt: skip
 
 
 def claim(
@@ -160,6 +164,7 @@ def claim(
     statement: str,
     data: str,
     own: bool,
+    note: str = "",
 ) -> Row:
     """Return the row of a statement that differences are above 0.
 
@@ -172,7 +177,7 @@ def claim(
         See `Row`.
     differences : sequence of Estimate
         Each above 0 where the statement holds.
-    own : bool
+    own, note
         See `value`.
     """
     mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
@@ -185,10 +190,13 @@ def claim(
     elif right >= MOST_WAYS * len(differences) and mean.mean > ERRORS * mean.error:
         verdict, reason = _agrees(own, told)
     else:
-        near = mean.mean > 0 and right >= MOST_WAYS * len(differences)
-        verdict = "not reproduced"
-        reason = f"{told}: the direction is right, but within the noise" if near else told
-    return Row(artifact, quantity, None, statement, mean.mean, mean.error, data, verdict, reason)
+        verdict, reason = "not reproduced", told
+        if 0 < abs(mean.mean) <= ERRORS * mean.error:
+            right_way = mean.mean > 0 and right >= MOST_WAYS * len(differences)
+            reason += ": the direction is right, but" if right_way else ":"
+            reason += " within the noise; --trials lowers it"
+    return Row(artifact, quantity, None, statement, mean.mean, mean.error, data, verdict,
+               _noted(reason, note))  # fmt: skip
 
 
 def alike(
@@ -200,6 +208,7 @@ def alike(
     tolerance: float,
     data: str,
     own: bool,
+    note: str = "",
 ) -> Row:
     """Return the row of a statement that two things are the same.
 
@@ -208,12 +217,13 @@ def alike(
     """
     if not differences:
         verdict, reason = _cannot_tell("there is nothing to compare")
-        return Row(artifact, quantity, 0.0, statement, math.nan, math.nan, data, verdict, reason)
+        return Row(artifact, quantity, None, statement, math.nan, math.nan, data, verdict, reason)
     apart = float(np.mean([abs(d.mean) for d in differences]))
     error = float(np.mean([d.error for d in differences]))
     told = f"mean distance {apart:.3g}, tolerance {tolerance:.3g}, mean standard error {error:.2g}"
     verdict, reason = _within(apart, ERRORS * error, tolerance, own, told)
-    return Row(artifact, quantity, 0.0, statement, apart, error, data, verdict, reason)
+    return Row(artifact, quantity, None, statement, apart, error, data, verdict,
+               _noted(reason, note))  # fmt: skip
 
 
 def _within(
@@ -238,6 +248,10 @@ def _pooled(differences: Sequence[Estimate]) -> Estimate:
 
 def _agrees(own: bool, told: str) -> tuple[Verdict, str]:
     return ("reproduced", told) if own else ("in shape", f"{told}; not the paper's own data")
+
+
+def _noted(reason: str, note: str) -> str:
+    return f"{reason}; {note}" if note else reason
 
 
 def _cannot_tell(why: str) -> tuple[Verdict, str]:
