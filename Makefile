@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src tests benchmarks docs/conf.py
 
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test lint format docs bench clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
 	@echo "make test   check it: linters, types, every test this machine can run"
 	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
 	@echo "make format put the code into the house's form"
 	@echo "make clean  remove .venv and everything built"
 
@@ -51,6 +52,10 @@ format: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# Peers are compared with where they are installed; BENCH_PEER=PYTHON names a Python with crowd-kit.
+bench: $(VENV)/.test
+	BENCH="$(BENCH)" BENCH_PEER="$(BENCH_PEER)" $(BIN)/python benchmarks/everything.py
 
 clean:
 	rm -rf $(VENV) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

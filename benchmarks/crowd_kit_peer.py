@@ -16,6 +16,9 @@ import crowdkit.aggregation as peer
 import numpy as np
 import pandas as pd
 
+from card import sized
+
+MOST_SECONDS = sized(0.3, 3.0)
 METHODS = {
     "MajorityVote": lambda: peer.MajorityVote(),
     "Wawa": lambda: peer.Wawa(),
@@ -59,7 +62,7 @@ def main() -> None:
 def timed(name: str, frame: pd.DataFrame) -> tuple[pd.Series, float]:
     """Return a method's labels and its least time."""
     seconds: list[float] = []
-    while len(seconds) < 10 and sum(seconds) < 3:
+    while len(seconds) < 10 and sum(seconds) < MOST_SECONDS:
         started = time.process_time()
         labels = METHODS[name]().fit_predict(frame)
         seconds.append(time.process_time() - started)

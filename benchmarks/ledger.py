@@ -17,11 +17,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from card import Cards, sized
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
 from masquerade.mechanisms import Loss, level_named
 
-CHARGES = 100_000
-ROUNDS = 5
+CARDS = Cards(__file__)
+CHARGES = sized(20_000, 100_000)
+ROUNDS = sized(3, 5)
 CAPS = Caps(Loss(10**12))
 KEYS = [f"response-{number}" for number in range(CHARGES)]
 
@@ -32,22 +34,26 @@ def main() -> None:
     everyone = [f"{number:064x}" for number in range(CHARGES)]
     some = [everyone[number % 1000] for number in range(CHARGES)]
     for title, persons in (
-        ("100 000 persons, one charge each", everyone),
-        ("1 000 persons, 100 charges each", some),
+        (f"{CHARGES:,} persons, one charge each", everyone),
+        (f"1,000 persons, {CHARGES // 1000} charges each", some),
     ):
         least = best(partial(least_work, persons))
-        print(f"{title}:")
-        print(f"  two hashes and a dictionary  {least:6.0f} ns a response")
         for name, work in (
             ("charge in one step", single_charges),
             ("reserve, then commit", charges),
         ):
             taken = best(partial(work, persons, cost))
-            print(f"  {name:<28} {taken:6.0f} ns ({taken / least:.1f}x)")
+            CARDS.add(
+                f"{name}; {title}",
+                taken,
+                "ns a response",
+                peer="two hashes and a dictionary",
+                peer_value=least,
+            )
     ledger = charges(everyone, cost)
     started = time.process_time()
     entries = ledger.verify()
-    print(f"verify: {(time.process_time() - started) / entries * 1e9:.0f} ns an entry")
+    CARDS.add("verify", (time.process_time() - started) / entries * 1e9, "ns an entry")
     if "--profile" in sys.argv:
         profile = cProfile.Profile()
         gc.disable()

@@ -17,6 +17,7 @@ import threading
 import time
 from pathlib import Path
 
+from card import Cards, sized
 from masquerade.accounting import Caps
 from masquerade.answers import Choice
 from masquerade.errors import InsufficientBudget
@@ -24,6 +25,7 @@ from masquerade.mechanisms import Loss
 from masquerade.server import Store
 from masquerade.server.definition import Definition
 
+CARDS = Cards(__file__)
 SURVEYS = 2
 
 
@@ -31,7 +33,7 @@ def main() -> None:
     """Race and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("database", nargs="*")
-    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=sized(50, 1000))
     parser.add_argument("--threads", type=int, default=64)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -74,9 +76,13 @@ def race(database: str, rounds: int, threads: int) -> None:
     took = time.perf_counter() - started
     entries = store.accounts.verify()
     store.close()
-    print(
-        f"{database.partition('://')[0]}: {rounds} rounds of {threads} threads, {wrong} wrong, "
-        f"{entries} ledger entries hold, {took:.0f} s"
+    CARDS.add(
+        f"rounds of {rounds} with another end than one winner, {threads} threads, "
+        f"{database.partition('://')[0]}",
+        wrong,
+        "",
+        at_most=0,
+        note=f"{entries} ledger entries hold, {took:.0f} s",
     )
 
 

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from card import Cards, sized
 from masquerade.mechanisms import Coins, DiscreteGaussian, RandomizedResponse, TwoLayer
 from masquerade.mechanisms.noise import discrete_gaussian, discrete_laplace
 
-RESPONSES = 10_000_000
-NUMBERS = 1_000_000
-PEER_CALLS = 5_000
+CARDS = Cards(__file__)
+RESPONSES = sized(1_000_000, 10_000_000)
+NUMBERS = sized(100_000, 1_000_000)
+PEER_CALLS = sized(1_000, 5_000)
 RUNS = 3
 SCALES = ("0.5", "4", "1000", "1000000")
 SIGMAS = ("0.5", "3", "12.3456", "1000", "1000000")
@@ -40,9 +42,13 @@ def main() -> None:
         for text in parameters:
             parameter = Fraction(text) ** squared
             ours = best(partial(draw, Coins(), parameter, NUMBERS), NUMBERS)
-            print(
-                f"{name} {text}, {NUMBERS:,} numbers: {ours:.0f} ns"
-                + times(ours, "OpenDP's vector form", opendp_noise(opendp, squared, float(text)))
+            CARDS.add(
+                f"{name} {text}, of {NUMBERS:,} numbers",
+                ours,
+                "ns",
+                peer="OpenDP's vector form",
+                peer_value=opendp_noise(opendp, squared, float(text)),
+                libraries=("opendp",),
             )
     promises()
 
@@ -53,19 +59,19 @@ def responses(opendp: Any, pure_ldp: Any) -> None:
     answers = np.random.default_rng(1).integers(0, 4, RESPONSES, dtype=np.int32)
     persons = np.zeros(RESPONSES, dtype=np.int32)
     ours = best(lambda: mechanism.mask(answers, persons, Coins()), RESPONSES)
-    line = f"randomized response, {RESPONSES:,} answers: {ours:.1f} ns"
+    what, theirs = f"randomized response, of {RESPONSES:,} answers", None
     if pure_ldp is not None:
         client = pure_ldp.DEClient(epsilon=1, d=4)
         given = (answers[:PEER_CALLS] + 1).tolist()
-        line += times(
-            ours, "pure-ldp", best(lambda: [client.privatise(a) for a in given], PEER_CALLS)
-        )
+        theirs = best(lambda: [client.privatise(a) for a in given], PEER_CALLS)
+    CARDS.add(what, ours, "ns", peer="pure-ldp", peer_value=theirs, libraries=("pure-ldp",))
+    theirs = None
     if opendp is not None:
         keep = float(mechanism.keep_probability)
         measure = opendp.m.make_randomized_response([0, 1, 2, 3], keep)
         few = answers[: PEER_CALLS // 5].tolist()
-        line += times(ours, "OpenDP per call", best(lambda: [measure(a) for a in few], len(few)))
-    print(line)
+        theirs = best(lambda: [measure(a) for a in few], len(few))
+    CARDS.add(what, ours, "ns", peer="OpenDP per call", peer_value=theirs, libraries=("opendp",))
 
 
 def opendp_noise(opendp: Any, squared: int, scale: float) -> float | None:
@@ -91,7 +97,7 @@ def promises() -> None:
         ("discrete Gaussian, 20 answers, 5 points", lambda: fresh(5)),
         ("discrete Gaussian, 20 answers, 1,000,001 points", lambda: fresh(1_000_001)),
     ):
-        print(f"guarantee of {name}: {best(promise, 1) / 1e6:.1f} ms")
+        CARDS.add(f"guarantee of {name}", best(promise, 1) / 1e6, "ms")
 
 
 def fresh(points: int) -> object:
@@ -120,11 +126,6 @@ def best(work: Callable[[], object], size: int) -> float:
         work()
         taken.append(time.process_time() - started)
     return min(taken) / size * 1e9
-
-
-def times(ours: float, name: str, theirs: float | None) -> str:
-    """Return a comparison, empty where there is nothing to compare with."""
-    return "" if theirs is None else f"; {name} {theirs:,.0f} ns, {theirs / ours:,.0f} times ours"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from card import Cards, sized
 from masquerade import Comparisons
 from masquerade.preference import (
     fit_bradley_terry,
@@ -25,16 +26,17 @@ from masquerade.preference import (
     made_up_voters,
 )
 
+CARDS = Cards(__file__)
 RECORDS, FEATURES = 50, 10
-PEER_VOTERS = 300
+PEER_VOTERS = sized(100, 300)
 RUNS = 3
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--voters", type=int, default=10_000)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--voters", type=int, default=sized(1_000, 10_000))
+    parser.add_argument("--records", type=int, default=sized(100_000, 1_000_000))
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, best of {RUNS} runs")
     comparisons = crowd(arguments.voters)
@@ -65,9 +67,12 @@ def bounded_fits(comparisons: Comparisons) -> None:
     for bound in (2.0, 10.0):
         seconds = best(lambda bound=bound: fit_voters(comparisons, bound=bound))  # type: ignore[misc]
         fits = fit_voters(comparisons, bound=bound)
-        print(
-            f"bounded fits, {size}, B = {bound:g}: {seconds:.2f} s; largest certified gap a record "
-            f"{fits.gap.max() / RECORDS:.1e}, {fits.iterations} Newton steps"
+        CARDS.add(
+            f"bounded fits, {size}, B = {bound:g}",
+            seconds,
+            "s",
+            note=f"largest certified gap a record {fits.gap.max() / RECORDS:.1e}, "
+            f"{fits.iterations} Newton steps",
         )
 
 
@@ -75,7 +80,9 @@ def against_statsmodels(comparisons: Comparisons) -> None:
     try:
         api = importlib.import_module("statsmodels.api")
     except ImportError:
-        print("statsmodels is not installed: no comparison")
+        CARDS.add(
+            "fit of a voter", per_voter(comparisons), "microseconds", peer="statsmodels' Probit"
+        )
         return
     few = comparisons.of_voters(np.arange(min(PEER_VOTERS, comparisons.n_voters)))
     side = np.random.default_rng(2).integers(0, 2, len(few))
@@ -95,11 +102,20 @@ def against_statsmodels(comparisons: Comparisons) -> None:
         warnings.simplefilter("ignore")
         failed = peer()
         theirs = best(peer) / few.n_voters
-    ours = best(lambda: fit_voters(comparisons)) / comparisons.n_voters
-    print(
-        f"a voter: {ours * 1e6:.0f} microseconds; statsmodels' Probit {theirs * 1e6:.0f} "
-        f"({failed} of {few.n_voters} voters without a result): {theirs / ours:.0f} times as long"
+    CARDS.add(
+        "fit of a voter",
+        per_voter(comparisons),
+        "microseconds",
+        peer="statsmodels' Probit",
+        peer_value=theirs * 1e6,
+        libraries=("statsmodels",),
+        note=f"statsmodels has no result for {failed} of {few.n_voters} voters",
     )
+
+
+def per_voter(comparisons: Comparisons) -> float:
+    """Return microseconds of a voter's fit."""
+    return best(lambda: fit_voters(comparisons)) / comparisons.n_voters * 1e6
 
 
 def memory(voters: int) -> None:
@@ -112,23 +128,27 @@ def memory(voters: int) -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     records = voters * RECORDS * FEATURES * 8
-    text = ", ".join(f"{peak / 1e6:.0f} MB" for peak in peaks)
-    print(f"peak memory at 1/4, 1/2 and all voters: {text} (all records: {records / 1e6:.0f} MB)")
+    for part, peak in zip(("a quarter", "half", "all"), peaks, strict=True):
+        CARDS.add(
+            f"peak memory of a fit, {part} of {voters:,} voters",
+            peak / 1e6,
+            "MB",
+            note=f"all records: {records / 1e6:.0f} MB",
+        )
 
 
 def one_pass(records: int) -> None:
     comparisons = crowd(records // RECORDS)
     seconds = best(lambda: fit_linear(comparisons))
-    print(f"linear statistic of {len(comparisons):,} records: {seconds:.2f} s")
-    print(
-        f"pooled fit of {len(comparisons):,} records: {best(lambda: fit_pooled(comparisons)):.2f} s"
-    )
+    CARDS.add(f"linear statistic of {len(comparisons):,} records", seconds, "s")
+    seconds = best(lambda: fit_pooled(comparisons))
+    CARDS.add(f"pooled fit of {len(comparisons):,} records", seconds, "s")
 
 
 def items() -> None:
     """Time Bradley-Terry strengths of 100 items from 100,000 comparisons."""
     rng = np.random.default_rng(3)
-    count, size = 100, 100_000
+    count, size = 100, sized(20_000, 100_000)
     strength = rng.normal(size=count)
     pairs = rng.integers(0, count, (size, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -143,18 +163,23 @@ def items() -> None:
         }
     )
     ours = best(lambda: fit_bradley_terry(comparisons))
-    text = f"Bradley-Terry, {count} items, {len(won):,} comparisons: {ours:.3f} s"
+    what, peer = f"Bradley-Terry, {count} items, {len(won):,} comparisons", "choix (ilsr_pairwise)"
     try:
         choix = importlib.import_module("choix")
     except ImportError:
-        print(f"{text}; choix is not installed: no comparison")
+        CARDS.add(what, ours, "s", peer=peer)
         return
     data = [tuple(pair) for pair in won.tolist()]
     theirs = best(lambda: choix.ilsr_pairwise(count, data))
     off = choix.ilsr_pairwise(count, data) - fit_bradley_terry(comparisons).strengths
-    print(
-        f"{text}; choix (ilsr_pairwise) {theirs:.3f} s: {theirs / ours:.0f} times as long; "
-        f"largest difference {np.abs(off - off.mean()).max():.1e}"
+    CARDS.add(
+        what,
+        ours,
+        "s",
+        peer=peer,
+        peer_value=theirs,
+        libraries=("choix",),
+        note=f"largest difference {np.abs(off - off.mean()).max():.1e}",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from card import Cards, sized
 from masquerade import Comparisons
 from masquerade.preference import (
     SocialPreference,
@@ -24,6 +25,8 @@ from masquerade.preference import (
     one_feature_baseline,
     split_voters,
 )
+
+CARDS = Cards(__file__)
 
 TARGETS: dict[str, dict[float, float | None]] = {
     "central-laplace": {0.1: 0.58, 0.3: 0.72, 1: 0.88, 3: 0.95},
@@ -66,7 +69,7 @@ may who publishes: a real study takes them from the design of its questions."""
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=sized(6, 100))
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
     made_up(arguments.draws)
@@ -103,7 +106,13 @@ def made_up(draws: int) -> None:
                 for name, target in (("r1", voters.mean_weights), ("r2", voters.population))
             ])  # fmt: skip
         r1, r2 = np.mean(scores, axis=0)
-        print(f"  none:fit={fit:8} r1 {r1:.3f} (wanted {wanted}), r2 {r2:.3f}")
+        CARDS.add(
+            f"made-up voters, none:fit={fit}",
+            float(r1),
+            "",
+            at_least=None if wanted is None else wanted - TOLERANCE,
+            note=f"r2 {r2:.3f}",
+        )
     for mechanism, wanted_at in TARGETS.items():
         for epsilon, target in wanted_at.items():
             found = []
@@ -118,16 +127,15 @@ def made_up(draws: int) -> None:
                     ).accuracy
                 )
             mean, error = np.mean(found), np.std(found) / np.sqrt(draws)
-            verdict = "no target"
-            if target is not None:
-                verdict = f"wanted {target:.2f}: " + (
-                    "met" if mean >= target - TOLERANCE else "MISSED"
-                )
             whole = learned.guarantee.voter_level_epsilon
-            print(
-                f"  {mechanism:20} {learned.guarantee.paradigm} epsilon {epsilon:4} a "
-                f"{learned.guarantee.unit}, {whole} a voter: {mean:.3f} +- {error:.3f} ({verdict}; "
-                f"{(time.perf_counter() - started) / draws:.2f} s)"
+            CARDS.add(
+                f"made-up voters, {mechanism}, epsilon {epsilon} a {learned.guarantee.unit}, "
+                f"{whole} a voter",
+                float(mean),
+                "",
+                at_least=None if target is None else target - TOLERANCE,
+                note=f"standard error {error:.3f}, {draws} crowds, "
+                f"{(time.perf_counter() - started) / draws:.2f} s each",
             )
 
 
@@ -151,9 +159,12 @@ def personalised(draws: int) -> None:
                 expected_agreement(learned.weights, voters.mean_weights, reference="r1").accuracy
             )
             effective.append(learned.released.details["effective_voters"])
-        print(
-            f"  linear-knorm, {weights:16}: {np.mean(scores):.3f} +- "
-            f"{np.std(scores) / np.sqrt(draws):.3f}, {np.mean(effective):.0f} effective voters"
+        CARDS.add(
+            f"personal epsilons, linear-knorm, {weights}",
+            float(np.mean(scores)),
+            "",
+            note=f"standard error {np.std(scores) / np.sqrt(draws):.3f}, "
+            f"{np.mean(effective):.0f} effective voters",
         )
 
 
@@ -206,6 +217,8 @@ def real_curves(
         curves[f"{label} ({mechanism})"] = (curve, most)
         text = "  ".join(f"{e}: {a:.3f}" for e, a in zip(EPSILONS, curve, strict=True))
         print(f"  {label:28} {mechanism:24} voter-level x{most:<4.0f} {text}")
+        for epsilon, accuracy in zip(EPSILONS, curve, strict=True):
+            CARDS.add(f"train_choice, {mechanism}, epsilon {epsilon} a {unit}", accuracy, "")
     return curves
 
 
@@ -222,13 +235,15 @@ def moral_machine(folder: Path, draws: int) -> list[tuple[str, float, float]]:
     for label, mechanism, epsilon, unit in runs:
         found = []
         # noise by length is slow to draw exactly for 20 features
-        some = splits[: draws // 4] if mechanism == "linear-knorm" else splits
+        some = splits[: max(draws // 4, 1)] if mechanism == "linear-knorm" else splits
         for seed, (train, test) in enumerate(some):
             learned = SocialPreference.simulate(
                 train, noise_of(seed), mechanism=mechanism, epsilon=epsilon, unit=unit
             )
             found.append(held_out_accuracy(learned, test).accuracy)
-        print(f"  {label:36} {np.mean(found):.3f} +- {np.std(found) / np.sqrt(len(some)):.3f}")
+        error = np.std(found) / np.sqrt(len(some))
+        note = f"standard error {error:.3f}"
+        CARDS.add(f"moral_machine, {label}", float(np.mean(found)), "", note=note)
     larger = [np.mean((1 + np.sign(test.difference.sum(axis=1))) / 2) for _, test in splits]
     single = [one_feature_baseline(test)[0].accuracy for _, test in splits]
     print(f"  baselines: one side always 0.500, larger group {np.mean(larger):.3f}, ", end="")

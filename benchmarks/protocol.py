@@ -1,6 +1,6 @@
 """Complete runs of the participants' protocol a second, over real HTTP, server and client here.
 
-``python benchmarks/protocol.py [DATABASE_URL ...] [--runs N] [--clients N] [--stored N]``
+``python benchmarks/protocol.py [DATABASE_URL ...] [--runs N] [--clients N] [--workers N] ...``
 
 The server is a process of its own, as ``masquerade serve`` runs it but without rate limits; the
 client is this process, with one connection a participant and hand-made requests, so that it costs
@@ -10,7 +10,9 @@ the disk: where that is a memory file system, durability costs nothing and the n
 Prints for each database: complete runs (reserve, open, seal, send) a second with every connection
 busy all the time, and the 50th and 95th percentile of one request; final submissions a second alone
 likewise; the percentiles where runs begin at a steady pace; with ``--stored``, submissions a second
-with so many stored reports compared to none; and whether everything acknowledged is there.
+with so many stored reports compared to none; and whether everything acknowledged is there. Before
+them comes a baseline: a bare route of the same framework that commits one row, a request at a time
+likewise. "Processor" is how much of one core the server and this process take meanwhile.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
+from card import Cards, sized
 from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
 from masquerade.server.definition import Definition
@@ -36,12 +39,52 @@ from masquerade.server.models import ParticipationRow, table_of
 from masquerade.server.participations import commitment_of
 from masquerade.server.surveys import Survey
 
+CARDS = Cards(__file__)
+
 PROGRAM = """
 import sys
 from masquerade.server import Settings, create_app
+from masquerade.server.operation.workers import Workers
 from masquerade.server.run import listen, serve
+
+def ready():
+    print(bound.getsockname()[1], flush=True)
+
+if __name__ == "__main__":
+    bound = listen("127.0.0.1", 0)
+    workers = int(sys.argv[2])
+    settings = Settings(sys.argv[1], rate_participant=0, rate_address=0, workers=workers)
+    if workers > 1:
+        Workers(settings, bound).run(ready=ready)
+    else:
+        serve(create_app(settings), bound, ready=ready)
+"""
+BARE = """
+import sys
+from fastapi import FastAPI, Header
+from pydantic import BaseModel
+from sqlalchemy import Column, MetaData, String, Table, insert
+from masquerade.server import Settings
+from masquerade.server.database import connect
+from masquerade.server.run import listen, serve
+
+class Row(BaseModel):
+    survey: str
+    level: str
+
+engine = connect(sys.argv[1])
+table = Table("bare", MetaData(), Column("id", String(32), primary_key=True),
+              Column("level", String(32)))
+table.metadata.create_all(engine)
+app = FastAPI()
+
+@app.post("/api/v1/participations", status_code=201)
+def keep(row: Row, idempotency_key: str = Header()) -> dict[str, str]:
+    with engine.execution_options(write=True).begin() as connection:
+        connection.execute(insert(table), {"id": idempotency_key, "level": row.level})
+    return {"id": idempotency_key}
+
 bound = listen("127.0.0.1", 0)
-app = create_app(Settings(sys.argv[1], rate_participant=0, rate_address=0))
 serve(app, bound, ready=lambda: print(bound.getsockname()[1], flush=True))
 """
 LEVELS = ("high", "medium")
@@ -182,12 +225,33 @@ def fill(store: Store, survey: Survey, count: int) -> None:
             connection.execute(insert(table), rows)
 
 
+def baseline(database: str, survey: Survey, options: argparse.Namespace) -> None:
+    """Measure a bare route that commits one row."""
+    with subprocess.Popen(
+        [sys.executable, "-c", BARE, database], stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline())
+            people = people_of(survey, 2 * options.runs)
+            asyncio.run(crowd(port, people_of(survey, options.warm), options.clients, "reserve"))
+            with Processor(server.pid) as spent:
+                found = asyncio.run(crowd(port, people, options.clients, "reserve"))
+            print(f"  bare committed row {found}; {spent}")
+            keep("a bare route of the same framework that commits a row", found, options)
+        finally:
+            server.terminate()
+
+
 def measure(database: str, options: argparse.Namespace) -> None:
     store = Store(database)
     definition = Definition.at_levels(title="Load", questions=QUESTIONS)
     survey = store.open_survey(definition)
+    baseline(database, survey, options)
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, database], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, database, str(options.workers)],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         try:
             assert server.stdout is not None
@@ -220,24 +284,64 @@ def one_round(server: int, survey: Survey, port: int, options: argparse.Namespac
         return asyncio.run(crowd(port, people, options.clients, *steps, pace=pace))
 
     meet(people_of(survey, options.warm), *EVERY)
-    before = processor_seconds(server)
-    print(f"  complete runs      {meet(people_of(survey, options.runs), *EVERY)}")
-    spent = 1000 * (processor_seconds(server) - before) / options.runs
-    print(f"                     {spent:8.1f} ms of the server's processor time a run")
+    people = people_of(survey, options.runs)
+    with Processor(server) as spent:
+        found = meet(people, *EVERY)
+    a_run = 1000 * spent.server / options.runs
+    print(f"  complete runs      {found}; {spent}, {a_run:.1f} ms of the server's a run")
+    keep("complete runs", found, options)
     people = people_of(survey, options.runs)
     meet(people, *EVERY[:3])
-    print(f"  final submissions  {meet(people, 'send')}")
+    with Processor(server) as spent:
+        found = meet(people, "send")
+    print(f"  final submissions  {found}; {spent}")
+    keep("final submissions", found, options)
     paced = people_of(survey, options.runs)
-    print(f"  runs at a pace     {meet(paced, *EVERY, pace=options.pace)}")
+    with Processor(server) as spent:
+        found = meet(paced, *EVERY, pace=options.pace)
+    print(f"  runs at a pace     {found}; {spent}")
+    CARDS.add(f"95th percentile of a request, {options.pace:g} runs a second", found.p95, "ms")
+
+
+def keep(what: str, found: Measured, options: argparse.Namespace) -> None:
+    """Keep how many a second, and how long a request took."""
+    told = f"{what}, {options.clients} connections, all busy"
+    CARDS.add(told, found.rate, "a second", better="higher")
+    CARDS.add(f"{told}: 95th percentile of a request", found.p95, "ms")
+
+
+class Processor:
+    """Seconds of processor time that the server and this process take in a block."""
+
+    def __init__(self, server: int) -> None:
+        self._process = server
+        self.server = self.own = self.passed = 0.0
+
+    def __enter__(self) -> Processor:
+        self._began = processor_seconds(self._process), time.process_time(), time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        server, own, start = self._began
+        self.server = processor_seconds(self._process) - server
+        self.own = time.process_time() - own
+        self.passed = time.perf_counter() - start
+
+    def __str__(self) -> str:
+        return (
+            f"processor server {self.server / self.passed:.0%}, here {self.own / self.passed:.0%}"
+        )
 
 
 def processor_seconds(process: int) -> float:
-    """Return the processor time that a process has taken (Linux; 0 elsewhere)."""
-    stat = Path(f"/proc/{process}/stat")
-    if not stat.exists():
+    """Return the processor time that a process and its workers have taken (Linux; 0 elsewhere)."""
+    folder = Path(f"/proc/{process}")
+    if not folder.exists():
         return 0.0
-    fields = stat.read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    workers = (folder / "task" / str(process) / "children").read_text().split()
+    return own + sum(processor_seconds(int(worker)) for worker in workers)
 
 
 def stored(store: Store, survey: Survey, port: int, options: argparse.Namespace) -> None:
@@ -256,12 +360,13 @@ def stored(store: Store, survey: Survey, port: int, options: argparse.Namespace)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("database", nargs="*")
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--warm", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=sized(100, 1000))
+    parser.add_argument("--warm", type=int, default=sized(20, 100))
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--clients", type=int, default=sized(20, 100))
     parser.add_argument("--stored", type=int, default=0)
-    parser.add_argument("--pace", type=float, default=80, help="runs a second")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
+    parser.add_argument("--pace", type=float, default=sized(10, 80), help="runs a second")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for database in options.database or [f"sqlite:///{Path(folder) / 'load.sqlite3'}"]:

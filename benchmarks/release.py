@@ -1,8 +1,9 @@
 """What the release engines reach: errors at equal epsilon, real data, and time.
 
-Run with ``python benchmarks/release.py [errors] [real] [speed]``; all three by default. ``real``
-needs the data sets named by ``MASQUERADE_DATA``. Errors are relative integrated squared errors,
-means over repetitions with standard errors; ``ratio`` is against ``hist``.
+Run with ``python benchmarks/release.py [errors] [real] [speed]``; by default all three, at small
+size all but ``real``, which needs the data sets named by ``MASQUERADE_DATA``. Errors are relative
+integrated squared errors, means over repetitions with standard errors; ratios in the table are
+against ``hist``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from card import Cards, sized
 from masquerade.answers import Claims
 from masquerade.release import (
     Domain,
@@ -34,7 +36,8 @@ from masquerade.release import (
     simulate,
 )
 
-OBJECTS, REPETITIONS = 120, 5
+CARDS = Cards(__file__)
+OBJECTS, REPETITIONS = 120, sized(2, 5)
 ENDS = (-20, 20)
 
 
@@ -101,6 +104,7 @@ def errors() -> None:
     """Print errors at equal epsilon on made-up crowds."""
     cells = [(10, 2.0), (10, 8.0), (20, 1.0), (20, 4.0), (50, 1.0), (50, 4.0), (200, 1.0),
              (200, 2.0), (200, 4.0)]  # fmt: skip
+    cells = sized([(20, 1.0), (50, 4.0)], cells)
     print(
         f"\n{OBJECTS} objects, domain {ENDS}, {REPETITIONS} repetitions; test-honest has delta .01"
     )
@@ -117,6 +121,14 @@ def errors() -> None:
                 model = fit_density(claims, weights="uniform")
                 found.setdefault("no privacy", []).append(ise(truth, model).rel_ise)
             base = np.mean(found["hist"])
+            for name in ("hist", "pooled", "hist2", "test-honest"):
+                CARDS.add(
+                    f"error of {name}, {kind} crowd, {users} claims, epsilon {epsilon:g}",
+                    float(np.mean(found[name])),
+                    "",
+                    peer="noise on every claim (basic)",
+                    peer_value=float(np.mean(found["basic"])),
+                )
             print(
                 f"{kind:9} {users:3} {epsilon:g} |",
                 "  ".join(
@@ -209,12 +221,15 @@ def speed() -> None:
     """Print times of weights and releases."""
     rng = np.random.default_rng(0)
     print("\nspeed")
-    for objects, each in ((50_000, 20), (10_000, 100), (100, 10_000)):
+    for objects, each in sized(
+        ((5_000, 20), (100, 1_000)), ((50_000, 20), (10_000, 100), (100, 10_000))
+    ):
         truth = rng.uniform(-12, 12, (objects, 1))
         claims = every_cell(truth + rng.standard_normal((objects, each)))
         started = time.perf_counter()
         model = fit_density(claims)
         weights = time.perf_counter() - started
+        CARDS.add(f"weights, {objects:,} objects of {each:,} claims", weights, "s")
         row = []
         for engine in (
             Histogram(epsilon=1, domain=ENDS),
@@ -224,7 +239,9 @@ def speed() -> None:
         ):
             started = time.perf_counter()
             simulate(model, rng, engine=engine)
-            row.append(f"{engine.name} {time.perf_counter() - started:.1f} s")
+            taken = time.perf_counter() - started
+            row.append(f"{engine.name} {taken:.1f} s")
+            CARDS.add(f"{engine.name}, {objects:,} objects of {each:,} claims", taken, "s")
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             f"  {objects} objects x {each} claims: weights {weights:.1f} s, {', '.join(row)}; "
@@ -250,7 +267,7 @@ def speed() -> None:
 def main() -> None:
     """Run the parts that are asked for."""
     parts = {"errors": errors, "real": real, "speed": speed}
-    asked = sys.argv[1:] or list(parts)
+    asked = sys.argv[1:] or sized(["errors", "speed"], list(parts))
     for name in asked:
         if name == "real" and "MASQUERADE_DATA" not in os.environ:
             print("real: name the folder of the data sets in MASQUERADE_DATA")

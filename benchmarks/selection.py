@@ -11,34 +11,41 @@ from collections.abc import Callable
 
 import numpy as np
 
+from card import Cards, sized
 from masquerade.selection import History, Pool, group_error, select
 from masquerade.selection.greedy import greedy
 
+CARDS = Cards(__file__)
 SEED = 1
+PEOPLE = sized(20_000, 100_000)
 
 
 def main() -> None:
     """Measure and print."""
     rng = np.random.default_rng(SEED)
-    level = rng.choice([0.5625, 2.25, 9.0], 100_000)
+    level = rng.choice([0.5625, 2.25, 9.0], PEOPLE)
     pool = Pool([str(i) for i in range(level.size)], rng.choice([0.1, 0.2, 0.4], level.size), level)
     budget = 0.3 * float(pool.cost.sum())
-    print(f"precision, 100,000 people: {seconds(lambda: select(pool, budget=budget)):.3f} s")
+    taken = seconds(lambda: select(pool, budget=budget))
+    CARDS.add(f"precision, {PEOPLE:,} people", taken, "s")
     for people, questions, dense, chosen in (
-        (10_000, 300, 1.0, 400),
-        (10_000, 300, 0.05, 400),
-        (100_000, 300, 0.01, 1_000),
+        (PEOPLE // 10, 300, 1.0, 400),
+        (PEOPLE // 10, 300, 0.05, 400),
+        (PEOPLE, 300, 0.01, sized(200, 1_000)),
     ):
         history = made_up(rng, people, questions, dense)
         taken = seconds(lambda h=history, c=chosen: run(h, c))  # type: ignore[misc]
-        print(
-            f"greedy, {people:,} people, {len(history.person):,} reports, {chosen} chosen: "
-            f"{taken:.2f} s"
+        CARDS.add(
+            f"greedy, {people:,} people, {len(history.person):,} reports, {chosen} chosen",
+            taken,
+            "s",
         )
     small = made_up(rng, 200, 50, 0.5)
     ours = seconds(lambda: run(small, 10))
     theirs = seconds(lambda: from_scratch(small, 10))
-    print(f"greedy from scratch, 200 people, 10 chosen: {theirs / ours:.0f} times as long")
+    CARDS.add(
+        "greedy, 200 people, 10 chosen", ours, "s", peer="computed from scratch", peer_value=theirs
+    )
 
 
 def made_up(rng: np.random.Generator, people: int, questions: int, dense: float) -> History:

@@ -1,17 +1,21 @@
-"""Accuracy of every method for categories on every real set with truths, as a Markdown table.
+"""Accuracy of every method for categories on every real set with truths.
 
-    python benchmarks/truth_accuracy.py DATA [--peer PYTHON] [--out docs/truth-accuracy.inc]
+Printed as a Markdown table.
 
-DATA is the folder of sets (one folder a set with ``claims.csv.gz`` and ``truth.csv``). PYTHON is an
-interpreter that has crowd-kit; its methods then see the same claims in the same run. Repeated
-claims all count, for both. crowd-kit's own order of options decides its ties; ours are scored in
-expectation.
+    python benchmarks/truth_accuracy.py [DATA] [--peer PYTHON] [--out docs/truth-accuracy.inc]
+
+DATA is the folder of sets (one folder a set with ``claims.csv.gz`` and ``truth.csv``), by default
+what ``MASQUERADE_DATA`` names; at small size the sets of at most 5,000 claims are used. PYTHON is
+an interpreter that has crowd-kit, ``BENCH_PEER`` where it is not given; its methods then see the
+same claims in the same run. Repeated claims all count, for both. crowd-kit's own order of options
+decides its ties; ours are scored in expectation.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from card import FULL, PEER, Cards
 from masquerade.answers import Claims, Truths
 from masquerade.truth import (
     GLAD,
@@ -37,6 +42,8 @@ from masquerade.truth import (
     expected_calibration_error,
 )
 
+CARDS = Cards(__file__)
+MOST_CLAIMS_IF_SMALL = 5_000
 METHODS: dict[str, type[CategoricalEstimator]] = {
     "majority": MajorityVote,
     "weighted": WeightedVote,
@@ -61,13 +68,21 @@ PEERS = {
 def main() -> None:
     """Print the table, and write it where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--peer", help="an interpreter that has crowd-kit")
+    parser.add_argument("data", type=Path, nargs="?", default=os.environ.get("MASQUERADE_DATA"))
+    parser.add_argument("--peer", default=PEER, help="an interpreter that has crowd-kit")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.data is None:
+        print(
+            "MASQUERADE_DATA is not set, and no folder of data sets is given: nothing is measured"
+        )
+        return
     index = json.loads((given.data / "index.json").read_text("utf-8"))
     names = sorted(name for name, facts in index.items() if "mv_accuracy" in facts)
     sets = {name: read(given.data / name) for name in names}
+    if not FULL:
+        sets = {n: one for n, one in sets.items() if len(one[0]) <= MOST_CLAIMS_IF_SMALL}
+        names = list(sets)
     table: dict[str, dict[str, float]] = {name: {} for name in names}
     errors: dict[str, list[float]] = {}
     for name, (claims, truths) in sets.items():
@@ -86,6 +101,27 @@ def main() -> None:
     print(text)
     if given.out:
         given.out.write_text(text, "utf-8")
+    keep_means(table)
+
+
+def keep_means(table: dict[str, dict[str, float]]) -> None:
+    """Keep a card of each method's mean, beside the majority vote and what crowd-kit calls so."""
+
+    def mean(column: str) -> float | None:
+        known = [row[column] for row in table.values() if column in row]
+        return float(np.mean(known)) if len(known) == len(table) else None
+
+    for label in METHODS:
+        ours = mean(label)
+        assert ours is not None
+        what = f"mean accuracy over {len(table)} real sets, {label}"
+        peer = f"crowd-kit {label}"
+        if peer in PEERS:
+            theirs, more = mean(peer), ("crowd-kit",)
+            CARDS.add(what, ours, "", peer=peer, peer_value=theirs, better="higher", libraries=more)
+        if label != "majority":
+            vote = mean("majority")
+            CARDS.add(what, ours, "", peer="majority vote", peer_value=vote, better="higher")
 
 
 def read(folder: Path) -> tuple[Claims, Truths]:

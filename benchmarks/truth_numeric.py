@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from card import Cards, sized
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import (
     DiscreteLaplace,
@@ -45,8 +46,9 @@ from masquerade.truth import (
 PLAIN = (Mean, Median, QualityWeighted, ConfidenceAware, GaussianTruth, Reliability, HeavyTail,
          NumericAuto)  # fmt: skip
 DATA = os.environ.get("MASQUERADE_DATA")
-RUNS, LARGE_RUNS = 8, 3
-CLAIMS = 1_000_000
+CARDS = Cards(__file__)
+RUNS, LARGE_RUNS = sized(2, 8), sized(1, 3)
+CLAIMS = sized(100_000, 1_000_000)
 PRESENCES: tuple[Presence, ...] = ("hidden", "assigned")
 
 
@@ -64,16 +66,20 @@ def plain() -> None:
         if read is None:
             continue
         claims, truth = read
-        print(f"{name}: constant {np.nanmean(np.abs(np.median(claims.value) - truth)):.4g}")
+        constant = np.nanmean(np.abs(np.median(claims.value) - truth))
         for method in PLAIN:
             fit = method().fit(claims)
             off = fit.values_ - truth
             known = ~np.isnan(off)
             agreement = np.corrcoef(fit.values_[known], truth[known])[0, 1]
             root = np.sqrt((off[known] ** 2).mean())
-            print(
-                f"  {fit.name}: MAE {np.abs(off[known]).mean():.4g}, RMSE {root:.4g}, "
-                f"correlation {agreement:.3f}"
+            CARDS.add(
+                f"mean absolute error on {name}, {fit.name}",
+                np.abs(off[known]).mean(),
+                "",
+                peer="the best constant",
+                peer_value=constant,
+                note=f"root mean squared {root:.4g}, correlation {agreement:.3f}",
             )
 
 
@@ -81,7 +87,7 @@ def masked() -> None:
     """Print errors behind masks, against the constant's and the decoders that ignore the mask."""
     for shape in ("uniform", "concentrated"):
         for presence in PRESENCES:
-            for epsilon in ("0.5", "1", "2", "4"):
+            for epsilon in sized(("1", "4"), ("0.5", "1", "2", "4")):
                 report(
                     f"ratings, {shape}, {presence}",
                     partial(web, shape=shape),
@@ -92,7 +98,7 @@ def masked() -> None:
                 )
     emotion, adult = real("emotion"), adult_content()
     for presence in PRESENCES:
-        for epsilon in ("1", "2", "4"):
+        for epsilon in sized(("2",), ("1", "2", "4")):
             for make in (QuantisedResponse, DiscreteLaplace):
                 if emotion is not None:
                     mechanism = make(-100, 100, epsilon=epsilon, null=True)
@@ -150,7 +156,14 @@ def report(
         f"{method} {np.mean(each):.3f}+-{np.std(each) / runs**0.5:.3f}"
         for method, each in errors.items()
     )
-    print(f"{name}, {mechanism}: {shown}; gate closed {closed}/{runs}", flush=True)
+    CARDS.add(
+        f"mean absolute error, {name}, {mechanism}, channel-em",
+        float(np.mean(errors["channel-em"])),
+        "",
+        peer="one guess for all tasks",
+        peer_value=float(np.mean(errors["constant"])),
+        note=f"{shown}; gate closed {closed} of {runs}",
+    )
 
 
 def rebuilt(claims: Claims, epsilon: str, rng: np.random.Generator) -> list[tuple[str, Any]]:
@@ -196,7 +209,8 @@ def coverage() -> None:
                 claims, truth = numbers(seed, **options)
                 inside.append(share_inside(method(confidence=0.9).fit(claims), truth))
             shown = np.nanmean(inside) if np.isfinite(inside).any() else np.nan
-            print(f"{name}, {method.name}: {shown:.3f}", flush=True)
+            if np.isfinite(shown):
+                CARDS.add(f"90 % intervals that hold, {name}, {method.name}", float(shown), "")
     for epsilon in (1, 2, 4):
         inside = []
         mechanism = QuantisedResponse(1, 5, epsilon=epsilon, levels=5, null=True)
@@ -205,7 +219,8 @@ def coverage() -> None:
             reports = mechanism.simulate(claims, np.random.default_rng(seed), presence="hidden")
             fit = ChannelEM(confidence=0.9).fit(reports, mechanism=mechanism)
             inside.append(share_inside(fit, truth))
-        print(f"ratings, hidden, epsilon {epsilon}, channel-em: {np.mean(inside):.3f}", flush=True)
+        what = f"90 % intervals that hold, ratings, hidden, epsilon {epsilon}, channel-em"
+        CARDS.add(what, float(np.mean(inside)), "")
 
 
 def share_inside(fit: NumericEstimator, truth: Any) -> float:
@@ -231,10 +246,13 @@ def speed() -> None:
         fit = method().fit(claims)
         seconds = time.perf_counter() - started
         one = one or seconds
-        print(
-            f"{method.name}: {seconds:.2f} s, {seconds / one:.1f} times the mean, "
-            f"{fit.iterations_} rounds",
-            flush=True,
+        CARDS.add(
+            f"{method.name}, {CLAIMS:,} claims",
+            seconds,
+            "s",
+            peer="the mean",
+            peer_value=one,
+            note=f"{fit.iterations_} rounds",
         )
     rating = claims.with_values(np.clip(np.rint(3 + value), 1, 5), null=True)
     mechanism = QuantisedResponse(1, 5, epsilon=2, levels=5, null=True)
@@ -243,9 +261,13 @@ def speed() -> None:
     masked_fit = ChannelEM().fit(reports, mechanism=mechanism)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"channel-em, five levels: {seconds:.2f} s, {seconds / one:.1f} times the mean, "
-        f"{masked_fit.iterations_} rounds; peak memory of the process {peak:.0f} MiB"
+    CARDS.add(
+        f"channel-em, five levels, {CLAIMS:,} claims",
+        seconds,
+        "s",
+        peer="the mean",
+        peer_value=one,
+        note=f"{masked_fit.iterations_} rounds; peak memory of the process {peak:.0f} MiB",
     )
 
 

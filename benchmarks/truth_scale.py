@@ -26,10 +26,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from card import Cards, sized
 from masquerade.answers import Claims
 from masquerade.truth import TruthDiscovery
 from masquerade.truth.scale import DaskCluster, PartitionFit, Partitions, Stream, fit_partitions
 
+CARDS = Cards(__file__)
 LABELS = 5
 WORKERS = 20_000
 PER_TASK = 10
@@ -69,8 +71,12 @@ class Watch:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--claims", default="1e6,1e7", help="sizes, separated by commas")
-    parser.add_argument("--partition", type=float, default=1e6, help="claims a partition")
+    parser.add_argument(
+        "--claims", default=sized("2e5", "1e6,1e7"), help="sizes, separated by commas"
+    )
+    parser.add_argument(
+        "--partition", type=float, default=sized(5e4, 1e6), help="claims a partition"
+    )
     parser.add_argument("--folder", type=Path, default=None, help="where partitions are made")
     parser.add_argument("--stream", action="store_true", help="measure one process too")
     given = parser.parse_args()
@@ -91,20 +97,22 @@ def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
     partitions, method = Partitions.at(folder), TruthDiscovery(max_iterations=ROUNDS)
     plain = on_dask(partitions, method, None)
     killed = on_dask(partitions, method, ROUNDS // 2)
-    print(f"  a worker killed: weights differ by {largest_difference(plain, killed):.1e}")
+    off = largest_difference(plain, killed)
+    CARDS.add("largest difference of a weight where a worker was killed", off, "", at_most=1e-9)
     if stream:
         started = time.perf_counter()
         with Stream(scratch=folder.parent) as engine:
             watch = Watch(engine)
             fit_partitions(partitions, method, engine=engine, progress=watch)
-        report("one process", started, watch)
+        report(f"one process, {claims:,} claims", started, watch)
         print(f"    peak memory {_peak_memory():.0f} MiB")
     if claims <= LARGEST_IN_MEMORY:
         whole = Claims.from_frame(pa_parquet.read_table(folder))
         started = time.perf_counter()
         fit = TruthDiscovery(max_iterations=ROUNDS).fit(whole)
-        print(f"  in memory: {time.perf_counter() - started:.1f} s, {fit.iterations_} rounds")
-        print(f"    weights differ by {largest_difference(plain, fit):.1e}", end=", ")
+        CARDS.add(f"in memory, {claims:,} claims", time.perf_counter() - started, "s")
+        off = largest_difference(plain, fit)
+        CARDS.add("largest difference to the fit in memory", off, "", at_most=1e-9)
         print(
             f"labels of {plain.truths_.num_rows} tasks equal: {plain.truths_.equals(fit.truths_)}"
         )
@@ -119,7 +127,7 @@ def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | No
         watch = Watch(engine, kill_after)
         fit = fit_partitions(partitions, method, engine=engine, progress=watch)
         name = "two processes" if kill_after is None else "two processes, one killed"
-        report(name, started, watch)
+        report(f"{name}, {fit.census.n_claims:,} claims", started, watch)
         peaks = engine.client.run(_peak_memory).values()
         print(f"    peak memory of each process {', '.join(f'{peak:.0f} MiB' for peak in peaks)}")
         print(f"    rounds {fit.iterations_}, converged {fit.converged_}")
@@ -131,6 +139,9 @@ def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | No
 def report(name: str, started: float, watch: Watch) -> None:
     """Print time and traffic."""
     total = time.perf_counter() - started
+    CARDS.add(f"{name}, in all", total, "s")
+    CARDS.add(f"{name}, a round", float(np.median(watch.seconds[1:])), "s")
+    CARDS.add(f"{name}, traffic of a round", float(np.median(watch.traffic[1:])) / 1e6, "MB")
     # The first entry holds the two passes that code the partitions, and the first vote.
     first, rest = watch.seconds[0], watch.seconds[1:]
     print(

@@ -2,10 +2,11 @@
 
     python benchmarks/truth_speed.py [--claims 1e6] [--peer PYTHON]
 
-PYTHON is an interpreter that has crowd-kit. Ratios count: both are measured in one run, on
-integer-coded claims that are already in memory (ours: `Claims`; crowd-kit's: a data frame of
-integers). "From a frame" adds what it takes to read such a frame with all its checks. Times are
-processor time, the least of a few runs; only from Parquet it is the time on the clock.
+PYTHON is an interpreter that has crowd-kit, ``BENCH_PEER`` where it is not given. Ratios count:
+both are measured in one run, on integer-coded claims that are already in memory (ours: `Claims`;
+crowd-kit's: a data frame of integers). "From a frame" adds what it takes to read such a frame with
+all its checks. Times are processor time, the least of a few runs; only from Parquet it is the time
+on the clock.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from card import PEER, Cards, sized
 from masquerade.answers import Claims
 from masquerade.simulate import crowd
 from masquerade.truth import (
@@ -36,14 +38,15 @@ from masquerade.truth import (
     TruthDiscovery,
 )
 
+CARDS = Cards(__file__)
 OPTIONS = 5
 
 
 def main() -> None:
     """Print one line a measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--claims", type=float, default=1e6)
-    parser.add_argument("--peer", help="an interpreter that has crowd-kit")
+    parser.add_argument("--claims", type=float, default=sized(1e5, 1e6))
+    parser.add_argument("--peer", default=PEER, help="an interpreter that has crowd-kit")
     parser.add_argument("--skip-auto", action="store_true")
     given = parser.parse_args()
     n = int(given.claims)
@@ -65,7 +68,6 @@ def main() -> None:
         ("DawidSkene10", DawidSkene(n_iter=10, tol=0), 2),
     ):
         ours[name] = timed(partial(labels, method, claims), repeat=repeat)
-        print(f"{name}: {ours[name]:.3f} s in all")
     more = {
         "truth discovery": lambda k: TruthDiscovery(max_iterations=k),
         "one-coin": lambda k: OneCoin(max_iterations=k, tolerance=1e-300),
@@ -73,19 +75,23 @@ def main() -> None:
     }
     for name, make in more.items():
         each = per_iteration(make, claims)
-        print(f"{name}: {each:.3f} s an iteration, {each / stream:.1f} times the stream")
+        CARDS.add(
+            f"{name}, an iteration, {n:,} claims",
+            each,
+            "s",
+            peer="reading all codes once",
+            peer_value=stream,
+        )
     more_memory = (peak() - before) / n
-    print(f"peak while fitting: {more_memory:.0f} bytes a claim more, {peak() / n:.0f} in all")
+    CARDS.add("peak memory of these fits, beyond the claims", more_memory, "bytes a claim")
     if not given.skip_auto:
         seconds = timed(lambda: labels(BayesianCombination(), claims), repeat=1)
-        print(f"auto: {seconds:.1f} s; peak {peak() / n:.0f} bytes a claim in all")
+        CARDS.add(f"auto, {n:,} claims", seconds, "s")
     frame = {"task": claims.task, "worker": claims.worker, "label": claims.value}
     table = pa.table(frame)
     whole = timed(lambda: MajorityVote().fit(table).truths_, repeat=5)
-    print(f"majority vote from a frame, checks and all: {whole:.3f} s")
     from_parquet(claims)
-    if given.peer:
-        against(given.peer, claims, ours, whole)
+    against(given.peer, claims, ours, whole)
 
 
 def labels(method: CategoricalEstimator, claims: Claims) -> Any:
@@ -126,11 +132,20 @@ def from_parquet(claims: Claims) -> None:
         started = time.perf_counter()
         labels(MajorityVote(), Claims.read(path))
         seconds = time.perf_counter() - started
-        print(f"Parquet ({path.stat().st_size / 1e6:.0f} MB) to majority votes: {seconds:.2f} s")
+        size = path.stat().st_size / 1e6
+        CARDS.add(f"a Parquet file of {size:.0f} MB to majority votes", seconds, "s")
 
 
-def against(python: str, claims: Claims, ours: dict[str, float], whole: float) -> None:
-    """Print ratios against crowd-kit."""
+def against(python: str | None, claims: Claims, ours: dict[str, float], whole: float) -> None:
+    """Compare with crowd-kit, where there is an interpreter that has it."""
+    found = {} if python is None else crowd_kit(python, claims, ours)
+    for name, seconds in ours.items():
+        compare(f"{name}, {len(claims):,} claims", found.get(name), seconds)
+    compare("MajorityVote from a frame, checks and all", found.get("MajorityVote"), whole)
+
+
+def crowd_kit(python: str, claims: Claims, ours: dict[str, float]) -> dict[str, Any]:
+    """Return what crowd-kit needs for the same methods."""
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/claims.npz"
         np.savez(file, task=claims.task, worker=claims.worker, value=claims.value)
@@ -138,16 +153,14 @@ def against(python: str, claims: Claims, ours: dict[str, float], whole: float) -
         done = subprocess.run(
             [python, str(script), ",".join(ours), file], check=True, stdout=subprocess.PIPE
         )
-    found = json.loads(done.stdout)[file]
-    for name, seconds in ours.items():
-        if name in found:
-            compare(name, found[name]["seconds"], seconds)
-    compare("MajorityVote from a frame", found["MajorityVote"]["seconds"], whole)
+    found: dict[str, Any] = json.loads(done.stdout)[file]
+    return found
 
 
-def compare(name: str, theirs: float, ours: float) -> None:
-    """Print a ratio."""
-    print(f"{name}: crowd-kit {theirs:.2f} s, ours {ours:.3f} s: {theirs / ours:.1f}x")
+def compare(name: str, theirs: dict[str, Any] | None, ours: float) -> None:
+    """Keep a comparison."""
+    seconds = None if theirs is None else theirs["seconds"]
+    CARDS.add(name, ours, "s", peer="crowd-kit", peer_value=seconds, libraries=("crowd-kit",))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ copyright = "Masquerade contributors"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.doctest"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "Masquerade"
 exclude_patterns = ["_build"]

@@ -60,6 +60,16 @@ def test_every_data_set_says_whose_it_is(name: str) -> None:
     assert (one.address is None) == (one.download is None)
 
 
+def test_every_data_set_and_simulator_is_documented() -> None:
+    """The page of data sets names each one, and each function that makes one up."""
+    page = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    for name, one in DATASETS.items():
+        assert f"| `{name}` | {one.title} |" in page
+    for name in datasets.__all__:
+        if name[0].islower() and name != "dataset_named":
+            assert f"`{name}(rng" in page
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     """The error for a name that is none lists those that are."""
     with pytest.raises(ParameterError, match=r"no data set 'wsb'.*wsd"):

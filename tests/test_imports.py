@@ -21,6 +21,7 @@ ROOMS = (
     ("truth",),
     ("preference",),
     ("release",),
+    ("findings",),
     ("datasets", "simulate", "reproduce"),
     ("server",),
     ("client",),

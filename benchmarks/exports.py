@@ -1,0 +1,192 @@
+"""How quickly a survey's result and files come, and how much memory the server takes for them.
+
+A survey of ten questions, answered by a tenth as many people as there are reports, on a server of
+its own process; files are downloaded over HTTP. Memory is the server's peak, above what it had
+before the first download; the baseline reads everything and writes one JSON text.
+
+    python benchmarks/exports.py [reports] [database URL]
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import secrets
+import sys
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from sqlalchemy import insert
+
+from card import Cards, sized
+from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.server import Settings, Store, create_app
+from masquerade.server.definition import Definition
+from masquerade.server.findings import Findings
+from masquerade.server.models import ParticipationRow, table_of
+from masquerade.server.store import Survey
+
+CARDS = Cards(__file__)
+QUESTIONS: tuple[Question, ...] = (
+    *(Choice(f"c{n}", f"Choice {n}?", ("A", "B", "C", "D")) for n in range(4)),
+    *(Rating(f"r{n}", f"Rating {n}?", allow_skip=True) for n in range(3)),
+    Number("n", "How long?", 0, 40, "hours", 0.5),
+    Comparison("p1", "Which?", "X", "Y", "Neither"),
+    Comparison("p2", "Which?", "Y", "Z"),
+)
+_BATCH = 10_000
+
+
+def main() -> None:
+    reports = int(sys.argv[1]) if len(sys.argv) > 1 else sized(10_000, 1_000_000)
+    people = reports // len(QUESTIONS)
+    with tempfile.TemporaryDirectory(prefix="masquerade-exports-") as folder:
+        url = sys.argv[2] if len(sys.argv) > 2 else f"sqlite:///{Path(folder) / 'b.sqlite3'}"
+        survey = fill(url, people)
+        print(f"{people} people, {people * len(QUESTIONS)} reports, {url.partition(':')[0]}")
+        compute(url, survey)
+        for kind in ("csv", "jsonl", "parquet"):
+            download(url, survey.token, kind)
+        baseline(url, survey)
+
+
+def fill(url: str, people: int) -> Survey:
+    """Return a closed survey with made-up reports of so many people."""
+    store = Store(url)
+    definition = Definition.at_levels(
+        title="Exports", questions=QUESTIONS, levels=("high", "medium", "low")
+    )
+    survey = store.open_survey(definition)
+    rng = np.random.default_rng(1)
+    for start in range(0, people, _BATCH):
+        size = min(_BATCH, people - start)
+        rows: list[dict[str, Any]] = []
+        for level, share in zip(definition.levels, (0.3, 0.45, 0.25), strict=True):
+            n = round(size * share) if level.name != "low" else size - len(rows)
+            columns = [
+                rng.integers(m.symbols, size=n)
+                if isinstance(m, CategoricalMechanism)
+                else np.rint(rng.normal(40, 60, n)).astype(int)
+                for m in level.mechanisms
+            ]
+            rows += [
+                {
+                    "id": secrets.token_hex(16), "survey": survey.token, "level": level.name,
+                    "pseudonym": secrets.token_hex(32), "state": "submitted", "attempt": 1,
+                    "reports": row,
+                }
+                for row in np.stack(columns, axis=1).tolist()
+            ]  # fmt: skip
+        with store.engine.execution_options(write=True).begin() as connection:
+            connection.execute(insert(table_of(ParticipationRow)), rows)
+    survey = store.close_survey(survey.token)
+    store.close()
+    return survey
+
+
+def compute(url: str, survey: Survey) -> None:
+    """Print how long the first look at a result takes, and a later one."""
+    store = Store(url)
+    findings = Findings(store)
+    import masquerade.findings  # noqa: F401  # what a server has loaded already
+
+    started, cpu = time.perf_counter(), time.process_time()
+    text = findings.result_text(survey)
+    done, used = time.perf_counter(), time.process_time() - cpu
+    assert findings.result_text(survey) == text
+    again = time.perf_counter()
+    people = json.loads(text)["responses"]
+    what = f"the result of {people:,} people"
+    note = f"{used:.2f} s of one core, {len(text)} bytes"
+    CARDS.add(f"{what}, first look", done - started, "s", note=note)
+    CARDS.add(f"{what}, a later look", again - done, "s")
+    store.close()
+
+
+def serve(url: str, pipe: Connection) -> None:
+    """Run a server until the pipe says so."""
+    import threading
+
+    import uvicorn
+
+    from masquerade.server.run import address, listen
+
+    bound = listen("127.0.0.1", 0)
+    app = create_app(Settings(url, rate_participant=0, rate_address=0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    pipe.send((address(bound), app.state.store.new_owner_token(), os.getpid()))
+    pipe.recv()
+    server.should_exit = True
+    thread.join()
+
+
+def download(url: str, token: str, kind: str) -> None:
+    """Print how long a file takes over HTTP, and the server's memory."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(url, there))
+    process.start()
+    address, owner, pid = here.recv()
+    with httpx.Client(base_url=address, timeout=600, trust_env=False) as client:
+        client.get("/owner", params={"token": owner}, follow_redirects=True)
+        before, size, cpu = memory(pid), 0, core_seconds(pid)
+        started = time.perf_counter()
+        with client.stream("GET", f"/api/v1/surveys/{token}/reports.{kind}") as answer:
+            answer.raise_for_status()
+            for piece in answer.iter_raw():
+                size += len(piece)
+        seconds, used = time.perf_counter() - started, core_seconds(pid) - cpu
+    peak = memory(pid, "VmHWM")
+    here.send("end")
+    process.join()
+    note = f"{used:.1f} s of one core, a file of {size / 1e6:.1f} MB"
+    CARDS.add(f"{kind} over HTTP", seconds, "s", note=note)
+    CARDS.add(f"memory of the server for {kind}, above before", peak - before, "MB")
+
+
+def memory(pid: int, name: str = "VmRSS") -> float:
+    """Return a process's resident memory in megabytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return float(status.partition(f"{name}:")[2].split()[0]) / 1024
+
+
+def core_seconds(pid: int) -> float:
+    """Return the processor time that a process has used, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def baseline(url: str, survey: Survey) -> None:
+    """Measure what reading everything at once takes, in a process of its own."""
+    here, there = multiprocessing.Pipe()
+    arguments = (url, survey.token, there)
+    process = multiprocessing.get_context("spawn").Process(target=_all, args=arguments)
+    process.start()
+    seconds, size, taken = here.recv()
+    process.join()
+    CARDS.add("all in one JSON text", seconds, "s", note=f"{size / 1e6:.0f} MB of text")
+    CARDS.add("memory for all in one JSON text, above before", taken, "MB")
+
+
+def _all(url: str, token: str, pipe: Connection) -> None:
+    store = Store(url)
+    before = memory(os.getpid())
+    started = time.perf_counter()
+    text = json.dumps([[r.pseudonym, r.level, r.reports] for r in store.responses(token)])
+    seconds = time.perf_counter() - started
+    pipe.send((seconds, len(text), memory(os.getpid(), "VmHWM") - before))
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

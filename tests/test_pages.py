@@ -1,0 +1,156 @@
+"""The pages hang together: all reachable, links that lead somewhere, names that exist."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from masquerade.release import ENGINES
+from masquerade.selection import POLICIES
+from masquerade.truth import METHODS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md")))
+    if "_build" not in path.parts
+}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FILE = re.compile(r"`((?:tests|benchmarks|docs|src)/[\w./-]+\.\w+)`")
+PUBLIC_ROOMS = (
+    "answers", "mechanisms", "accounting", "selection", "truth", "truth.scale", "preference",
+    "release", "findings", "datasets", "simulate", "reproduce", "client",
+)  # fmt: skip
+
+
+def without_code(text: str) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+
+def entries_of_tables_of_contents() -> list[str]:
+    """Return what the tables of contents of all pages list, as paths below docs."""
+    found = []
+    for name, text in PAGES.items():
+        folder = Path(name).parent.relative_to("docs") if name.startswith("docs") else None
+        for block in re.findall(r"^:::\{toctree\}\n(.*?)^:::", text, flags=re.M | re.S):
+            assert folder is not None
+            lines = (line.strip() for line in block.splitlines())
+            found += [
+                (folder / line).as_posix() for line in lines if line and not line.startswith(":")
+            ]
+    return found
+
+
+def test_every_page_is_in_one_table_of_contents() -> None:
+    """No page is lost, none stands twice, and none is promised that is not there."""
+    pages = {
+        Path(name).relative_to("docs").with_suffix("").as_posix()
+        for name in PAGES
+        if name.startswith("docs/")
+    }
+    listed = entries_of_tables_of_contents()
+    assert len(listed) == len(set(listed))
+    assert set(listed) == pages - {"index"}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """Every relative link names a file that is there."""
+    for name, text in PAGES.items():
+        for target in LINK.findall(without_code(text)):
+            path = target.partition("#")[0]
+            if path and "://" not in target:
+                assert (ROOT / name).parent.joinpath(path).exists(), f"{name} links to {target}"
+
+
+def test_links_to_other_sites_are_whole() -> None:
+    """Every address of another site is https, with a host that has a domain."""
+    for name, text in PAGES.items():
+        for target in LINK.findall(without_code(text)):
+            if "://" in target:
+                parts = urlsplit(target)
+                assert parts.scheme == "https", f"{name} links to {target}"
+                assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", parts.netloc), target
+
+
+def test_files_that_pages_name_exist() -> None:
+    """A page that says where something is tested or measured is right about it."""
+    for name, text in PAGES.items():
+        if name != "CHANGELOG.md":  # it speaks of the past too
+            for path in FILE.findall(text):
+                assert (ROOT / path).exists(), f"{name} names {path}"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("truth.md", sorted(method.name for method in METHODS)),
+        ("release.md", sorted(engine.name for engine in ENGINES)),
+        ("selection.md", sorted(POLICIES)),
+    ],
+)
+def test_everything_that_can_be_chosen_by_name_is_documented(page: str, names: list[str]) -> None:
+    """Methods of inference, engines of release and policies of selection are on their pages."""
+    for name in names:
+        assert f"`{name}`" in PAGES[f"docs/{page}"], f"{name} is not in docs/{page}"
+
+
+def test_every_environment_variable_is_documented() -> None:
+    """Whatever the package reads from the environment by a name of its own is in the docs."""
+    everything = "\n".join(PAGES.values())
+    found = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"MASQUERADE_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
+    }
+    assert found
+    for name in found:
+        assert name in everything, f"{name} is on no page"
+
+
+@pytest.mark.parametrize("room", PUBLIC_ROOMS)
+def test_every_public_name_is_in_the_reference(room: str) -> None:
+    """The Python reference includes each room, and where it lists members, all of them."""
+    text = PAGES["docs/api.md"]
+    found = re.search(
+        rf"^\.\. automodule:: masquerade\.{re.escape(room)}\n((?:   :.*\n)*)", text, re.M
+    )
+    assert found, f"masquerade.{room} is not in docs/api.md"
+    options = dict(re.findall(r":([\w-]+): ?(.*)", found[1]))
+    assert "members" in options
+    names = set(getattr(import_module(f"masquerade.{room}"), "__all__", ()))
+    named_apart = set(re.findall(rf"masquerade\.{re.escape(room)}\.(\w+)", text))
+    excluded = set(filter(None, options.get("exclude-members", "").split(", "))) - named_apart
+    constants = {name for name in names if name.isupper()}
+    assert excluded <= constants, f"{excluded} are left out of the reference"
+    if options["members"]:
+        listed = set(options["members"].split(", "))
+        assert names - constants - listed - named_apart == set()
+
+
+def test_the_app_and_the_docs_say_the_same_of_privacy() -> None:
+    """Privacy in plain words: every paragraph of the app is on the page, word for word."""
+    module = ROOT / "src/masquerade/server/web/static/plainenglish.js"
+    code = re.sub(r'"\s*\+\s*"', "", module.read_text(encoding="utf-8"))
+    paragraphs = re.findall(r'"((?:[^"\\]|\\.)*)"', code)
+    page = " ".join(PAGES["docs/plain-words.md"].split())
+    assert len(paragraphs) > 15
+    for paragraph in paragraphs:
+        assert " ".join(paragraph.split()) in page
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
+def test_pictures_have_words_and_nothing_else_to_load(path: Path) -> None:
+    """A picture says what it shows to who cannot see it, fits dark pages, and runs no code."""
+    text = path.read_text(encoding="utf-8")
+    tags = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(text).iter()]
+    assert {"title", "desc", "text"} <= set(tags)
+    assert "script" not in tags
+    assert "image" not in tags
+    assert "prefers-color-scheme: dark" in text
