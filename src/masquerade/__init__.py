@@ -1,9 +1,13 @@
 """Masquerade: a crowd answers behind masks, and the truth still comes out.
 
-The rooms follow the journey of an answer: `answers` (what a person says), `mechanisms` (what the
-device does to it), `accounting` (what that costs), `truth` (what is so), `preference` (what is
-wanted), `release` (what may be published), `server` (where people meet it). Rooms load when first
-used.
+The rooms follow the journey of an answer. `answers`: a question is asked, and a person thinks
+something. `mechanisms`: on the person's device the answer becomes a report; only that leaves.
+`accounting`: what it costs is charged to the person's ledger. `selection`: whom to ask, and how
+many. Reports come together as claims, and these become what is so (`truth`), what is wanted
+(`preference`), what may be published (`release`) and the result of a survey (`findings`), with
+intervals and the bill. `datasets`, `simulate` and `reproduce` try all of it on public and made-up
+crowds; `server`, `client` and `cli` are where people meet it. Each room knows itself and the rooms
+before it. Rooms load when first used.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
         answers,
         datasets,
         errors,
+        findings,
         mechanisms,
         preference,
         release,
@@ -38,6 +43,7 @@ __all__ = [
     "answers",
     "datasets",
     "errors",
+    "findings",
     "mechanisms",
     "parse_mechanism",
     "preference",

@@ -22,6 +22,10 @@
     ├── ClusterError                    a cluster is not there, or its workers keep dying
     ├── DatasetUnavailable              a data set is not here and cannot be fetched
     ├── ServerUnavailable               a survey server cannot be reached or cannot answer now
+    ├── OperationError                  the data of a server cannot be kept, moved or checked
+    │   ├── WrongSchema                 a database is of a newer version, or of none
+    │   ├── NotEmpty                    a place that should be empty holds something
+    │   └── BrokenBackup                a backup is cut short, changed, or none
     ├── LedgerError
     │   ├── BrokenChain                 a ledger entry does not match its hash
     │   ├── NoGuarantee                 a mechanism promises nothing that could be counted
@@ -32,6 +36,12 @@
     └── SurveyError                     a request that a survey cannot accept
         ├── NotFound                    no such survey, or not yours
         ├── Unauthenticated             a request does not say whose it is
+        ├── Forbidden                   the role or the token does not allow this
+        ├── TooManyAttempts             a password was tried too often
+        ├── InvalidDocument (ValueError) a written survey that cannot be read, and where
+        ├── StaleVersion                somebody else has changed it in the meantime
+        ├── SeatsTaken                  as many as a survey asks for, or can pay, have begun it
+        ├── InsufficientFunds           there is less money than this takes
         ├── WrongState                  the survey or the participation is in another state
         ├── AlreadyParticipated         this participant has begun or answered this survey
         ├── InvalidReport               a report that the mechanism cannot have made
@@ -128,6 +138,22 @@ class ServerUnavailable(MasqueradeError):
     """A survey server cannot be reached, cannot answer now, or is no such server."""
 
 
+class OperationError(MasqueradeError):
+    """The data of a server cannot be kept, moved or checked."""
+
+
+class WrongSchema(OperationError):
+    """A database is of a newer version than this one, or of no version that is known."""
+
+
+class NotEmpty(OperationError):
+    """A database or file that should be empty holds something; it stays as it is."""
+
+
+class BrokenBackup(OperationError):
+    """A file is cut short, was changed, or is no backup."""
+
+
 class LedgerError(MasqueradeError):
     """A ledger cannot accept or confirm an entry."""
 
@@ -189,8 +215,69 @@ class NotFound(SurveyError):
     """There is no such survey, or it is somebody else's."""
 
 
+class InvalidDocument(SurveyError, ValueError):
+    """A survey as it is written has not the form it must have, or is not finished.
+
+    Attributes
+    ----------
+    places : list of tuple
+        A JSON pointer and what is wrong there.
+    """
+
+    def __init__(self, places: list[tuple[str, str]]) -> None:
+        self.places = places
+        first, what = places[0]
+        more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+        super().__init__(f"{first}: {what}{more}" if first else f"{what}{more}")
+
+
+class StaleVersion(SurveyError):
+    """A draft was changed since it was read, or the request does not say what it was read as."""
+
+
+class SeatsTaken(SurveyError):
+    """As many people as a survey asks for at this level, or can pay, have begun it.
+
+    Nothing was reserved.
+    """
+
+
+class InsufficientFunds(SurveyError):
+    """There is less money in an account than a transfer takes; nothing was moved.
+
+    Attributes
+    ----------
+    needed, there : int
+    currency : str
+    """
+
+    def __init__(self, message: str, *, needed: int, there: int, currency: str) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.there = there
+        self.currency = currency
+
+
 class Unauthenticated(SurveyError):
     """A request does not say, in the form that is expected, whose it is."""
+
+
+class Forbidden(SurveyError):
+    """Somebody's role, or their token, does not allow what they ask for."""
+
+
+class TooManyAttempts(SurveyError):
+    """Signing in was tried too often.
+
+    Attributes
+    ----------
+    seconds : int
+        How long to wait.
+    """
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class WrongState(SurveyError):

@@ -58,6 +58,7 @@ class Visitor:
         page.on("request", lambda request: self.requests.append(request))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._hear)
+        page.on("websocket", lambda socket: self.complaints.append(f"socket: {socket.url}"))
         return page
 
     def another_page(self) -> Page:
@@ -208,6 +209,11 @@ class Person:
     def _on_revealed(self) -> None:
         self.shown.append(pairs(self.page))
         self.page.locator("#finish").click()
+
+
+def see(page: Page, view: str) -> None:
+    """Wait for a screen."""
+    expect(page.locator(f'main[data-view="{view}"]')).to_be_visible()
 
 
 def pairs(page: Page) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,18 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, Visitor, open_survey, pairs
+from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, Visitor, open_survey, pairs, see
 
 pytestmark = pytest.mark.browser
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FIRST_LOAD = 120_000  # bytes, compressed
-
-
-def see(page: Page, view: str) -> None:
-    """Wait for a screen."""
-    expect(page.locator(f'main[data-view="{view}"]')).to_be_visible()
 
 
 def faults(page: Page) -> list[str]:
@@ -31,8 +26,8 @@ def faults(page: Page) -> list[str]:
     rules = [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
     small = page.evaluate(
         """() => [
-          ...document.querySelectorAll("main :is(a, button, label, summary, select), nav a")]
-          .filter((each) => each.checkVisibility() && !each.matches("p a, .field label"))
+          ...document.querySelectorAll("body :is(a, button, label, summary, select)")]
+          .filter((each) => each.checkVisibility() && !each.matches("p a, .field label, #skip"))
           .map((each) => [each, each.getBoundingClientRect()])
           .filter(([, box]) => box.height < 44 || box.width < 44)
           .map(([each, box]) => `${each.outerHTML.slice(0, 90)} ${box.width} × ${box.height}`)"""
@@ -85,8 +80,31 @@ def test_every_screen_is_accessible(
     page.locator("#show-words").click()
     expect(page.locator(".recovery")).to_be_visible()
     look("settings")
+    for path in ("plain", "about"):
+        page.goto(f"{generous.url}/me/{path}")
+        see(page, path)
+        look(path)
+    page.goto(f"{generous.url}/s/unknown")
+    see(page, "missing")
+    look("missing")
+    closed = open_survey(generous)
+    generous.store.close_survey(closed.token)
+    page.goto(f"{generous.url}/s/{closed.token}")
+    see(page, "closed")
+    look("closed")
+    away = open_survey(generous)
+    page.route("**/invitation", lambda route: route.abort())
+    page.goto(f"{generous.url}/s/{away.token}")
+    see(page, "away")
+    look("away")
+    page.unroute("**/invitation")
+    page.goto(f"{generous.url}/me/settings")
+    page.locator("#leave-sure").check()
+    page.locator("#leave").click()
+    see(page, "left")
+    look("left")
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) == len(ANSWERS) + 9
+    assert len(found) == len(ANSWERS) + 15
 
 
 def test_a_survey_can_be_answered_by_keyboard_alone(generous: Any, new_visitor: NewVisitor) -> None:
@@ -180,9 +198,19 @@ def test_the_app_opens_without_a_network(generous: Any, new_visitor: NewVisitor)
         page.goto(generous.url + path, wait_until="networkidle")
     page.evaluate("navigator.serviceWorker.ready")
     visitor.context.set_offline(True)
-    for path, view in (("/me", "home"), ("/me/ledger", "ledger"), ("/me/settings", "settings")):
+    for path, view in (
+        ("/me", "home"),
+        ("/me/ledger", "ledger"),
+        ("/me/settings", "settings"),
+        ("/me/plain", "plain"),
+        ("/me/about", "about"),
+    ):
         page.goto(generous.url + path)
         see(page, view)
+    assert len(page.locator("#build").inner_text()) == 64
+    page.goto(f"{generous.url}/s/{open_survey(generous).token}")
+    see(page, "away")
+    expect(page.locator("main")).to_contain_text("could not be reached")
     page.goto(f"{generous.url}/me")
     expect(page.locator("main")).to_contain_text("cannot be reached")
     expect(page.locator(".invitations")).to_contain_text("Beasts")
@@ -236,8 +264,9 @@ def test_recovery_words_take_the_account_to_another_device(
     Person(first).finish()
     first.goto(f"{generous.url}/me/settings")
     first.locator("#show-words").click()
+    # They are shown once the device has noted that they were, so not at once.
+    expect(first.locator(".recovery code")).to_have_count(9)
     words = first.locator(".recovery code").all_inner_texts()
-    assert len(words) == 9
     second.goto(f"{generous.url}/me/settings")
     second.locator("#enter-words").fill(" ".join(words[1:] + words[:1]))
     second.locator("#use-words").click()
@@ -263,6 +292,7 @@ def test_a_cap_that_is_too_low_refuses_the_survey(
     page = visitor.page
     page.goto(f"{server.url}/me")
     page.locator("#begin").click()
+    see(page, "home")  # the account is on the disk
     page.goto(f"{server.url}/me/ledger")
     page.locator("#cap").fill("0.1")
     page.locator("#cap-save").click()

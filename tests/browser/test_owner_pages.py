@@ -23,12 +23,13 @@ def answer_first_options(page: Page, url: str) -> None:
 def test_three_clicks_to_a_live_survey_and_a_result_that_moves(
     live_server: Callable[..., Any], new_visitor: Callable[..., Any]
 ) -> None:
-    """From the owner link: template, open; an answer moves the count, closing shows the result."""
+    """Use, Open survey, Open it now: live. An answer moves the count; closing shows the result."""
     server = live_server()
     owner = new_visitor(viewport={"width": 1280, "height": 900})
     owner.page.goto(server.owner_link)
-    owner.page.get_by_role("link", name="Pick one").click()
-    owner.page.get_by_role("button", name="Open survey").click()
+    owner.page.get_by_role("button", name="Use “Pick one”").click()
+    owner.page.get_by_role("link", name="Open survey").click()
+    owner.page.get_by_role("button", name="Open it now").click()
     link = owner.page.locator("#share").get_attribute("href")
     assert link is not None
     expect(owner.page.locator("#responses")).to_have_text("0")
@@ -72,10 +73,12 @@ def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
     owner = new_visitor()
     page = owner.page
     page.goto(server.owner_link)
-    for template in ("rate", "pick", "label"):
-        page.goto(f"{server.url}/surveys/new?template={template}")
+    for template in ("Rate items", "Pick one", "Label with a crowd"):
+        page.goto(f"{server.url}/surveys/new")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.get_by_role("button", name="Open survey").click()
+        page.get_by_role("button", name=f"Use “{template}”").click()
+        page.get_by_role("link", name="Open survey").click()
+        page.get_by_role("button", name="Open it now").click()
         expect(page.locator("#share")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         token = page.url.rpartition("/")[2]

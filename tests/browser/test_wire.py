@@ -34,6 +34,13 @@ BODIES = {
     "seal": {"commitment", "padding"},
     "response": {"reports", "salt", "level", "survey_hash", "padding"},
 }
+OURS = {"masquerade-participant", "idempotency-key"}
+THE_BROWSERS = {
+    "accept", "accept-encoding", "accept-language", "cache-control", "connection",
+    "content-length", "content-type", "host", "origin", "pragma", "priority", "user-agent",
+    "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
+    "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site",
+}  # fmt: skip
 ALL_LEVELS = ("high", "medium", "low")
 
 
@@ -76,6 +83,8 @@ def test_no_true_answer_leaves_the_device(
     most sqrt(1 / 2 pi) / 750,000.
     """
     visitor = new_visitor()
+    # A surveyor who is signed in on this device answers like everybody else.
+    visitor.context.add_cookies([{"name": "owner", "value": "planted", "url": generous.url}])
     survey, person = take_part(generous, visitor, level, reveal=reveal)
 
     bodies = sent_by(visitor)
@@ -103,7 +112,12 @@ def test_no_true_answer_leaves_the_device(
     for request in visitor.requests:
         assert request.url.startswith(generous.url + "/"), "a third party was asked"
         assert "?" not in request.url
-        assert "cookie" not in request.all_headers()
+        headers = request.all_headers()
+        if "/api/" in request.url:
+            assert set(headers) <= OURS | THE_BROWSERS  # no cookie, no referrer, nothing of ours
+            assert all(HEX[32].fullmatch(headers[name]) for name in OURS & set(headers))
+    secrets = {r.all_headers().get("masquerade-participant") for r in visitor.requests} - {None}
+    assert len(secrets) == 1
     assert visitor.complaints == []
 
     for mine, sent in person.shown:
@@ -185,10 +199,16 @@ def test_answers_in_clear_need_consent_and_are_sent_as_they_are(
     assert page.locator('input[name="level"]:checked').get_attribute("value") == "high"
     page.locator('input[name="level"][value="none"]').check()
     assert not page.locator("#accept-clear").is_checked()
+    expect(page.locator(".leaves")).to_contain_text("as you give them")
+    expect(page.locator(".stays")).not_to_contain_text("true answers")
     page.locator("#start").click()
     expect(page.locator("#announcement")).to_contain_text("confirm")
     assert Person(page).view() == "intro"
-    Person(page, level="none").finish()
+    person = Person(page, level="none")
+    for view in ("seal", "reveal", "done"):
+        person.finish(view)
+        assert "without a mask" in page.locator("main").inner_text().lower()
+        assert "masked" not in page.locator("main").inner_text()
     [response] = generous.store.responses(survey.token)
     assert list(response.reports) == list(ANSWERS)
     page.goto(f"{generous.url}/me/ledger")

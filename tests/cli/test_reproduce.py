@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from masquerade.datasets import DATA_VARIABLE
+from masquerade.reproduce import run as running
 from masquerade.reproduce import sparse_ldp, sparse_ldp_findings
 from masquerade.reproduce.study import Job, Scale
 
@@ -61,6 +62,17 @@ def test_people_get_tables_and_a_second_run_takes_up_the_first(run: Run, tmp_pat
     found = run(*words, "--json")
     assert found.json["parts_done"] == 0
     assert found.json["parts_taken_up"] > 0
+
+
+def test_people_are_told_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without matplotlib the table names the extra, brackets and all."""
+    monkeypatch.setattr(running, "can_draw", lambda: False)
+    found = run("reproduce", "sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2, "--jobs", 1)
+    assert found.code == 0
+    assert "masquerade[figures]" in found.out
+    assert not list(tmp_path.rglob("*.png"))
 
 
 def test_an_unknown_paper_is_refused(run: Run, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_the_owner_link_works_once(processes: list[Process], tmp_path: Path) -> 
     served = Process("serve", "--data-dir", str(tmp_path))
     processes.append(served)
     with httpx.Client(follow_redirects=True) as first, httpx.Client(follow_redirects=True) as other:
-        assert "New survey" in first.get(served.url, headers={"Accept": "text/html"}).text
+        assert 'action="/sign-out"' in first.get(served.url, headers={"Accept": "text/html"}).text
         assert other.get(served.url, headers={"Accept": "text/html"}).status_code == 401
         assert first.get(served.url.partition("?")[0]).status_code == 200
     code, _ = served.stop(signal.SIGINT)

@@ -89,6 +89,19 @@ def test_a_whole_survey_step_by_step(place: Place, kit: Kit) -> None:
         part.answer(kit.answers)
 
 
+def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place, kit: Kit) -> None:
+    """A survey that is closed keeps the response, and this computer what it sent and paid."""
+    survey = place.survey()
+    part = place.client().begin(survey.token, "high")
+    receipt = part.answer(kit.answers)
+    place.store.close_survey(survey.token)
+    with pytest.raises(WrongState, match="closed"):
+        part.withdraw()
+    assert part.step == "sent"
+    assert part.answer().reports == receipt.reports
+    assert part.send() == receipt.bill
+
+
 def test_after_send_shows_nothing_before(place: Place, kit: Kit) -> None:
     """In a sensitive survey nobody can look at the reports before they are sent."""
     survey = place.survey(topic="sensitive")

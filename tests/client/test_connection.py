@@ -56,6 +56,21 @@ def test_a_busy_server_is_asked_again(tmp_path: Path, pauses: list[float], statu
     assert pauses[0] <= 0.5 < pauses[2] <= 2
 
 
+def test_no_cookie_comes_back(tmp_path: Path) -> None:
+    """A server cannot mark this computer: what it sets is in no later request."""
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(dict(request.headers))
+        return httpx.Response(200, json={}, headers={"Set-Cookie": "mark=1; Path=/"})
+
+    client = served(tmp_path, answer)
+    client.me()
+    client.invitation("5a")
+    assert len(seen) == 2
+    assert all("cookie" not in headers for headers in seen)
+
+
 def test_a_server_that_says_when_is_obeyed(tmp_path: Path, pauses: list[float]) -> None:
     """Retry-After is waited for, up to a minute."""
     waits = iter(["7", "86400", "nonsense"])

@@ -18,6 +18,7 @@ from masquerade.server import Store
 from masquerade.server.definition import KEEP_PER_ANSWER, Definition
 from masquerade.server.participations import Participation, commitment_of
 from masquerade.server.store import Survey
+from masquerade.server.team.sessions import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
@@ -146,6 +147,11 @@ class Kit:
     everything = staticmethod(everything)
     all_at_once: Callable[..., list[Any]] = staticmethod(all_at_once)
 
+    @staticmethod
+    def phone(client: httpx.Client) -> Phone:
+        """Return a new device that talks to a server."""
+        return Phone(client)
+
 
 @pytest.fixture
 def kit() -> Kit:
@@ -243,4 +249,5 @@ def site(live_server: LiveServers) -> Iterator[Site]:
         ) as owner,
     ):
         assert owner.get(server.owner_link).url.path == "/surveys"
+        owner.headers["X-CSRF-Token"] = csrf_token(owner.cookies[COOKIE])
         yield Site(server, visitor, owner)

@@ -40,7 +40,8 @@ def test_the_page_is_the_same_for_everybody_and_every_survey(live_server: LiveSe
         for title in ("First secret", "Second secret")
     ]
     paths = [f"/s/{survey.token}" for survey in surveys]
-    pages = [visitor.get(path) for path in (*paths, "/me", "/me/ledger", "/me/settings")]
+    own = ("/me", "/me/ledger", "/me/settings", "/me/plain", "/me/about")
+    pages = [visitor.get(path) for path in (*paths, *own)]
     assert {page.status_code for page in pages} == {200}
     assert len({page.text for page in pages}) == 1
     assert "secret" not in pages[0].text
@@ -118,5 +119,10 @@ def test_the_worker_and_the_manifest_name_files_that_are_there(visitor: httpx.Cl
     assert known is not None
     files = json.loads(known[1])["files"]
     icons = [icon["src"] for icon in manifest.json()["icons"]]
+    # A system that cuts icons to its own shape takes those that may be cut, and no other does.
+    purposes = [(icon["sizes"], icon.get("purpose", "any")) for icon in manifest.json()["icons"]]
+    sizes = ("192x192", "512x512")
+    assert {(size, use) for size in sizes for use in ("any", "maskable")} < set(purposes)
+    assert manifest.json()["scope"] == "/"
     for path in (*files, *icons, manifest.json()["start_url"]):
         assert visitor.get(path).status_code == 200

@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.server import Store
 from masquerade.server.demo import PEOPLE, furnish
-from masquerade.server.results import compute
+from masquerade.server.findings import Findings
 from masquerade.server.store import Survey
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_the_known_shares_are_plausible(furnished: Store) -> None:
     With 11 shares the chance of a false alarm is below 1e-7 for each run.
     """
     finished, _ = finished_and_open(furnished)
-    result = compute(finished, furnished.responses(finished.token))
+    result = Findings(furnished).result(finished)
     assert result["simulated"]
     for question in result["questions"]:
         known = [option["known_share"] for option in question["options"]]

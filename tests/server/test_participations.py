@@ -483,11 +483,11 @@ def test_caps_go_down_at_once_and_up_later(database_url: str, kit: Kit) -> None:
     store = Store(database_url, today=today)
     who = store.identity(secrets.token_hex(16))
     low, high = Caps(Loss(3_000_000)), Caps(Loss(12_000_000))
-    assert store.people.set_caps(who, low, confirm=False)
+    assert store.people.set_caps(who, lambda _: low, confirm=False)
     assert store.people.account(who).balance.caps == low
     with pytest.raises(ConfirmationNeeded):
-        store.people.set_caps(who, high, confirm=False)
-    assert not store.people.set_caps(who, high, confirm=True)
+        store.people.set_caps(who, lambda _: high, confirm=False)
+    assert not store.people.set_caps(who, lambda _: high, confirm=True)
     assert store.people.caps_to_come(who) == (high, "2026-03-16")
     today.day = "2026-03-15"
     assert store.sweeper.sweep().raised == 0
@@ -496,8 +496,8 @@ def test_caps_go_down_at_once_and_up_later(database_url: str, kit: Kit) -> None:
     assert store.sweeper.sweep().raised == 1
     assert store.people.account(who).balance.caps == high
     assert store.people.caps_to_come(who) is None
-    assert not store.people.set_caps(who, Caps(Loss(20_000_000)), confirm=True)
-    assert store.people.set_caps(who, low, confirm=False)
+    assert not store.people.set_caps(who, lambda _: Caps(Loss(20_000_000)), confirm=True)
+    assert store.people.set_caps(who, lambda _: low, confirm=False)
     today.day = "2026-04-01"
     assert store.sweeper.sweep().raised == 0
     assert store.people.account(who).balance.caps == low

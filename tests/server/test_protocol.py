@@ -184,7 +184,7 @@ def test_no_budget_is_a_problem_with_numbers(site: Site, kit: Kit) -> None:
     survey = site.store.open_survey(kit.define(levels=LEVELS))
     phone = site.phone()
     who = site.store.identity(phone.participant)
-    site.store.people.set_caps(who, Caps(Loss(1_000_000)), confirm=False)
+    site.store.people.set_caps(who, lambda _: Caps(Loss(1_000_000)), confirm=False)
     found = problem_of(phone.reserve(survey.token, "low"), 409, "privacy-cap-exceeded")
     assert found["needed"] > found["residual"] > 0
     assert found["unit"] == "epsilon"
@@ -220,7 +220,8 @@ def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
     listed = {
         (method.upper(), path.removeprefix("/api/v1"))
         for path, item in document["paths"].items()
-        for method in item
+        for method, route in item.items()
+        if not {"surveys", "results"} & set(route["tags"])  # surveyors'
     }
     open_to_all = {("GET", "/surveys/{token}/invitation"), ("GET", "/levels")}
     ours = {(m, p.replace("{id}", "{participation}")) for m, p, _ in EVERY_ROUTE}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 import subprocess
 import sys
 import time
@@ -153,13 +154,13 @@ def test_everything_survives_reopening(database_url: str, kit: Kit) -> None:
     survey = store.open_survey(kit.define(), simulated_truth={"ill": [0.25, 0.75]})
     device, token = kit.device(), store.new_owner_token()
     device.send(store, survey, [1, 4])
-    key, ledger = store.setting("session_key"), store.ledger(device.participant)
+    key, ledger = store.setting("challenge_key"), store.ledger(device.participant)
     before = kit.everything(store)
     store.close()
     again = Store(database_url)
     assert kit.everything(again) == before
     assert again.accounts.verify() == 2
-    assert again.setting("session_key") == key
+    assert again.setting("challenge_key") == key
     assert again.ledger(device.participant) == ledger
     assert again.survey(survey.token).simulated_truth == {"ill": [0.25, 0.75]}
     assert again.spend_owner_token(token)
@@ -174,7 +175,7 @@ def test_processes_can_start_together(database_url: str) -> None:
         "import sys\n"
         "from masquerade.server import Store\n"
         "store = Store(sys.argv[1])\n"
-        "print(store.setting('session_key'))\n"
+        "print(store.setting('challenge_key'))\n"
         "store.close()\n"
     )
     running = [
@@ -215,6 +216,33 @@ def test_the_participant_secret_is_nowhere(store: Store, kit: Kit, tmp_path: Pat
         held = file.read_bytes() if file.is_file() else b""
         assert secret not in held
         assert raw not in held
+
+
+def test_what_was_withdrawn_is_in_no_file(sqlite_store: Store, kit: Kit, tmp_path: Path) -> None:
+    """After the daily sweep no file holds a withdrawn commitment, and the log of changes is empty.
+
+    The log holds side by side what was changed together: a participation and a ledger's entry.
+    """
+    survey = sqlite_store.open_survey(kit.define())
+    gone, stays = kit.device(), kit.device()
+    salt, commitments = secrets.token_hex(16), []
+    for device in (gone, stays):
+        begun = device.open(sqlite_store, survey)
+        commitments.append(kit.commitment_of(begun.id, [0, 0], salt).encode())
+        who = sqlite_store.identity(device.participant)
+        sqlite_store.participations.seal(who, begun.id, commitments[-1].decode())
+        device.respond(sqlite_store, begun, [0, 0], salt)
+        if device is gone:
+            sqlite_store.participations.withdraw(who, begun.id)
+
+    def held() -> list[bool]:
+        files = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+        return [commitment in files for commitment in commitments]
+
+    assert held() == [True, True]
+    sqlite_store.sweeper.sweep()
+    assert (tmp_path / "store.sqlite3-wal").stat().st_size == 0
+    assert held() == [False, True]
 
 
 def test_two_servers_give_one_person_two_names(tmp_path: Path, kit: Kit) -> None:

@@ -48,11 +48,12 @@ const RESERVED = [
 
 test("the page's modules are the ones we know", () => {
   assert.deepEqual(modules().sort(), [
-    "api.js", "app.js", "arabic.js", "batteryview.js", "coins.js", "database.js", "device.js",
-    "dom.js", "domain.js", "english.js", "figures.js", "homepage.js", "lattice.js",
+    "aboutpage.js", "api.js", "app.js", "arabic.js", "batteryview.js", "coins.js", "database.js",
+    "device.js", "dom.js", "domain.js", "english.js", "figures.js", "homepage.js", "lattice.js",
     "ledgerpage.js", "levelview.js", "mask.js", "maskdemo.js", "noise.js", "offline.js",
-    "participation.js", "pieces.js", "promise.js", "questionview.js", "recovery.js", "screen.js",
-    "settingspage.js", "sha256.js", "surveypage.js", "surveyviews.js", "words.js",
+    "participation.js", "pieces.js", "plainarabic.js", "plainenglish.js", "plainpage.js",
+    "promise.js", "questionview.js", "recovery.js", "screen.js", "settingspage.js", "sha256.js",
+    "shown.js", "surveypage.js", "surveyviews.js", "words.js",
   ]);
 });
 

@@ -82,5 +82,7 @@ test("amounts are rounded up, and what has no limit says so", () => {
   assert.equal(factorText("inf", "en"), null);
   assert.equal(beliefPercent(0), 50);
   assert.equal(beliefPercent(1), 74);
+  assert.equal(beliefPercent(6.8), 99.9);
+  assert.equal(beliefPercent(20), 100);
   assert.equal(beliefPercent("inf"), 100);
 });

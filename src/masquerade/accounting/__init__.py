@@ -1,4 +1,10 @@
-"""What an answer costs: kinds of loss, how they add up, and the ledger of everybody's budget."""
+"""What a report costs: kinds of loss, how they add up, and the ledger of everybody's budget.
+
+Before a report leaves, its cost is reserved on the person's account; when the questions are shown
+it is spent. Amounts are whole millionths, rounded up once. `Caps` hold whatever is asked next and
+why; `Ledger` keeps a chain of entries for each person; `audit` looks whether a mechanism keeps its
+promise at all.
+"""
 
 from masquerade.accounting.audit import audit
 from masquerade.accounting.audit_own import Auditable, Randomizer

@@ -11,16 +11,19 @@ import typer
 
 from masquerade.cli.answer import answer, me
 from masquerade.cli.audit import audit
+from masquerade.cli.operating import backup, doctor, migrate, restore
 from masquerade.cli.output import complain
 from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import privacy
 from masquerade.cli.randomize import randomize
 from masquerade.cli.release import release
 from masquerade.cli.reproduce import reproduce
+from masquerade.cli.results import results
 from masquerade.cli.select import plan, select
 from masquerade.cli.serving import demo, serve
 from masquerade.cli.simulate import simulate
 from masquerade.cli.truth import truth
+from masquerade.cli.user import user
 from masquerade.errors import MasqueradeError
 
 app = typer.Typer(
@@ -46,6 +49,10 @@ def _root(
 
 app.command()(demo)
 app.command()(serve)
+app.command()(backup)
+app.command()(restore)
+app.command()(migrate)
+app.command()(doctor)
 app.command()(answer)
 app.command()(me)
 app.command()(truth)
@@ -54,10 +61,12 @@ app.command()(release)
 app.command()(privacy)
 app.command()(audit)
 app.command()(randomize)
+app.command()(results)
 app.command()(plan)
 app.command()(select)
 app.command()(reproduce)
 app.add_typer(simulate, name="simulate")
+app.add_typer(user, name="user")
 
 
 def main() -> None:

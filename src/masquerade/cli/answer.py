@@ -15,7 +15,7 @@ from masquerade.errors import ParameterError, UnreadableFile
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from masquerade.client import Answer, Client, Participation, Receipt
+    from masquerade.client import Answer, Asked, Client, Participation, Receipt
 
 IdentityFile = Annotated[
     Path | None,
@@ -142,7 +142,7 @@ def _client(url: str, identity: Path | None, home: Path | None) -> Client:
 def _interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
     from rich.console import Console
 
-    from masquerade.cli.asking import ask_answer, ask_line, say
+    from masquerade.cli.asking import ask_line, say
 
     console = Console()
     part = _begun(console, client, survey, level, confirmed=confirmed)
@@ -157,9 +157,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
         part.open()
         asked, todo = part.asked, list(range(len(part.asked)))
         while todo:
-            for place in todo:
-                one = asked[place]
-                given[one.question.id] = ask_answer(console, one, number=place + 1, of=len(asked))
+            _ask(console, asked, given, todo)
             say(console, "", "We now mask your answers, once. It cannot be repeated.")
             typed = ask_line(console, "Enter masks them; the number of a question changes it.")
             number = int(typed) if typed.isascii() and typed.isdigit() else 0
@@ -180,6 +178,25 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
         _show_reports(console, part, given)
     _say_bill(console, bill)
     say(console, f"{client.me()['battery']['percent_left']} % of your privacy here is left.")
+
+
+def _ask(
+    console: Console, asked: tuple[Asked, ...], given: dict[str, Answer], todo: list[int]
+) -> None:
+    """Ask the questions at these places, and what is asked only after the new answers."""
+    from masquerade.cli.asking import ask_answer
+    from masquerade.client import is_asked
+
+    codes: list[int] = []
+    for place, one in enumerate(asked):
+        name = one.question.id
+        if not is_asked(asked, codes):
+            given.pop(name, None)
+            codes.append(one.code(None))
+            continue
+        if place in todo or name not in given:
+            given[name] = ask_answer(console, one, number=place + 1, of=len(asked))
+        codes.append(one.code(given[name]))
 
 
 def _begun(
@@ -231,7 +248,8 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
     rows = []
     for one, sent in zip(part.asked, part.reports, strict=True):
         name = one.question.id
-        yours = one.in_words(one.code(given[name])) if name in given else "not kept"
+        without = "not asked" if given and one.show_if else "not kept"
+        yours = one.in_words(one.code(given[name])) if name in given else without
         rows.append((one.question.text, yours, sent.text))
     show_rows(console, ("question", "yours (stays here)", "sent"), rows)
 
@@ -270,6 +288,8 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
             "allow_skip": question.allow_skip,
             "mechanism": str(one.mechanism),
         }
+        if one.show_if is not None:
+            rows[question.id]["show_if"] = one.show_if.to_json()
     if as_json:
         result = {"survey": part.survey, "level": part.level, "questions": rows}
         show(result, as_json=True, title="")

@@ -25,13 +25,14 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
         sys.stdout.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=title, show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for key, value in result.items():
-        table.add_row(key.replace("_", " "), _text(value))
+        table.add_row(escape(key.replace("_", " ")), escape(_text(value)))
     Console().print(table)
 
 

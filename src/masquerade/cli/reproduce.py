@@ -95,6 +95,7 @@ def _print_rows(found: Reproduction) -> None:
     import math
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     def number(each: float | None) -> str:
@@ -103,13 +104,14 @@ def _print_rows(found: Reproduction) -> None:
     console = Console()
     for name, rows in found.rows.items():
         table = Table(title=name, title_justify="left", show_lines=True)
-        for column in ("where", "what, and why the verdict", "paper", "ours", "verdict"):
+        for column in ("where", "what, and why the verdict", "paper", "ours"):
             table.add_column(column, overflow="fold")
+        table.add_column("verdict", no_wrap=True)
         for row in rows:
             said = number(row.paper) if row.paper is not None else row.statement
             ours = f"{number(row.ours)} ± {number(row.standard_error)}"
-            what = f"{row.quantity}\n[dim]{row.reason}; data: {row.data}[/dim]"
-            table.add_row(row.artifact, what, said, ours, row.verdict)
+            what = f"{escape(row.quantity)}\n[dim]{escape(f'{row.reason}; data: {row.data}')}[/dim]"
+            table.add_row(row.artifact, what, escape(said), ours, row.verdict)
         console.print(table)
         if found.ours[name]:
             beside = Table(title=f"{name}: our methods at the same loss", title_justify="left")
@@ -117,7 +119,7 @@ def _print_rows(found: Reproduction) -> None:
                 beside.add_column(column, overflow="fold")
             for each in found.ours[name]:
                 gain = f"{number(each.difference)} ± {number(each.standard_error)}"
-                beside.add_row(each.artifact, each.quantity, gain, each.outcome)
+                beside.add_row(each.artifact, escape(each.quantity), gain, each.outcome)
             console.print(beside)
 
 

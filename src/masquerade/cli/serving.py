@@ -6,6 +6,7 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,10 @@ import typer
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
+]
 DataDir = Annotated[Path | None, typer.Option(help="Where to keep the data.")]
 
 
@@ -51,28 +56,61 @@ def demo(
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets phones on the network in.")
-    ] = "127.0.0.1",
-    port: Port = 8080,
+        str | None,
+        typer.Option(
+            help="Address to listen on, default 127.0.0.1; 0.0.0.0 lets phones on the network in."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Default 8080; 0 takes any free one."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="How many processes answer requests; default 1."),
+    ] = None,
     no_browser: NoBrowser = False,
     data_dir: DataDir = None,
+    config: Config = None,
 ) -> None:
     """Run the survey server. The link it prints makes your browser the owner's, once."""
-    from masquerade.server.app import create_app
     from masquerade.server.run import address, listen, open_browser
     from masquerade.server.run import serve as run
     from masquerade.server.settings import Settings
 
-    bound = listen(host, port)
-    app = create_app(Settings.from_environment(data_dir=data_dir))
-    link = f"{address(bound)}/owner?token={app.state.store.new_owner_token()}"
+    # The folder is made below: where the port is taken, nothing is written.
+    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+    settings = replace(
+        settings,
+        host=settings.host if host is None else host,
+        port=settings.port if port is None else port,
+        workers=settings.workers if workers is None else workers,
+    )
+    bound = listen(settings.host, settings.port)
+    settings.make_folder()
 
-    def ready() -> None:
-        _say(f"Masquerade is serving. Open this link once, in the owner's browser:\n\n  {link}\n")
+    def say_link(door: str) -> None:
+        link = f"{settings.public_url or address(bound)}{door}"
+        once = "token=" in door
+        how = "Open this link once, in the owner's browser" if once else "Sign in at"
+        _say(f"Masquerade is serving. {how}:\n\n  {link}\n")
         if not no_browser:
             open_browser(link)
 
-    run(app, bound, ready=ready)
+    if settings.workers == 1:
+        from masquerade.server.app import create_app
+
+        app = create_app(settings)
+        door = app.state.store.owner_door()
+        run(app, bound, ready=lambda: say_link(door), settings=settings)
+    else:
+        from masquerade.server.operation.workers import Workers
+        from masquerade.server.store import Store
+
+        store = Store(settings.database)
+        door = store.owner_door()
+        store.close()
+        Workers(settings, bound).run(ready=lambda: say_link(door))
     _say("Ended.")
 
 

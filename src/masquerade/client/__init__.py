@@ -1,6 +1,10 @@
-"""The participant in Python: answers are masked in the caller's process before anything is sent."""
+"""The participant in Python: answers are masked in the caller's process before anything is sent.
 
-from masquerade.client.asked import Answer, Asked
+The other half of the protocol in `masquerade.server`: look at an invitation, choose a level, see
+the questions, mask once, send the reports, read the ledger.
+"""
+
+from masquerade.client.asked import Answer, Asked, is_asked
 from masquerade.client.client import Client
 from masquerade.client.identity import Identity
 from masquerade.client.link import survey_of
@@ -14,5 +18,6 @@ __all__ = [
     "Masked",
     "Participation",
     "Receipt",
+    "is_asked",
     "survey_of",
 ]

@@ -9,7 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.answers import Choice, Comparison, Number, Question, Rating, ShowIf, shown
+from masquerade.answers.conditions import check_conditions
 from masquerade.errors import (
     BrokenPromise,
     MasqueradeError,
@@ -41,10 +42,13 @@ class Asked:
     ----------
     question : Question
     mechanism : CategoricalMechanism or DiscreteGaussian
+    show_if : ShowIf or None
+        After which answers it is asked at all.
     """
 
     question: Question
     mechanism: Mask
+    show_if: ShowIf | None = None
 
     def code(self, answer: Answer) -> int:
         """Return the whole number that stands for an answer.
@@ -102,7 +106,8 @@ def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]
     ----------
     asked : sequence of Asked
     answers : mapping of str to Answer
-        By the question's id, one for each question.
+        By the question's id, one for each question that is asked. One that is not asked after the
+        answers before it has none, or None; it is masked as "no answer".
 
     Raises
     ------
@@ -112,10 +117,34 @@ def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]
     ids = [one.question.id for one in asked]
     if extra := [name for name in answers if name not in ids]:
         raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")
-    for name in ids:
+    codes: list[int] = []
+    for one in asked:
+        name = one.question.id
+        if not is_asked(asked, codes):
+            if answers.get(name) is not None:
+                raise ParameterError(
+                    f"question {name!r} is not asked after these answers; leave it out."
+                )
+            codes.append(one.code(None))
+            continue
         if name not in answers:
             raise MissingValue(f"question {name!r} has no answer; give one to each question.")
-    return [one.code(answers[one.question.id]) for one in asked]
+        codes.append(one.code(answers[name]))
+    return codes
+
+
+def is_asked(asked: Sequence[Asked], codes: Sequence[int]) -> bool:
+    """Return whether the question after those answered is asked.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+    codes : sequence of int
+        Of the answers to the first questions.
+    """
+    upto = asked[: len(codes) + 1]
+    conditions = tuple(one.show_if for one in upto)
+    return shown([one.question for one in upto], conditions, [*codes, None])[-1]
 
 
 def read_asked(questions: Sequence[Mapping[str, Any]]) -> tuple[Asked, ...]:
@@ -130,6 +159,8 @@ def read_asked(questions: Sequence[Mapping[str, Any]]) -> tuple[Asked, ...]:
     for number, data in enumerate(questions, start=1):
         try:
             question, mechanism = _question(data), parse_mechanism(data["mechanism"])
+            given = data.get("show_if")
+            condition = None if given is None else ShowIf.from_json(given, of=question.id)
         except (MasqueradeError, KeyError, TypeError, AttributeError) as error:
             raise BrokenPromise(
                 f"question {number} cannot be read ({error}); nothing was answered."
@@ -143,9 +174,13 @@ def read_asked(questions: Sequence[Mapping[str, Any]]) -> tuple[Asked, ...]:
                 f"question {question.id!r} comes with the mask {mechanism}, which does not mask "
                 "exactly its answers; nothing was answered."
             )
-        found.append(Asked(question, mechanism))
+        found.append(Asked(question, mechanism, condition))
     if len({one.question.id for one in found}) < len(found):
         raise BrokenPromise("two questions have the same id; nothing was answered.")
+    try:
+        check_conditions([one.question for one in found], tuple(one.show_if for one in found))
+    except ParameterError as error:
+        raise BrokenPromise(f"{error} Nothing was answered.") from error
     return tuple(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,8 @@ class Connection:
             base_url=f"{self.url}/api/v1",
             # The same for everybody: no version that tells one device from another.
             headers={"User-Agent": "masquerade", "Accept": "application/json"},
+            # A cookie would join what is asked as a participant to what anybody may ask.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             timeout=_PATIENCE_SECONDS,
             transport=transport,
         )

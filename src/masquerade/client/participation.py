@@ -40,6 +40,7 @@ from masquerade.errors import (
     LevelNotAllowed,
     MissingValue,
     NotFound,
+    SeatsTaken,
     WrongState,
 )
 from masquerade.mechanisms import mask_response
@@ -148,6 +149,7 @@ class Participation:
             InsufficientBudget,
             LevelNotAllowed,
             NotFound,
+            SeatsTaken,
             WrongState,
         ):
             # Refused for good: the choice of a level is open again.
@@ -333,14 +335,16 @@ class Participation:
     def _step(self, method: str, name: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Make the request of a step; where the server says that all is over, it is over here."""
         self._require_not_ended()
-        path = f"/participations/{self._read()['id']}/{name}"
+        record = self._read()
+        path = f"/participations/{record['id']}/{name}"
         try:
             return self._connection.own(method, path, body)
         except CommitmentMismatch:
             self._end("elsewhere")
             raise
         except WrongState as error:
-            if error.state in _OVER:
+            # What was sent from here stays so where it cannot be taken back.
+            if error.state in _OVER and (error.state, record["step"]) != ("submitted", "sent"):
                 self._end("elsewhere" if error.state == "submitted" else error.state)
             raise
 

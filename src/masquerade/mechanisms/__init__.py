@@ -1,4 +1,11 @@
-"""What a device does to an answer before it leaves: exact local randomizers."""
+"""What a device does to an answer before it leaves: exact local randomizers.
+
+An answer comes in, a report goes out. Each mechanism is a table of probabilities (`Channel`), draws
+from it in whole numbers with the operating system's randomness (`Coins`), and states what that
+costs whom (`Guarantee`). `masquerade.accounting` charges that cost; inference further on takes the
+same object to know how each report came about. What browsers draw is the same, from the same
+tables.
+"""
 
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel

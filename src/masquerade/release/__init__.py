@@ -1,4 +1,9 @@
-"""What may be published: densities weighted by reliability, and synthetic claims."""
+"""What may be published: densities weighted by reliability, and synthetic claims.
+
+A collector who holds clear claims makes synthetic ones from a private density and publishes those,
+with the guarantee and what it takes for public. What promises nothing says so, and the ledger
+refuses it.
+"""
 
 from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel, fit_density

@@ -1,4 +1,8 @@
-"""Where people meet Masquerade: a web server over a database, with no mathematics of its own."""
+"""Where people meet Masquerade: a web server over a database, with no mathematics of its own.
+
+It asks questions, charges the ledger in one transaction with each step, and keeps reports under
+pseudonyms. It never has an answer. Results are the library's, computed when a survey is closed.
+"""
 
 from masquerade.server.app import create_app
 from masquerade.server.settings import Settings

@@ -14,15 +14,21 @@ from masquerade.accounting import Caps, Entry, Rho
 from masquerade.mechanisms import MICRO, Loss
 from masquerade.server.battery import Account, caps_json
 from masquerade.server.identity import Identity
-from masquerade.server.invitation import invitation
-from masquerade.server.padding import padded
+from masquerade.server.invitation import invitation, longest_mechanisms
+from masquerade.server.padding import padded, spare
 from masquerade.server.people import RAISE_DAYS
 from masquerade.server.protocol import Body, participant_of
-from masquerade.server.store import CLOSED, OPEN, Store
+from masquerade.server.shapes import CapsSet, Export, Invitations, LedgerPage, Left, Me, answers
+from masquerade.server.store import Store
+from masquerade.server.surveys import Asked
 
 LARGEST_CAP = 1000
 _MOST_AT_ONCE = 100
 Limit = Annotated[int, Query(ge=1, le=_MOST_AT_ONCE)]
+
+# Lengths in bytes that what differs between levels and answers is treated as if it had.
+_LONGEST_LEVEL, _LONGEST_REPORT, _LONGEST_AMOUNTS = 34, 20, 256
+_LONGEST_ACCOUNT = 2560
 
 LEDGER_STAYS = (
     "The entries of your ledger stay, under a name that only your secret leads to: otherwise "
@@ -45,7 +51,11 @@ def account_routes(store: Store) -> APIRouter:
     people = store.people
     who_asks = participant_of(store)
 
-    @routes.get("/invitations", summary="Surveys begun by this person, and open ones listed here")
+    @routes.get(
+        "/invitations",
+        summary="Surveys begun by this person, and open ones listed here",
+        responses=answers(Invitations, 401, 422),
+    )
     def invitations(
         cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
         limit: Limit = 20,
@@ -54,14 +64,17 @@ def account_routes(store: Store) -> APIRouter:
         found, following = people.invitations(who, after=cursor, limit=limit)
         shown = [
             {
-                **invitation(one.survey, state=OPEN if one.open else CLOSED),
+                **invitation(one.survey, state=one.state),
                 "participation": one.participation,
             }
             for one in found
         ]
-        return padded({"invitations": shown, "next_cursor": following})
+        room = sum(
+            spare((one["participation"] or {}).get("level"), _LONGEST_LEVEL) for one in shown
+        )
+        return padded({"invitations": shown, "next_cursor": following}, room=room)
 
-    @routes.get("/me", summary="What this person has left")
+    @routes.get("/me", summary="What this person has left", responses=answers(Me, 401))
     def me(who: Identity = who_asks) -> Response:
         account = people.account(who)
         return padded(
@@ -70,51 +83,69 @@ def account_routes(store: Store) -> APIRouter:
                 "caps": _caps(who, account),
                 "open_reservations": account.balance.open,
                 "statement": list(people.statement(account)),
-            }
+            },
+            least=_LONGEST_ACCOUNT,
         )
 
-    @routes.get("/me/ledger", summary="What this person has spent, step by step")
+    @routes.get(
+        "/me/ledger",
+        summary="What this person has spent, step by step",
+        responses=answers(LedgerPage, 401, 422),
+    )
     def ledger(
         cursor: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         limit: Limit = 50,
         who: Identity = who_asks,
     ) -> Response:
         account = people.account(who)
-        titles = people.titles(account)
+        surveys = people.surveys(account)
         end = cursor + limit
+        entries = [_entry(entry, surveys) for entry in account.entries[cursor:end]]
         spent = account.spent()
+        amounts = {
+            "total_epsilon": spent.epsilon.to_json(),
+            "total_delta": float(spent.delta),
+            "method": spent.method,
+            "clear": account.balance.spent_clear,
+        }
         return padded(
             {
-                "entries": [_entry(entry, titles) for entry in account.entries[cursor:end]],
+                "entries": entries,
                 "total": len(account.entries),
-                "total_epsilon": spent.epsilon.to_json(),
-                "total_delta": float(spent.delta),
-                "method": spent.method,
+                **amounts,
                 "unit": "worker",
-                "clear": account.balance.spent_clear,
                 "next_cursor": str(end) if end < len(account.entries) else None,
-            }
+            },
+            room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS),
         )
 
-    @routes.get("/me/export", summary="Everything that is held about this person")
+    @routes.get(
+        "/me/export",
+        summary="Everything that is held about this person",
+        responses=answers(Export, 401),
+    )
     def export(who: Identity = who_asks) -> Response:
         account = people.account(who)
-        titles = people.titles(account)
-        return padded(
-            {
-                **people.everything(who),
-                "balance": account.balance.to_json(),
-                "entries": [_entry(entry, titles) for entry in account.entries],
-            }
-        )
+        surveys = people.surveys(account)
+        entries = [_entry(entry, surveys) for entry in account.entries]
+        held, balance = people.everything(who), account.balance.to_json()
+        room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
+        for one in held["participations"]:
+            reports = one["reports"] or []
+            room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
+            room += spare(one["level"], _LONGEST_LEVEL)
+        return padded({**held, "balance": balance, "entries": entries}, room=room)
 
-    @routes.patch("/me/caps", summary="Lower the caps at once, or raise them later")
+    @routes.patch(
+        "/me/caps",
+        summary="Lower the caps at once, or raise them later",
+        responses=answers(CapsSet, 401, 409, 413, 422),
+    )
     def set_caps(new: NewCaps, who: Identity = who_asks) -> Response:
-        now = people.account(who).balance.caps
-        people.set_caps(who, _changed(now, new), confirm=new.confirm)
+        people.set_caps(who, lambda now: _changed(now, new), confirm=new.confirm)
         return padded({"caps": _caps(who, people.account(who))})
 
-    @routes.delete("/me", summary="Withdraw from all open surveys")
+    @routes.delete("/me", summary="Withdraw from all open surveys", responses=answers(Left, 401))
     def leave(who: Identity = who_asks) -> Response:
         left = people.leave(who)
         return padded(
@@ -151,13 +182,25 @@ def _changed(now: Caps, new: NewCaps) -> Caps:
     )
 
 
-def _entry(entry: Entry, titles: dict[str, str]) -> dict[str, Any]:
+def _room(entries: list[dict[str, Any]], surveys: dict[str, Asked]) -> int:
+    """Return how many bytes entries are shorter than they could be at other levels."""
+    names = ("kind", "epsilon_event", "epsilon_user", "rho", "clear")
+    return sum(
+        spare(entry["mechanisms"], longest_mechanisms(surveys[entry["survey"]]))
+        + spare([entry[name] for name in names], _LONGEST_AMOUNTS)
+        for entry in entries
+        if entry["survey"] in surveys
+    )
+
+
+def _entry(entry: Entry, surveys: dict[str, Asked]) -> dict[str, Any]:
     charge = entry.charge
+    asked = surveys.get(charge.survey)
     return {
         "sequence": entry.sequence,
         "kind": charge.kind,
         "survey": charge.survey or None,
-        "title": titles.get(charge.survey),
+        "title": None if asked is None else asked.definition.title,
         "mechanisms": list(charge.mechanisms),
         "epsilon_event": charge.event.to_json(),
         "epsilon_user": charge.user.to_json(),

@@ -19,48 +19,65 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from masquerade import __version__
-from masquerade.errors import MasqueradeError
+from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.account import account_routes
 from masquerade.server.app_shell import app_shell_routes
+from masquerade.server.building.pages import building_pages
+from masquerade.server.building.routes import building_routes
 from masquerade.server.demo import demo_routes
-from masquerade.server.owner import OwnerNeeded, owner_routes
+from masquerade.server.findings import findings_routes
+from masquerade.server.findings.publication import publication_routes
+from masquerade.server.operation.logs import fields
+from masquerade.server.operation.metrics import Metrics, RequestMetrics
+from masquerade.server.operation.routes import operation_routes
+from masquerade.server.owner import owner_routes
 from masquerade.server.pages import STATIC, render
 from masquerade.server.participant import participant_routes
-from masquerade.server.problem import masquerade_problem, problem, status_of, wants_json
+from masquerade.server.problem import (
+    PROBLEM_ANSWER,
+    describe_problems,
+    masquerade_problem,
+    problem,
+    status_of,
+    wants_json,
+)
 from masquerade.server.protocol import protocol_routes
 from masquerade.server.rate_limit import RateLimits
-from masquerade.server.security import (
-    DEMO_COOKIE,
-    SESSION_COOKIE,
-    BodyLimit,
-    LastResort,
-    OwnerSessions,
-    SecurityHeaders,
-)
+from masquerade.server.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
+from masquerade.server.team import Guard
+from masquerade.server.team.routes import team_routes
+from masquerade.server.team.sign_in import sign_in_address
 
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Return the application; its store is ``app.state.store``."""
+def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
+    """Return the application; its store is ``app.state.store``.
+
+    Parameters
+    ----------
+    settings : Settings
+    sweeps : bool
+        Whether it sweeps once a day; of several processes on one database one is enough.
+    """
+    metrics = None if settings.metrics == "off" else Metrics()
     store = Store(
         settings.database,
         caps=settings.caps,
         allow_clear=settings.allow_clear,
         reservation_days=settings.reservation_days,
     )
-    sessions = OwnerSessions(
-        store.setting("session_key"), cookie=DEMO_COOKIE if settings.demo else SESSION_COOKIE
-    )
+    guard = Guard(store, settings)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        sweeping = asyncio.create_task(_sweep_daily(store))
+        sweeping = asyncio.create_task(_sweep_daily(store, metrics)) if sweeps else None
         yield
-        sweeping.cancel()
+        if sweeping is not None:
+            sweeping.cancel()
         store.close()
 
     app = FastAPI(
@@ -71,6 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
+        responses={"default": PROBLEM_ANSWER},
         **_without_telemetry(),
     )
     app.state.store = store
@@ -80,36 +98,48 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders)
+    if metrics is not None:
+        app.add_middleware(RequestMetrics, metrics=metrics)
     # First, as routes are tried in order and these are asked for most.
     app.include_router(protocol_routes(store))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(app_shell_routes(store.asked))
     app.include_router(participant_routes(store, settings))
     app.include_router(account_routes(store))
-    app.include_router(owner_routes(store, settings, sessions))
+    app.include_router(team_routes(store, guard))
+    app.include_router(findings_routes(store, guard))
+    app.include_router(publication_routes(store, guard))
+    app.include_router(building_routes(store, settings, guard))
+    app.include_router(building_pages(store, settings, guard))
+    app.include_router(owner_routes(store, guard))
     if settings.demo:
-        app.include_router(demo_routes(store, sessions))
+        app.include_router(demo_routes(store))
     else:
 
         @app.get("/", include_in_schema=False)
         def front() -> Response:
             return RedirectResponse("/surveys", 303)
 
-    @app.get("/healthz", include_in_schema=False)
-    def health() -> dict[str, str]:
-        return {"status": "ok", "version": __version__}
-
+    app.include_router(operation_routes(store.engine, settings, metrics))
     _answer_errors(app)
+    made = app.openapi
+    app.openapi = lambda: describe_problems(made())  # type: ignore[method-assign]
     return app
 
 
-async def _sweep_daily(store: Store) -> None:
+async def _sweep_daily(store: Store, metrics: Metrics | None) -> None:
     """Sweep now and soon after each midnight (UTC), when days change."""
     while True:
+        swept = None
         try:
-            await asyncio.to_thread(store.sweeper.sweep)
+            swept = await asyncio.to_thread(store.sweeper.sweep)
         except SQLAlchemyError as error:  # the database is away; the next sweep finds the same
             _LOGGER.warning("the daily sweep failed: %s", type(error).__qualname__)
+        else:
+            told = fields(released=swept.released, raised=swept.raised)
+            _LOGGER.info("the daily sweep is done", extra=told)
+        if metrics is not None:
+            metrics.sweep(swept)
         now = datetime.now(UTC)
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
@@ -128,14 +158,10 @@ def _answer_errors(app: FastAPI) -> None:
     def own(request: Request, error: MasqueradeError) -> Response:
         if wants_json(request):
             return masquerade_problem(error)
+        if isinstance(error, Unauthenticated):
+            return RedirectResponse(sign_in_address(request), 303)
         status, _ = status_of(error)
         return render(request, "error.html", {"status": status, "detail": error}, status=status)
-
-    @app.exception_handler(OwnerNeeded)
-    def owner_needed(request: Request, _error: OwnerNeeded) -> Response:
-        if wants_json(request):
-            return problem(401, "unauthenticated", "Open the owner's link in this browser first.")
-        return render(request, "owner_needed.html", status=401)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

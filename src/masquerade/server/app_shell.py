@@ -112,6 +112,8 @@ def app_shell_routes(exists: Callable[[str], object]) -> APIRouter:
     @routes.get("/me")
     @routes.get("/me/ledger")
     @routes.get("/me/settings")
+    @routes.get("/me/plain")
+    @routes.get("/me/about")
     def own_page(request: Request) -> Response:
         return shell(request)
 
@@ -185,8 +187,9 @@ def _manifest(build: str) -> dict[str, object]:
             {"src": f"/app/{build}/icon.svg", "sizes": "any", "type": "image/svg+xml"},
             *(
                 {"src": f"/app/{build}/icon-{n}.png", "sizes": f"{n}x{n}", "type": "image/png",
-                 "purpose": "any maskable"}
+                 "purpose": purpose}
                 for n in (192, 512)
+                for purpose in ("any", "maskable")
             ),
         ],
     }  # fmt: skip

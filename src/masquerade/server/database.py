@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import alembic.command
 import alembic.config
-from sqlalchemy import Engine, create_engine, event
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+
+from masquerade.errors import OperationError, WrongSchema
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
@@ -21,27 +26,82 @@ def connect(url: str) -> Engine:
     write lock at the start of each transaction (``BEGIN IMMEDIATE``), so that what the transaction
     read still holds when it writes; others read beside it. Errors do not show what was written.
     """
-    engine = create_engine(
-        url,
-        json_serializer=_json,
-        hide_parameters=True,
-        **({} if url.startswith("sqlite") else {"pool_size": 16, "max_overflow": 8}),
-    )
+    sqlite = url.startswith("sqlite")
+    if sqlite:
+        _make_private(make_url(url).database)
+    try:
+        engine = create_engine(
+            url,
+            json_serializer=_json,
+            hide_parameters=True,
+            **({} if sqlite else {"pool_size": 16, "max_overflow": 8}),
+        )
+    except ModuleNotFoundError as error:
+        raise OperationError(
+            f"the driver {error.name} of this database is missing; pip install "
+            "'masquerade[postgres]'."
+        ) from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
     return engine
 
 
-def migrate(engine: Engine) -> None:
-    """Bring the schema to this version, from an empty database or any earlier version."""
+def migrate(engine: Engine, *, to: str = "head") -> None:
+    """Bring the schema to this version, from an empty database or any earlier version.
+
+    Raises
+    ------
+    WrongSchema
+        The database is of a version that this one does not know.
+    """
+    with engine.execution_options(write=True).begin() as connection:
+        upgrade(connection, to=to)
+
+
+def upgrade(connection: Connection, *, to: str = "head") -> None:
+    """Bring the schema to a revision, within a transaction of the caller; see `migrate`."""
     config = alembic.config.Config()
     config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.execution_options(write=True).begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
-        config.attributes["connection"] = connection
-        alembic.command.upgrade(config, "head")
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+    require_known(revision(connection))
+    config.attributes["connection"] = connection
+    alembic.command.upgrade(config, to)
+
+
+def revisions() -> dict[str, str]:
+    """Return all revisions of the schema that this version knows, oldest first, in words."""
+    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
+    return {one.revision: one.doc for one in reversed(list(scripts))}
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the revision of a database's schema; None where there is no schema."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def require_known(found: str | None) -> None:
+    """Raise where a revision is none that this version knows.
+
+    Raises
+    ------
+    WrongSchema
+    """
+    if found is not None and found not in revisions():
+        raise WrongSchema(
+            f"the schema is at revision {found!r}, which this version does not know: a newer one "
+            "made it. Install that version, or restore a backup of before."
+        )
+
+
+def _make_private(file: str | None) -> None:
+    """Make an SQLite file that is not there yet, for this account's eyes only."""
+    if file and file != ":memory:" and not file.startswith("file:") and not Path(file).exists():
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
 
 
 def _json(value: Any) -> str:
@@ -51,7 +111,13 @@ def _json(value: Any) -> str:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
     cursor = connection.cursor()
-    for pragma in ("busy_timeout=10000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in (
+        "busy_timeout=10000",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",  # what is deleted is overwritten
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

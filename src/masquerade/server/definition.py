@@ -7,12 +7,13 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from masquerade.accounting import Cost, compose
-from masquerade.answers import Number, Question, Rating, question_from_json
+from masquerade.answers import Number, Question, Rating, ShowIf, questions_from_json
+from masquerade.answers.conditions import check_conditions, linked
 from masquerade.errors import LevelNotAllowed, ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
@@ -33,6 +34,8 @@ KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
 RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"
 TOPICS = ("everyday", "personal", "sensitive")
 BEFORE_SEND, AFTER_SEND = "before_send", "after_send"
+ESTIMATORS = ("eb", "respondent", "ivw")
+"""How results over several levels can be estimated; the first where nothing is said."""
 CLEAR = "none"
 """Name of the level at which answers are sent as they are."""
 ALL_LEVELS = tuple(level.name for level in LEVELS)
@@ -49,10 +52,14 @@ class OfferedLevel:
     name : str
     mechanisms : tuple of CategoricalMechanism or DiscreteGaussian
         One for each question.
+    linked : tuple of tuple of int
+        Places of questions whose reports can change with one answer, where some are shown only
+        after certain answers.
     """
 
     name: str
     mechanisms: tuple[Mechanism, ...]
+    linked: tuple[tuple[int, ...], ...] = ()
     # Asked for with every response, and never changes.
     _costs: dict[str, Cost] = field(default_factory=dict, init=False, repr=False, compare=False)
     _promise: list[Guarantee] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -60,8 +67,15 @@ class OfferedLevel:
     def guarantee(self) -> Guarantee:
         """Return what one response at this level promises the person who sends it."""
         if not self._promise:
-            self._promise.append(_composed(self.mechanisms))
+            self._promise.append(self._composed())
         return self._promise[0]
+
+    def _composed(self) -> Guarantee:
+        promise = _composed(self.mechanisms)
+        # An answer that decides what else is asked is seen through those reports too.
+        groups = [_composed(tuple(self.mechanisms[i] for i in group)) for group in self.linked]
+        event = max([promise.epsilon_event, *(group.epsilon_user for group in groups)])
+        return replace(promise, epsilon_event=event)
 
     def cost(self, survey: str) -> Cost:
         """Return what one response at this level costs, in the ledger's units."""
@@ -88,6 +102,11 @@ class Definition:
     reveal : str
         Whether people see their reports before they send them (``"before_send"``) or once they
         are sent (``"after_send"``).
+    conditions : tuple of ShowIf or None
+        When each question is shown; empty where all always are.
+    estimator : str
+        One of `ESTIMATORS`: whose figures stand first in the result, decided before anybody
+        answers.
     """
 
     title: str
@@ -97,6 +116,8 @@ class Definition:
     levels: tuple[OfferedLevel, ...]
     topic: str = "everyday"
     reveal: str = BEFORE_SEND
+    conditions: tuple[ShowIf | None, ...] = ()
+    estimator: str = ESTIMATORS[0]
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -112,6 +133,11 @@ class Definition:
             raise ParameterError(
                 f"the levels are {names}; give at least one, each with a name of its own."
             )
+        check_conditions(self.questions, self.conditions)
+        if self.conditions:
+            groups = linked(self.questions, self.conditions)
+            levels = tuple(replace(level, linked=groups) for level in self.levels)
+            object.__setattr__(self, "levels", levels)
         for level in self.levels:
             _check_level(level, self.questions)
 
@@ -152,6 +178,8 @@ class Definition:
         rating_mask: str = RESPONSE_MASK,
         topic: str = "everyday",
         reveal: str | None = None,
+        conditions: tuple[ShowIf | None, ...] = (),
+        estimator: str = ESTIMATORS[0],
     ) -> Definition:
         """Return a survey whose mechanisms follow from the levels.
 
@@ -169,6 +197,9 @@ class Definition:
         topic : str
         reveal : str, optional
             Default: ``"after_send"`` for sensitive topics, else ``"before_send"``.
+        conditions : tuple of ShowIf or None
+        estimator : str
+            One of `ESTIMATORS`.
         """
         if masking not in (KEEP_PER_ANSWER, KEEP_PER_PERSON):
             raise ParameterError(
@@ -191,6 +222,8 @@ class Definition:
             ),
             topic,
             reveal or (AFTER_SEND if topic == "sensitive" else BEFORE_SEND),
+            conditions,
+            estimator,
         )
 
     @classmethod
@@ -202,30 +235,43 @@ class Definition:
         levels = data.get("levels")
         if levels is None:
             levels = {data["level"]: data["mechanisms"]}
+        questions, conditions = questions_from_json(data["questions"])
         return cls(
             title=data["title"],
             description=data["description"],
             template=data["template"],
-            questions=tuple(question_from_json(q) for q in data["questions"]),
+            questions=questions,
             levels=tuple(
                 OfferedLevel(name, tuple(parse_cached(m) for m in mechanisms))
                 for name, mechanisms in levels.items()
             ),
             topic=data.get("topic", "everyday"),
             reveal=data.get("reveal", BEFORE_SEND),
+            conditions=conditions,
+            estimator=data.get("estimator", ESTIMATORS[0]),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the survey as a JSON object."""
-        return {
+        shown = {
             "title": self.title,
             "description": self.description,
             "template": self.template,
             "topic": self.topic,
             "reveal": self.reveal,
-            "questions": [question.to_json() for question in self.questions],
+            "questions": self.questions_json(),
             "levels": {level.name: [str(m) for m in level.mechanisms] for level in self.levels},
         }
+        # Left out where it is the default, so that hashes of older surveys stay as they are.
+        return shown if self.estimator == ESTIMATORS[0] else shown | {"estimator": self.estimator}
+
+    def questions_json(self) -> list[dict[str, Any]]:
+        """Return the questions as JSON objects, each with its condition where it has one."""
+        found = [question.to_json() for question in self.questions]
+        for question, condition in zip(found, self.conditions, strict=False):
+            if condition is not None:
+                question["show_if"] = condition.to_json()
+        return found
 
     def content_hash(self) -> str:
         """Return the SHA-256 of the canonical JSON form, which responses must name.
@@ -302,6 +348,10 @@ def _check_words(definition: Definition) -> None:
     if definition.reveal not in (BEFORE_SEND, AFTER_SEND):
         raise ParameterError(
             f"reveal is {definition.reveal!r}, expected {BEFORE_SEND!r} or {AFTER_SEND!r}."
+        )
+    if definition.estimator not in ESTIMATORS:
+        raise ParameterError(
+            f"the estimator is {definition.estimator!r}, expected one of {', '.join(ESTIMATORS)}."
         )
 
 

@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from masquerade.answers import Choice, Question, Rating
 from masquerade.mechanisms import CategoricalMechanism, mask_response
+from masquerade.server.building.templates import PICK
 from masquerade.server.definition import ALL_LEVELS, Definition
 from masquerade.server.described import described
+from masquerade.server.findings import Findings
+from masquerade.server.findings.shown import result_view
 from masquerade.server.pages import render
 from masquerade.server.participations import Participation, commitment_of
-from masquerade.server.results import compute
-from masquerade.server.security import OwnerSessions
 from masquerade.server.store import OPEN, Store, Survey
-from masquerade.server.template import PICK
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8
@@ -66,7 +66,7 @@ def furnish(store: Store) -> None:
     )
 
 
-def demo_routes(store: Store, sessions: OwnerSessions) -> APIRouter:
+def demo_routes(store: Store) -> APIRouter:
     """Return the demonstration's page; whoever opens it is the owner of its made-up surveys."""
     routes = APIRouter(include_in_schema=False)
 
@@ -75,9 +75,7 @@ def demo_routes(store: Store, sessions: OwnerSessions) -> APIRouter:
         surveys = store.surveys()
         finished = next(s for s in surveys if s.simulated_truth is not None)
         opened = next((s for s in surveys if s.state == OPEN and _is_ours(s)), None)
-        response = render(request, "demo.html", _context(store, finished, opened))
-        sessions.start(response, https=request.url.scheme == "https")
-        return response
+        return render(request, "demo.html", _context(store, finished, opened))
 
     return routes
 
@@ -146,7 +144,7 @@ def _context(store: Store, finished: Survey, opened: Survey | None) -> dict[str,
         "survey": finished,
         "shown": described(finished),
         "opened": opened,
-        "result": compute(finished, responses),
+        "view": result_view(finished.definition, Findings(store).result(finished)),
         "reports": rows,
         "ledger": next(entries for entries in ledgers if entries[0].charge.survey == survey),
         "people": len(responses),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from masquerade.accounting import Rho, explain, keep_in_words
-from masquerade.answers import Question, Rating
+from masquerade.answers import Question, Rating, ShowIf
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.definition import CLEAR, OfferedLevel
 from masquerade.server.padding import encoded
@@ -94,13 +94,18 @@ def questions_json(asked: Asked, level: str) -> list[dict[str, Any]]:
 def _questions(asked: Asked, level: str) -> list[dict[str, Any]]:
     definition = asked.definition
     mechanisms = definition.level(level).mechanisms
+    conditions = definition.conditions or (None,) * len(mechanisms)
     return [
-        question_json(question, mechanism)
-        for question, mechanism in zip(definition.questions, mechanisms, strict=True)
+        question_json(question, mechanism, condition)
+        for question, mechanism, condition in zip(
+            definition.questions, mechanisms, conditions, strict=True
+        )
     ]
 
 
-def question_json(question: Question, mechanism: Mechanism) -> dict[str, Any]:
+def question_json(
+    question: Question, mechanism: Mechanism, condition: ShowIf | None = None
+) -> dict[str, Any]:
     """Return one question with its mask; what does not apply to its kind is null or empty."""
     assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
 
@@ -121,9 +126,16 @@ def question_json(question: Question, mechanism: Mechanism) -> dict[str, Any]:
         "unit": own("unit", ""),
         "item_a": own("item_a", None),
         "item_b": own("item_b", None),
+        "show_if": None if condition is None else condition.to_json(),
         "mechanism": str(mechanism),
         "device": mechanism.device_form(),
     }
+
+
+@lru_cache(maxsize=1024)
+def longest_mechanisms(asked: Asked) -> int:
+    """Return the length in bytes of the mechanisms' names at the level where they are longest."""
+    return max(len(encoded([str(m) for m in one.mechanisms])) for one in asked.definition.levels)
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.orm import aliased
@@ -48,6 +48,8 @@ _LOCKED = _STAND.with_for_update()
 _WRITE_BACK = update(_BALANCE).where(
     _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
 )
+# Written out, as a database finds a partial index by the words of its condition only.
+_SOME_OPEN = _BALANCE.c.open > literal_column("0")
 _KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
 
 
@@ -74,6 +76,10 @@ class LedgerTables:
             assert latest is not None
             return latest
         return self._keep(person, stood, change)
+
+    def hold(self, person: str) -> None:
+        """Let nobody else change a person's account until the transaction ends."""
+        self._locked(person)
 
     def balance(self, person: str) -> Balance | None:
         """Return a person's balance; None where there are no entries."""
@@ -103,7 +109,7 @@ class LedgerTables:
 
     def reservations_of_closed(self) -> list[tuple[str, str]]:
         """Return person and key of each open reservation for a survey that is closed."""
-        closed = select(_SURVEY.c.token).where(_SURVEY.c.state == "closed")
+        closed = select(_SURVEY.c.token).where(_SURVEY.c.state != "open")
         return self._open(
             _ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey.in_(closed)))
         )
@@ -136,8 +142,8 @@ class LedgerTables:
         )
         query = (
             select(_ENTRY.c.person, _ENTRY.c.key)
-            .join_from(_BALANCE, _ENTRY, _BALANCE.c.person == _ENTRY.c.person)
-            .where(_BALANCE.c.open > 0, _ENTRY.c.kind == "reserve", condition)
+            .where(_ENTRY.c.person.in_(select(_BALANCE.c.person).where(_SOME_OPEN)))
+            .where(_ENTRY.c.kind == "reserve", condition)
             .where(~finished.exists())
         )
         return [(row.person, row.key) for row in self._connection.execute(query)]

@@ -20,7 +20,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 # A row number would tell the order of arrival, and so which response belongs to which entry.
-_BY_KEY = {"sqlite_with_rowid": False}
+BY_KEY = {"sqlite_with_rowid": False}
+
+FIRST_TEAM = "0" * 32
+"""The team that every database begins with."""
 
 
 class Base(DeclarativeBase):
@@ -58,6 +61,13 @@ class SurveyRow(Base):
     simulated_truth: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     # Whether participants of other surveys on this server are shown it too.
     listed: Mapped[bool] = mapped_column(Boolean)
+    team: Mapped[str] = mapped_column(String(32), server_default=FIRST_TEAM, index=True)
+    # As it was written, with its plan; null for what was opened without a draft.
+    document: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    # The last day on which it is open; while it is closing, on which it takes what was begun.
+    closes: Mapped[str | None] = mapped_column(String(10))
+    # How many people may take part at each level; null where as many as like.
+    seats: Mapped[dict[str, int] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class ParticipationRow(Base):
@@ -88,7 +98,7 @@ class ParticipationRow(Base):
         UniqueConstraint("survey", "pseudonym", name="one_participation_a_survey"),
         # Also counts the submitted ones without touching their reports.
         Index("participation_of_survey", "survey", "state"),
-        _BY_KEY,
+        BY_KEY,
     )
 
 
@@ -103,7 +113,7 @@ class CostRow(Base):
     # Whole millionths: event, user, protected, rho (each may be "inf", the last two null), clear.
     amounts: Mapped[dict[str, Any]] = mapped_column(JSON)
 
-    __table_args__ = (_BY_KEY,)
+    __table_args__ = (BY_KEY,)
 
 
 class EntryRow(Base):
@@ -132,7 +142,7 @@ class EntryRow(Base):
             sqlite_where=text("kind <> 'adjust'"),
             postgresql_where=text("kind <> 'adjust'"),
         ),
-        _BY_KEY,
+        BY_KEY,
     )
 
 
@@ -162,7 +172,7 @@ class BalanceRow(Base):
             sqlite_where=text("open > 0"),
             postgresql_where=text("open > 0"),
         ),
-        _BY_KEY,
+        BY_KEY,
     )
 
 
@@ -175,4 +185,4 @@ class RaiseRow(Base):
     caps: Mapped[str] = mapped_column(Text)
     day: Mapped[str] = mapped_column(String(10))
 
-    __table_args__ = (_BY_KEY,)
+    __table_args__ = (BY_KEY,)

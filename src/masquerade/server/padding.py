@@ -16,6 +16,7 @@ def padded(
     status: int = 200,
     *,
     least: int = 0,
+    room: int = 0,
     media_type: str = "application/json",
 ) -> Response:
     """Return a JSON object, filled up with spaces to whole kibibytes.
@@ -28,15 +29,22 @@ def padded(
     least : int
         Length in bytes that the object is treated as if it had at least: that of the longest
         answer that could stand in its place.
+    room : int
+        How many bytes shorter it is than that one, where this is known instead.
     media_type : str
     """
     body = encoded(content)
-    longest = max(len(body), least)
+    longest = max(len(body) + room, least)
     size = -(-(longest + _ROOM) // BLOCK) * BLOCK
     filling = b" " * (size - len(body) - _ROOM)
     return Response(
         body[:-1] + b',"padding":"' + filling + b'"}', status_code=status, media_type=media_type
     )
+
+
+def spare(value: Any, most: int) -> int:
+    """Return how many bytes a value, encoded, is shorter than the longest that could be there."""
+    return max(0, most - len(encoded(value)))
 
 
 def encoded(content: Any) -> bytes:

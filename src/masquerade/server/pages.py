@@ -40,8 +40,10 @@ _templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon
 def render(
     request: Request, name: str, context: dict[str, Any] | None = None, *, status: int = 200
 ) -> Response:
-    """Return a page."""
-    return _templates.TemplateResponse(request, name, context or {}, status_code=status)
+    """Return a page; it knows who reads it as ``actor``, and ``csrf`` is what its forms carry."""
+    actor = getattr(request.state, "actor", None)
+    known = {"actor": actor, "csrf": actor.csrf if actor else ""}
+    return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
 
 
 def qr_code(link: str) -> str:

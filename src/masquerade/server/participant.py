@@ -12,7 +12,9 @@ from masquerade.server.definition import CLEAR
 from masquerade.server.invitation import invitation
 from masquerade.server.padding import padded
 from masquerade.server.settings import Settings
+from masquerade.server.shapes import Invitation, Levels, answers
 from masquerade.server.store import Store
+from masquerade.server.surveys import participants_state
 
 _OPTIONS = (2, 3, 4, 5, 7, 10)
 
@@ -25,11 +27,17 @@ def participant_routes(store: Store, settings: Settings) -> APIRouter:
         "/api/v1/surveys/{token}/invitation",
         summary="What a survey asks for, without its questions",
         tags=["participations"],
+        responses=answers(Invitation, 404),
     )
     def invite(token: str) -> Response:
         return padded(_invitation(token))
 
-    @routes.get("/api/v1/levels", summary="The parameters of every level", tags=["participations"])
+    @routes.get(
+        "/api/v1/levels",
+        summary="The parameters of every level",
+        tags=["participations"],
+        responses=answers(Levels),
+    )
     def levels() -> Response:
         return padded(
             {
@@ -40,7 +48,7 @@ def participant_routes(store: Store, settings: Settings) -> APIRouter:
 
     def _invitation(token: str) -> dict[str, Any]:
         asked, state = store.asked(token)
-        return invitation(asked, state=state)
+        return invitation(asked, state=participants_state(state))
 
     return routes
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
 
 from masquerade.accounting import Balance, Caps, Ledger
 from masquerade.errors import (
@@ -29,6 +30,7 @@ from masquerade.errors import (
     InvalidReport,
     LevelNotAllowed,
     NotFound,
+    SeatsTaken,
     SurveyHashMismatch,
     WrongState,
 )
@@ -38,7 +40,7 @@ from masquerade.server.definition import CLEAR, OfferedLevel
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
-from masquerade.server.surveys import OPEN, SUBMITTED, Asked, Surveys
+from masquerade.server.surveys import OPEN, SUBMITTED, TAKING, Asked, Surveys
 from masquerade.server.transactions import Transactions
 
 RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
@@ -47,6 +49,8 @@ WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
 # Noise reaches farther with probability below 1e-340: such a report no honest device has drawn,
 # and one of them could move a mean at will.
 _REACH = 40
+
+_ID = re.compile(r"[0-9a-f]{32}")
 
 _TABLE = table_of(ParticipationRow)
 _SURVEY = table_of(SurveyRow)
@@ -60,6 +64,12 @@ _BEGUN = select(_TABLE).where(
     )
 )
 _BEGUN_HELD = _BEGUN.with_for_update()
+_SEATS = select(_SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
+_TAKEN = select(func.count()).where(
+    _TABLE.c.survey == bindparam("one"),
+    _TABLE.c.level == bindparam("at"),
+    _TABLE.c.state.in_((RESERVED, OPENED, SEALED, SUBMITTED)),
+)
 _STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
 
 
@@ -158,6 +168,7 @@ class Participations:
             return self._standing(connection, who, row), False
         if state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
+        self._require_seat(connection, token, level)
         if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         attempt = 1 if row is None else row.attempt + 1
@@ -193,7 +204,7 @@ class Participations:
             row, asked = self._mine(connection, who, participation)
             if row.state != OPENED:
                 self._require(row, RESERVED)
-                self._require_open(connection, row)
+                self._require_open(connection, row, OPEN)
                 self._ledger(connection).commit(
                     who.person, who.ledger_key(asked.token, row.attempt)
                 )
@@ -333,8 +344,10 @@ class Participations:
         self, connection: Connection, who: Identity, participation: str
     ) -> tuple[Row[Any], Asked]:
         """Return a participation of this person; somebody else's is not there."""
-        held = connection.dialect.name == "postgresql"
-        row = connection.execute(_MINE_HELD if held else _MINE, {"one": participation}).first()
+        query = _MINE_HELD if connection.dialect.name == "postgresql" else _MINE
+        # Anything else cannot be there, and a database may refuse to look for it.
+        possible = _ID.fullmatch(participation)
+        row = connection.execute(query, {"one": participation}).first() if possible else None
         if row is not None:
             asked = self._surveys.asked(connection, row.survey)
             if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
@@ -348,13 +361,34 @@ class Participations:
                 state=row.state,
             )
 
-    def _require_open(self, connection: Connection, row: Row[Any], *, hold: bool = False) -> None:
-        """Raise where the survey is closed; with `hold` it cannot be until the transaction ends."""
+    def _require_open(
+        self, connection: Connection, row: Row[Any], *states: str, hold: bool = False
+    ) -> None:
+        """Raise where the survey is closed; with `hold` it cannot be until the transaction ends.
+
+        While it is closing, what was opened can be finished.
+        """
         state = row.survey_state
         if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
             state = self._surveys.state(connection, row.survey, hold=True)
-        if state != OPEN:
+        if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
+
+    def _require_seat(self, connection: Connection, token: str, level: str) -> None:
+        """Raise where as many people as the survey asks for have begun it at a level."""
+        seats = connection.execute(_SEATS, {"one": token}).scalar()
+        if seats is None:
+            return
+        if connection.dialect.name == "postgresql":
+            # Whoever takes the last seat makes others wait, so that no two take it.
+            name = func.hashtextextended(f"{token} {level}", 0)
+            connection.execute(select(func.pg_advisory_xact_lock(name)))
+        count = connection.execute(_TAKEN, {"one": token, "at": level}).scalar_one()
+        if count >= int(seats.get(level, 0)):
+            raise SeatsTaken(
+                "as many people as this survey asks for at this level have begun it. Nothing was "
+                "charged; another level may still be open."
+            )
 
     def _standing(
         self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None

@@ -23,7 +23,14 @@ from masquerade.server.participations import (
     Participations,
     account_of,
 )
-from masquerade.server.surveys import OPEN, SUBMITTED, Asked, Surveys
+from masquerade.server.surveys import (
+    OPEN,
+    SUBMITTED,
+    TAKING,
+    Asked,
+    Surveys,
+    participants_state,
+)
 from masquerade.server.transactions import Transactions
 
 _PARTICIPATION, _SURVEY, _RAISE = (
@@ -42,13 +49,14 @@ class Invitation:
     Attributes
     ----------
     survey : Asked
-    open : bool
+    state : str
+        The survey's, as participants are told it.
     participation : dict or None
         Its ``id``, ``state`` and ``level``, where the person has begun.
     """
 
     survey: Asked
-    open: bool
+    state: str
     participation: dict[str, str] | None
 
 
@@ -103,11 +111,13 @@ class People:
         """Return what a person has spent and has left, in sentences."""
         return statement(account.balance, account.entries)
 
-    def titles(self, account: Account) -> dict[str, str]:
-        """Return the titles of the surveys that an account names."""
+    def surveys(self, account: Account) -> dict[str, Asked]:
+        """Return the surveys that an account names, by token."""
         tokens = {entry.charge.survey for entry in account.entries} - {""}
-        query = select(_SURVEY.c.token, _SURVEY.c.title).where(_SURVEY.c.token.in_(tokens))
-        return self._transactions.read(lambda c: {r.token: r.title for r in c.execute(query)})
+        query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
+        return self._transactions.read(
+            lambda c: {token: self._surveys.asked(c, token) for token in c.scalars(query).all()}
+        )
 
     def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
         """Return the higher caps that a person confirmed and the day on which they begin."""
@@ -115,10 +125,18 @@ class People:
         row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
-    def set_caps(self, who: Identity, caps: Caps, *, confirm: bool) -> bool:
+    def set_caps(self, who: Identity, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
         """Lower the caps at once, or raise them in some days; return whether it was at once.
 
         The last word counts: what was to come before is dropped.
+
+        Parameters
+        ----------
+        who : Identity
+        change : callable
+            Makes the new caps of those that hold at the moment of the change.
+        confirm : bool
+            Needed to raise one.
 
         Raises
         ------
@@ -129,7 +147,9 @@ class People:
         def work(connection: Connection) -> bool:
             tables = LedgerTables(connection)
             ledger = Ledger(tables, clock=self._today, caps=self._caps)
+            tables.hold(who.person)
             now = ledger.balance(who.person).caps
+            caps = change(now)
             lower = caps.within(now)
             if not lower and not confirm:
                 raise ConfirmationNeeded(
@@ -193,7 +213,7 @@ class People:
                     continue
                 yield Invitation(
                     asked[row.token],
-                    row.state == OPEN,
+                    participants_state(row.state),
                     None if one is None
                     else {"id": one.id, "state": one.state, "level": one.level},
                 )  # fmt: skip
@@ -236,7 +256,7 @@ class People:
                     given_up += 1
                 elif (
                     row.state == SUBMITTED
-                    and self._surveys.state(connection, row.survey, hold=True) == OPEN
+                    and self._surveys.state(connection, row.survey, hold=True) in TAKING
                 ):
                     self._participations.forget(connection, row)
                     withdrawn += 1

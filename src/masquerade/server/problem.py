@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import Request
+from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from masquerade.errors import (
@@ -12,13 +13,19 @@ from masquerade.errors import (
     ClearDisclosureRefused,
     CommitmentMismatch,
     ConfirmationNeeded,
+    Forbidden,
     IdempotencyConflict,
     InsufficientBudget,
+    InsufficientFunds,
+    InvalidDocument,
     InvalidReport,
     LevelNotAllowed,
     MasqueradeError,
     NotFound,
+    SeatsTaken,
+    StaleVersion,
     SurveyHashMismatch,
+    TooManyAttempts,
     Unauthenticated,
     WrongState,
 )
@@ -26,7 +33,12 @@ from masquerade.server.padding import padded
 
 _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     Unauthenticated: (401, "unauthenticated"),
+    Forbidden: (403, "forbidden"),
+    TooManyAttempts: (429, "too-many-attempts"),
     NotFound: (404, "not-found"),
+    StaleVersion: (412, "stale-version"),
+    SeatsTaken: (409, "budget-exhausted"),
+    InsufficientFunds: (409, "insufficient-funds"),
     WrongState: (409, "wrong-state"),
     AlreadyParticipated: (409, "already-participated"),
     InvalidReport: (422, "invalid-report"),
@@ -38,6 +50,34 @@ _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     InsufficientBudget: (409, "privacy-cap-exceeded"),
     ClearDisclosureRefused: (409, "clear-cap-exceeded"),
 }
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457); some types have further members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+PROBLEM_ANSWER: dict[str, Any] = {
+    "description": "A problem; its type says which",
+    "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+}
+"""What every operation of the interface may answer, for its OpenAPI document."""
+
+
+def describe_problems(document: dict[str, Any]) -> dict[str, Any]:
+    """Complete an OpenAPI document: whatever an operation refuses, it does by a problem."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, answer in operation["responses"].items():
+                if status.startswith(("4", "5")):
+                    answer.setdefault("content", PROBLEM_ANSWER["content"])
+    return document
 
 
 def problem(status: int, slug: str, detail: str, **members: Any) -> Response:
@@ -86,6 +126,12 @@ def masquerade_problem(error: MasqueradeError) -> Response:
             f"{error.residual}. Choose a level that masks them."
         )
         return problem(status, slug, detail, needed=error.needed, residual=error.residual)
+    if isinstance(error, InvalidDocument):
+        errors = [{"pointer": pointer, "detail": what} for pointer, what in error.places]
+        return problem(status, slug, str(error), errors=errors)
+    if isinstance(error, InsufficientFunds):
+        members = {"needed": error.needed, "there": error.there, "currency": error.currency}
+        return problem(status, slug, str(error), **members)
     if isinstance(error, WrongState) and error.state is not None:
         return problem(status, slug, str(error), state=error.state)
     return problem(status, slug, str(error))

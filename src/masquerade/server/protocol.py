@@ -14,6 +14,7 @@ from masquerade.server.identity import Identity
 from masquerade.server.invitation import longest_questions, questions_json
 from masquerade.server.padding import encoded, padded
 from masquerade.server.participations import Participation
+from masquerade.server.shapes import Opened, Reserved, Sent, Standing, answers
 from masquerade.server.store import Store
 
 HEADER = "Masquerade-Participant"
@@ -86,7 +87,12 @@ def protocol_routes(store: Store) -> APIRouter:
     steps = store.participations
     who_asks = participant_of(store)
 
-    @routes.post("", status_code=201, summary="Choose a level and reserve its cost")
+    @routes.post(
+        "",
+        status_code=201,
+        summary="Choose a level and reserve its cost",
+        responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
+    )
     def reserve(
         beginning: Beginning,
         idempotency_key: Annotated[
@@ -109,7 +115,11 @@ def protocol_routes(store: Store) -> APIRouter:
         }
         return padded(answer, 201 if new else 200)
 
-    @routes.post("/{participation}/open", summary="Show the questions; the cost is spent")
+    @routes.post(
+        "/{participation}/open",
+        summary="Show the questions; the cost is spent",
+        responses=answers(Opened, 401, 404, 409),
+    )
     def show(participation: str, who: Identity = who_asks) -> Response:
         opened = steps.open(who, participation)
         questions = questions_json(opened.survey, opened.level.name)
@@ -117,11 +127,20 @@ def protocol_routes(store: Store) -> APIRouter:
         least = longest_questions(opened.survey) + len(encoded(answer)) + _LONGEST_LEVEL
         return padded({**answer, "questions": questions}, least=least)
 
-    @routes.post("/{participation}/seal", summary="Commit to the reports that were drawn")
+    @routes.post(
+        "/{participation}/seal",
+        summary="Commit to the reports that were drawn",
+        responses=answers(Standing, 401, 404, 409, 413, 422),
+    )
     def seal(participation: str, seal: Seal, who: Identity = who_asks) -> Response:
         return padded(_standing(steps.seal(who, participation, seal.commitment)))
 
-    @routes.put("/{participation}/response", status_code=201, summary="Send the masked reports")
+    @routes.put(
+        "/{participation}/response",
+        status_code=201,
+        summary="Send the masked reports",
+        responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
+    )
     def respond(participation: str, sent: Sending, who: Identity = who_asks) -> Response:
         done, new = steps.respond(
             who,
@@ -139,11 +158,19 @@ def protocol_routes(store: Store) -> APIRouter:
         }
         return padded(answer, 201 if new else 200)
 
-    @routes.post("/{participation}/withdraw", summary="Delete the reports; the cost stays spent")
+    @routes.post(
+        "/{participation}/withdraw",
+        summary="Delete the reports; the cost stays spent",
+        responses=answers(Standing, 401, 404, 409),
+    )
     def withdraw(participation: str, who: Identity = who_asks) -> Response:
         return padded(_standing(steps.withdraw(who, participation)))
 
-    @routes.post("/{participation}/abandon", summary="Give up before sending")
+    @routes.post(
+        "/{participation}/abandon",
+        summary="Give up before sending",
+        responses=answers(Standing, 401, 404, 409),
+    )
     def abandon(participation: str, who: Identity = who_asks) -> Response:
         return padded(_standing(steps.abandon(who, participation)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import math
 import secrets
 import time
@@ -33,20 +34,22 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each asker, `quota` tokens a minute.
+    """A bucket for each asker, `quota` tokens in each window.
 
     Parameters
     ----------
     name : str
         Of the policy, in the headers.
     quota : int
+    seconds : int
+        How long the window is.
     """
 
-    def __init__(self, name: str, quota: int) -> None:
+    def __init__(self, name: str, quota: int, *, seconds: int = _WINDOW_SECONDS) -> None:
         self.name = name
         self.quota = quota
-        self.policy = f'"{name}";q={quota};w={_WINDOW_SECONDS}'
-        self._rate = quota / _WINDOW_SECONDS
+        self.policy = f'"{name}";q={quota};w={seconds}'
+        self._rate = quota / seconds
         self._buckets: dict[bytes, Bucket] = {}
         self._key = secrets.token_bytes(16)
 
@@ -105,7 +108,7 @@ class RateLimits:
         if self._participant is not None and secret is not None:
             askers.append((self._participant, secret))
         if self._address is not None:
-            askers.append((self._address, str((scope.get("client") or ("",))[0]).encode()))
+            askers.append((self._address, _network_of(str((scope.get("client") or ("",))[0]))))
         headers: list[tuple[bytes, bytes]] = []
         wait = 0.0
         for buckets, asker in askers:
@@ -129,3 +132,14 @@ class RateLimits:
             await refusal(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)
+
+
+def _network_of(address: str) -> bytes:
+    """Return what counts as one address: of IPv6 the network, in which one device has them all."""
+    if ":" not in address:
+        return address.encode()
+    try:
+        found = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:  # a proxy names something else
+        return address.encode()
+    return (found.ipv4_mapped or found).packed[:8]

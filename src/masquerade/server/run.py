@@ -1,4 +1,4 @@
-"""Running the application in this process, until Ctrl-C."""
+"""Running the application, in this process, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from masquerade.errors import ParameterError
+from masquerade.server.deadline import DeadlineProtocol, most_connections
+from masquerade.server.operation.logs import configure
+from masquerade.server.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -62,12 +65,40 @@ class _Server(uvicorn.Server):
             self._ready()
 
 
-def serve(app: FastAPI, bound: socket.socket, *, ready: Callable[[], None]) -> None:
-    """Serve `app` on `bound` until Ctrl-C or a termination signal; both end it cleanly.
+def server_of(app: FastAPI, settings: Settings, *, ready: Callable[[], None]) -> uvicorn.Server:
+    """Return what serves `app` and calls `ready` once it does.
 
     No access log is written: it would say who answered when.
     """
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http=DeadlineProtocol,
+        ws="none",
+        limit_concurrency=most_connections(),
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+    )
+    return _Server(config, ready)
+
+
+def serve(
+    app: FastAPI,
+    bound: socket.socket,
+    *,
+    ready: Callable[[], None],
+    settings: Settings | None = None,
+) -> None:
+    """Serve `app` on `bound` until Ctrl-C or a termination signal; both end it cleanly.
+
+    Requests under way are answered before it ends, for as long as the settings allow.
+    """
+    settings = settings or Settings("")
+    configure(settings.log_format)
+    server = server_of(app, settings, ready=ready)
 
     def leave(_signal: int, _frame: Any) -> None:
         sys.exit(0)
@@ -75,7 +106,7 @@ def serve(app: FastAPI, bound: socket.socket, *, ready: Callable[[], None]) -> N
     # The server handles signals while it runs, then raises them again for whoever was before it.
     previous = signal.signal(signal.SIGTERM, leave)
     try:
-        _Server(config, ready).run(sockets=[bound])
+        server.run(sockets=[bound])
     except KeyboardInterrupt:
         pass
     finally:

@@ -1,29 +1,22 @@
-"""Headers, body limits and sessions: what every page and request gets."""
+"""Headers and body limits: what every page and request gets."""
 
 from __future__ import annotations
 
 import logging
-import traceback
 from typing import Final
 
 from fastapi import Request
-from itsdangerous import BadSignature, URLSafeTimedSerializer
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from masquerade.server.operation.logs import described, fields
+from masquerade.server.operation.metrics import route_of
 from masquerade.server.problem import problem
 
-SESSION_COOKIE = "masquerade_owner"
-DEMO_COOKIE = "masquerade_demo"  # browsers share cookies between the ports of a host
-SESSION_SECONDS = 30 * 24 * 3600
 LARGEST_BODY = 256 * 1024
 _LOGGER = logging.getLogger(__name__)
 
-# Observable Plot puts one constant <style> into each chart; its hash admits it and nothing else.
-PLOT_STYLE_HASH = "'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
-
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' {styles}; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
@@ -48,18 +41,18 @@ class SecurityHeaders:
             return
         static = scope["path"].startswith("/static/")
         participants = scope["path"].startswith(("/s/", "/me"))
-        charts = scope["path"].startswith(("/surveys/", "/demo")) or scope["path"] == "/"
         # Forms of the owner's pages must carry their origin, which `same_origin` checks; a browser
         # that may send no referrer sends no origin with them either.
         referrer = b"no-referrer" if participants else b"same-origin"
-        policy = POLICY.format(styles=PLOT_STYLE_HASH if charts else "").replace(" ;", ";")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 headers += list(_HEADERS.items())
                 headers.append((b"referrer-policy", referrer))
-                headers.append((b"content-security-policy", policy.encode()))
+                # A page that others may show within theirs has a policy of its own.
+                if not any(name == b"content-security-policy" for name, _ in headers):
+                    headers.append((b"content-security-policy", POLICY.encode()))
                 # What never changes, as it is named by its hash, says so itself.
                 if not any(name == b"cache-control" for name, _ in headers):
                     headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
@@ -92,8 +85,14 @@ class LastResort:
         except Exception as error:
             if started:
                 raise
-            where = "".join(traceback.format_tb(error.__traceback__))
-            _LOGGER.error("%s, at\n%s", type(error).__qualname__, where)
+            told = {"method": scope.get("method"), "route": route_of(scope), **described(error)}
+            _LOGGER.error(
+                "unexpected %s at %s\n%s",
+                told["error"],
+                told["place"],
+                "\n".join(told["frames"]),  # for logs that tell more than the first line
+                extra=fields(**told),
+            )
             answer = problem(500, "server-error", "Something went wrong here; try again later.")
             await answer(scope, receive, send)
 
@@ -109,20 +108,22 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        body = b""
-        more = True
+        body = bytearray()
+        more = not _announces_too_much(scope)
+        too_large = not more
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > LARGEST_BODY:
-                refusal = problem(
-                    413, "body-too-large", f"The body is above {LARGEST_BODY} bytes; send less."
-                )
-                await refusal(scope, receive, send)
-                return
+            too_large = len(body) > LARGEST_BODY
+            more = message.get("more_body", False) and not too_large
+        if too_large:
+            refusal = problem(
+                413, "body-too-large", f"The body is above {LARGEST_BODY} bytes; send less."
+            )
+            await refusal(scope, receive, send)
+            return
         given = False
 
         async def replay() -> Message:
@@ -130,44 +131,15 @@ class BodyLimit:
             if given:
                 return await receive()
             given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         await self.app(scope, replay, send)
 
 
-class OwnerSessions:
-    """The owner's signed session cookie.
-
-    Parameters
-    ----------
-    secret : str
-        Signs the cookies; kept in the database, so sessions outlive a restart.
-    cookie : str
-        Name of the cookie.
-    """
-
-    def __init__(self, secret: str, *, cookie: str = SESSION_COOKIE) -> None:
-        self._cookie = cookie
-        self._serializer = URLSafeTimedSerializer(secret, salt="owner")
-
-    def start(self, response: Response, *, https: bool) -> None:
-        """Let `response` make its reader the owner, on this browser."""
-        response.set_cookie(
-            self._cookie,
-            self._serializer.dumps("owner"),
-            max_age=SESSION_SECONDS,
-            httponly=True,
-            samesite="lax",
-            secure=https,
-        )
-
-    def holds(self, request: Request) -> bool:
-        """Return whether the request comes from the owner's browser."""
-        cookie = request.cookies.get(self._cookie, "")
-        try:
-            return bool(self._serializer.loads(cookie, max_age=SESSION_SECONDS) == "owner")
-        except BadSignature:
-            return False
+def _announces_too_much(scope: Scope) -> bool:
+    announced = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
+    digits = announced.lstrip(b"0")
+    return len(digits) > len(str(LARGEST_BODY)) or int(digits or b"0") > LARGEST_BODY
 
 
 def same_origin(request: Request) -> bool:

@@ -1,29 +1,56 @@
-"""Settings of the server, from arguments or environment variables."""
+"""Settings of the server, from arguments, environment variables and a file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import URL
+from sqlalchemy import URL, make_url
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import DEFAULT_DELTA, MICRO, Loss
+from masquerade.server.setting_values import (
+    CONFIG_VARIABLE,
+    PREFIX,
+    number,
+    one_of,
+    read_file,
+    switch,
+    text,
+    whole,
+)
 
-DATABASE_VARIABLE = "MASQUERADE_DATABASE"
-DATA_DIR_VARIABLE = "MASQUERADE_DATA_DIR"
-PUBLIC_URL_VARIABLE = "MASQUERADE_PUBLIC_URL"
-CAP_EPSILON_VARIABLE = "MASQUERADE_CAP_EPSILON"
-CAP_DELTA_VARIABLE = "MASQUERADE_CAP_DELTA"
-CAP_CLEAR_VARIABLE = "MASQUERADE_CAP_CLEAR"
-ALLOW_CLEAR_VARIABLE = "MASQUERADE_ALLOW_CLEAR"
-RESERVATION_DAYS_VARIABLE = "MASQUERADE_RESERVATION_DAYS"
-RATE_PARTICIPANT_VARIABLE = "MASQUERADE_RATE_PARTICIPANT"
-RATE_ADDRESS_VARIABLE = "MASQUERADE_RATE_ADDRESS"
+LOOPBACK_PROXIES = "127.0.0.1,::1"
+
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    "data_dir": text,
+    "database": text,
+    "public_url": text,
+    "host": text,
+    "port": whole(65535),
+    "workers": whole(64, least=1),
+    "shutdown_seconds": whole(3600, least=1),
+    "trusted_proxies": text,
+    "metrics": one_of("off", "local", "open"),
+    "log_format": one_of("text", "json"),
+    "cap_epsilon": number,
+    "cap_delta": number,
+    "cap_clear": whole(10**6),
+    "allow_clear": switch,
+    "reservation_days": whole(10**6),
+    "rate_participant": whole(10**6),
+    "rate_address": whole(10**6),
+}
+"""Every setting, and what reads its value.
+
+In the file a setting has this name; its environment variable is the name in capitals after
+``MASQUERADE_``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +72,24 @@ class Settings:
     reservation_days : int
         How many days after its own a reservation stays.
     rate_participant, rate_address : int
-        Most requests to the interface a minute, by one participant and from one address; 0 is
-        without limit.
+        Most requests to the interface a minute, by one participant and from one address, in each
+        process; 0 is without limit.
+    host, port : str, int
+        Where to listen; port 0 takes any free one.
+    workers : int
+        How many processes answer requests.
+    shutdown_seconds : int
+        How long requests under way may take after the server was told to end.
+    trusted_proxies : str
+        Addresses of reverse proxies that may say for whom and by which scheme they ask, separated
+        by commas.
+    metrics : str
+        Who may read ``/metrics``: ``off`` nobody, ``local`` programs on this computer that ask
+        directly, ``open`` whoever reaches the port.
+    log_format : str
+        ``text``, or ``json`` for one JSON object a line.
+    config : Path or None
+        The file that settings were read from.
     """
 
     database: str
@@ -57,64 +100,122 @@ class Settings:
     reservation_days: int = 2
     rate_participant: int = 120
     rate_address: int = 3000
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    shutdown_seconds: int = 30
+    trusted_proxies: str = LOOPBACK_PROXIES
+    metrics: str = "off"
+    log_format: str = "text"
+    config: Path | None = None
 
     @classmethod
-    def from_environment(cls, *, data_dir: Path | None = None, demo: bool = False) -> Settings:
-        """Return settings from the environment; SQLite in `data_dir` where no database is named.
+    def from_environment(
+        cls,
+        *,
+        data_dir: Path | None = None,
+        demo: bool = False,
+        config: Path | None = None,
+        make_folder: bool = True,
+    ) -> Settings:
+        """Return settings from the environment and from a file; the environment wins.
 
-        ``MASQUERADE_DATABASE`` is the database URL, ``MASQUERADE_DATA_DIR`` the folder of the
-        SQLite file (default ``masquerade-data`` here), ``MASQUERADE_PUBLIC_URL`` the address that
-        participants use. An explicit `data_dir` wins over both of the first two.
-        ``MASQUERADE_CAP_EPSILON``, ``MASQUERADE_CAP_DELTA`` and ``MASQUERADE_CAP_CLEAR`` are the
-        caps, ``MASQUERADE_ALLOW_CLEAR`` is 1 or 0, ``MASQUERADE_RESERVATION_DAYS``,
-        ``MASQUERADE_RATE_PARTICIPANT`` and ``MASQUERADE_RATE_ADDRESS`` are whole numbers.
+        Parameters
+        ----------
+        data_dir : Path, optional
+            Folder of the SQLite database; wins over everything that names a database.
+        demo : bool
+            The demonstration reads no file, and keeps its data in a file of its own.
+        config : Path, optional
+            File of settings; default: what ``MASQUERADE_CONFIG`` names, else ``masquerade.toml``
+            in the current folder where there is one.
+        make_folder : bool
+            Whether the folder of the SQLite database is made where it is not there.
 
         Raises
         ------
         ParameterError
-            A variable holds something else.
+            A setting has a value that it cannot have, or the file one that does not exist.
+        UnreadableFile
+            The file is not there or is no TOML.
         """
-        database = os.environ.get(DATABASE_VARIABLE)
-        if data_dir is not None or database is None:
-            folder = data_dir or Path(os.environ.get(DATA_DIR_VARIABLE, "masquerade-data"))
-            # The database holds the key of the owner's session: for this account's eyes only.
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found: dict[str, Any] = {}
+        file = None if demo else config or _default_file()
+        if file is not None:
+            for key, value in read_file(file, READERS).items():
+                found[key] = READERS[key](f"{key} in {file}", value)
+        for key, reader in READERS.items():
+            variable = PREFIX + key.upper()
+            if variable in os.environ:
+                found[key] = reader(variable, os.environ[variable])
+        database, folder = found.pop("database", ""), found.pop("data_dir", "")
+        if data_dir is not None or not database:
             # The demonstration makes everybody the owner, so it never opens a real database.
             name = "demonstration.sqlite3" if demo else "masquerade.sqlite3"
-            file = str((folder / name).resolve())
-            database = URL.create("sqlite", database=file).render_as_string()
-        public_url = os.environ.get(PUBLIC_URL_VARIABLE)
-        return cls(
+            path = data_dir or Path(folder or "masquerade-data")
+            database = sqlite_url(path / name)
+        _require_known_kind(database)
+        public_url = found.pop("public_url", None)
+        epsilon = found.pop("cap_epsilon", Fraction(10))
+        caps = Caps(
+            Loss(int(epsilon * MICRO)),
+            found.pop("cap_delta", DEFAULT_DELTA),
+            found.pop("cap_clear", 0),
+        )
+        settings = cls(
             database,
             public_url.rstrip("/") if public_url else None,
             demo,
-            caps=Caps(
-                Loss(int(_number(CAP_EPSILON_VARIABLE, Fraction(10)) * MICRO)),
-                _number(CAP_DELTA_VARIABLE, DEFAULT_DELTA),
-                _whole(CAP_CLEAR_VARIABLE, 0),
-            ),
-            allow_clear=bool(_whole(ALLOW_CLEAR_VARIABLE, 0, most=1)),
-            reservation_days=_whole(RESERVATION_DAYS_VARIABLE, 2),
-            rate_participant=_whole(RATE_PARTICIPANT_VARIABLE, 120),
-            rate_address=_whole(RATE_ADDRESS_VARIABLE, 3000),
+            caps=caps,
+            config=file,
+            **found,
         )
+        if make_folder:
+            settings.make_folder()
+        return settings
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file of an SQLite database; None for PostgreSQL."""
+        address = make_url(self.database)
+        if address.get_backend_name() != "sqlite" or address.database in (None, "", ":memory:"):
+            return None
+        return Path(str(address.database))
+
+    def make_folder(self) -> None:
+        """Make the folder of an SQLite database, where it is not there."""
+        if self.sqlite_file is not None:
+            # The database holds the keys of sessions: for this account's eyes only.
+            self.sqlite_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _whole(variable: str, default: int, *, most: int = 10**6) -> int:
-    text = os.environ.get(variable, str(default))
-    if not text.isascii() or not text.isdigit() or int(text) > most:
-        raise ParameterError(f"{variable} is {text!r}, expected a whole number from 0 to {most}.")
-    return int(text)
+def sqlite_url(path: Path) -> str:
+    """Return the address of the SQLite database in a file."""
+    return URL.create("sqlite", database=str(path.resolve())).render_as_string()
 
 
-def _number(variable: str, default: Fraction) -> Fraction:
-    text = os.environ.get(variable)
-    if text is None:
-        return default
-    try:
-        value = Fraction(Decimal(text))
-    except (InvalidOperation, OverflowError, ValueError):
-        value = Fraction(-1)
-    if not 0 <= value <= 1000:
-        raise ParameterError(f"{variable} is {text!r}, expected a number from 0 to 1000.")
-    return value
+def _default_file() -> Path | None:
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named:
+        return Path(named)
+    here = Path("masquerade.toml")
+    return here if here.is_file() else None
+
+
+def unknown_variables() -> list[str]:
+    """Return the environment variables that look like settings and are none.
+
+    Those that tests and data sets read are known.
+    """
+    known = {PREFIX + key.upper() for key in READERS}
+    known |= {CONFIG_VARIABLE, PREFIX + "DATA", PREFIX + "REQUIRE"}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+
+
+def _require_known_kind(database: str) -> None:
+    if not database.startswith(("sqlite:", "postgresql+psycopg:")):
+        kind = database.partition(":")[0]
+        raise ParameterError(
+            f"the database's address begins with {kind!r}; write sqlite:///FILE or "
+            "postgresql+psycopg://USER:PASSWORD@HOST/NAME."
+        )

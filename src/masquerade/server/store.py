@@ -8,19 +8,23 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import cast
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, Text, delete, func, insert, select
+from sqlalchemy import cast as as_type
 
 from masquerade.accounting import Caps, Entry, Ledger
+from masquerade.server.building.workshop import Workshop
 from masquerade.server.database import connect, migrate
 from masquerade.server.definition import Definition
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables
-from masquerade.server.models import ParticipationRow, SettingRow, table_of
+from masquerade.server.models import FIRST_TEAM, ParticipationRow, SettingRow, table_of
 from masquerade.server.participations import Participations
 from masquerade.server.people import People
 from masquerade.server.surveys import CLOSED, OPEN, SUBMITTED, Asked, Survey, Surveys
 from masquerade.server.sweeper import Sweeper
+from masquerade.server.team.surveyors import Surveyors
 from masquerade.server.transactions import Transactions
 
 __all__ = ["CLOSED", "OPEN", "Response", "Store", "Survey"]
@@ -61,6 +65,10 @@ class Store:
         Accounts, caps and invitations.
     accounts : Ledger
     sweeper : Sweeper
+    workshop : Workshop
+        Surveys from draft to end.
+    surveyors : Surveyors
+        Accounts and teams of those who ask.
     """
 
     def __init__(
@@ -87,7 +95,13 @@ class Store:
         )
         self.accounts = Ledger(LedgerDatabase(self._transactions), clock=self._today, caps=caps)
         self.sweeper = Sweeper(
-            self._transactions, today=self._today, caps=caps, days=reservation_days
+            self._transactions, self._surveys, today=self._today, caps=caps, days=reservation_days
+        )
+        self.workshop = Workshop(
+            self._transactions, self._surveys, self.sweeper, today=self._today, caps=caps
+        )
+        self.surveyors = Surveyors(
+            self._transactions, today=self._today, key=lambda: self.setting("challenge_key")
         )
 
     def close(self) -> None:
@@ -122,6 +136,15 @@ class Store:
         self._transactions.write(work)
         return token
 
+    def owner_door(self) -> str:
+        """Return the path by which the owner comes in.
+
+        It is that of a fresh one-time link, and of the sign-in once the owner can sign in.
+        """
+        if self.surveyors.teams.first_owner() is None:
+            return "/sign-in"
+        return f"/owner?token={self.new_owner_token()}"
+
     def spend_owner_token(self, token: str) -> bool:
         """Return whether `token` is the owner token, which ends with this call."""
         kept = _SETTING.c.key == "owner_token"
@@ -142,11 +165,17 @@ class Store:
         *,
         simulated_truth: dict[str, list[float]] | None = None,
         listed: bool = False,
+        team: str = FIRST_TEAM,
     ) -> Survey:
-        """Keep a survey and open it; its definition cannot change from here on."""
+        """Keep a survey of a team and open it; its definition cannot change from here on."""
         return self._transactions.write(
             lambda c: self._surveys.insert(
-                c, definition, day=self._today(), simulated_truth=simulated_truth, listed=listed
+                c,
+                definition,
+                day=self._today(),
+                simulated_truth=simulated_truth,
+                listed=listed,
+                team=team,
             )
         )
 
@@ -172,9 +201,9 @@ class Store:
             lambda c: (self._surveys.asked(c, token), self._surveys.state(c, token))
         )
 
-    def surveys(self) -> list[Survey]:
-        """Return all surveys, open ones first, each group by title."""
-        return self._transactions.read(self._surveys.read_all)
+    def surveys(self, *, team: str | None = None) -> list[Survey]:
+        """Return all surveys, or a team's, open ones first, each group by title."""
+        return self._transactions.read(lambda c: self._surveys.read_all(c, team=team))
 
     def close_survey(self, token: str) -> Survey:
         """End the acceptance of responses; closing a closed survey changes nothing.
@@ -194,6 +223,58 @@ class Store:
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [Response(row.pseudonym, row.level, tuple(row.reports)) for row in rows]
+
+    def report_rows(
+        self, token: str, *, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, str, str]]:
+        """Return pseudonym, level and reports (as JSON text) of people, by pseudonym.
+
+        Parameters
+        ----------
+        token : str
+        after : str
+            The last pseudonym that is known already.
+        limit : int, optional
+            How many people at most; all by default.
+        """
+        pseudonym = _PARTICIPATION.c.pseudonym
+        query = (
+            select(pseudonym, _PARTICIPATION.c.level, as_type(_PARTICIPATION.c.reports, Text))
+            .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            .order_by(pseudonym)
+            .limit(limit)
+        )
+        if after:
+            query = query.where(pseudonym > after)
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return cast("list[tuple[str, str, str]]", rows)
+
+    def level_counts(self, token: str) -> dict[str, int]:
+        """Return how many responses each level of a survey has, where there are any."""
+        level = _PARTICIPATION.c.level
+        query = (
+            select(level, func.count())
+            .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            .group_by(level)
+        )
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return {row[0]: row[1] for row in rows}
+
+    def kept(self, key: str, make: Callable[[], str]) -> str:
+        """Return a text that is kept; where there is none yet, what `make` gives, from then on."""
+        query = select(_SETTING.c.value).where(_SETTING.c.key == key)
+        found = self._transactions.read(lambda c: c.execute(query).scalar())
+        if found is not None:
+            return str(found)
+        made = make()
+
+        def work(connection: Connection) -> str:
+            first = connection.execute(query).scalar()
+            if first is None:
+                connection.execute(insert(_SETTING), {"key": key, "value": made})
+            return made if first is None else str(first)
+
+        return self._transactions.write(work)
 
     def ledger(self, participant: str) -> list[Entry]:
         """Return the account of the person behind `participant`, oldest entry first."""

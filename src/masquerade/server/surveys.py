@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,14 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from masquerade.errors import NotFound, ParameterError
 from masquerade.server.definition import CLEAR, Definition
 from masquerade.server.ledger_tables import LedgerTables
-from masquerade.server.models import ParticipationRow, SurveyRow, table_of
+from masquerade.server.models import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
 
-OPEN, CLOSED = "open", "closed"
+OPEN, CLOSING, CLOSED = "open", "closing", "closed"
+PUBLISHED, CANCELLED = "published", "cancelled"
+TAKING = (OPEN, CLOSING)
+"""States in which what was begun can be finished."""
+FINISHED = (CLOSED, PUBLISHED)
+"""States in which there are results."""
 SUBMITTED = "submitted"
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
@@ -36,7 +41,8 @@ class Survey:
     hash : str
         Of the definition.
     state : str
-        ``"open"`` or ``"closed"``.
+        ``"open"``, ``"closing"`` (nobody begins it, what was begun can be finished),
+        ``"closed"``, ``"published"`` or ``"cancelled"``.
     opened, closed : str or None
         ISO dates.
     responses : int
@@ -45,6 +51,14 @@ class Survey:
         For made-up crowds only: question id to the share of people behind each answer.
     listed : bool
         Whether participants of other surveys are shown it too.
+    team : str
+        Whose it is.
+    document : dict or None
+        As it was written; None for what was opened without a draft.
+    closes : str or None
+        The last day on which it is open, or takes what was begun.
+    seats : dict or None
+        How many people may take part at each level.
     """
 
     token: str
@@ -56,6 +70,10 @@ class Survey:
     responses: int
     simulated_truth: dict[str, list[float]] | None
     listed: bool = False
+    team: str = FIRST_TEAM
+    document: dict[str, Any] | None = None
+    closes: str | None = None
+    seats: dict[str, int] | None = None
 
 
 class Asked:
@@ -117,15 +135,20 @@ class Surveys:
         day: str,
         simulated_truth: dict[str, list[float]] | None,
         listed: bool,
+        team: str = FIRST_TEAM,
+        token: str | None = None,
+        document: dict[str, Any] | None = None,
+        closes: str | None = None,
+        seats: dict[str, int] | None = None,
     ) -> Survey:
-        """Keep a new survey, open."""
+        """Keep a new survey, open; its token is a draft's, or drawn."""
         names = [level.name for level in definition.levels]
         if CLEAR in names and not self.allow_clear:
             raise ParameterError(
                 "this survey would let people send answers as they are, which this server does "
                 "not allow. Leave out level 'none', or set MASQUERADE_ALLOW_CLEAR=1."
             )
-        token = secrets.token_hex(8)
+        token = token or secrets.token_hex(8)
         connection.execute(
             insert(_SURVEY),
             {
@@ -138,6 +161,10 @@ class Surveys:
                 "opened": day,
                 "simulated_truth": simulated_truth,
                 "listed": listed,
+                "team": team,
+                "document": document,
+                "closes": closes,
+                "seats": seats,
             },
         )
         tables = LedgerTables(connection)
@@ -150,22 +177,49 @@ class Surveys:
         row = _row(connection, token)
         return self._survey(connection, row, counts(connection, [token]).get(token, 0))
 
-    def read_all(self, connection: Connection) -> list[Survey]:
-        """Return all surveys, open ones first, each group by title."""
-        found = counts(connection)
-        surveys = [
-            self._survey(connection, row, found.get(row.token, 0))
-            for row in connection.execute(select(_SURVEY))
-        ]
-        return sorted(surveys, key=lambda s: (s.state == CLOSED, s.definition.title, s.token))
+    def read_all(self, connection: Connection, *, team: str | None = None) -> list[Survey]:
+        """Return all surveys, or a team's, open ones first, each group by title."""
+        query = select(_SURVEY) if team is None else select(_SURVEY).where(_SURVEY.c.team == team)
+        rows = connection.execute(query).all()
+        found = counts(connection, None if team is None else [row.token for row in rows])
+        surveys = [self._survey(connection, row, found.get(row.token, 0)) for row in rows]
+        return sorted(surveys, key=lambda s: (s.state not in TAKING, s.definition.title, s.token))
 
     def close(self, connection: Connection, token: str, *, day: str) -> None:
         """Close a survey; closing a closed one changes nothing."""
         _row(connection, token)
         connection.execute(
             update(_SURVEY)
-            .where(_SURVEY.c.token == token, _SURVEY.c.state == OPEN)
+            .where(_SURVEY.c.token == token, _SURVEY.c.state.in_(TAKING))
             .values(state=CLOSED, closed=day)
+        )
+
+    def step(
+        self, connection: Connection, token: str, *, states: Sequence[str], **values: Any
+    ) -> bool:
+        """Change a survey that is in one of `states`; return whether it was."""
+        condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
+        return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
+
+    def lapse(self, connection: Connection, *, day: str, until: str) -> None:
+        """Let what ends by itself end: grace first, then the last day of being open.
+
+        Parameters
+        ----------
+        connection
+        day : str
+            Today.
+        until : str
+            The day to which surveys that end today take what was begun.
+        """
+        past = _SURVEY.c.closes < day
+        connection.execute(
+            update(_SURVEY)
+            .where(_SURVEY.c.state == CLOSING, past)
+            .values(state=CLOSED, closed=day, closes=None)
+        )
+        connection.execute(
+            update(_SURVEY).where(_SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
         )
 
     def _survey(self, connection: Connection, row: Any, responses: int) -> Survey:
@@ -179,7 +233,16 @@ class Surveys:
             responses=responses,
             simulated_truth=row.simulated_truth,
             listed=row.listed,
+            team=row.team,
+            document=row.document,
+            closes=row.closes,
+            seats=row.seats,
         )
+
+
+def participants_state(state: str) -> str:
+    """Return a survey's state as participants are told it."""
+    return state if state in TAKING else CLOSED
 
 
 def counts(connection: Connection, tokens: Iterable[str] | None = None) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What happens by itself, once a day: reservations lapse, confirmed caps begin."""
+"""What happens by itself, once a day: surveys end, reservations lapse, confirmed caps begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from masquerade.errors import NotReserved
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
 from masquerade.server.participations import EXPIRED, RESERVED
-from masquerade.server.surveys import CLOSED
+from masquerade.server.surveys import OPEN, Surveys
 from masquerade.server.transactions import Transactions
 
 _PARTICIPATION, _SURVEY, _RAISE = (
@@ -36,11 +36,12 @@ class Swept:
 
 
 class Sweeper:
-    """Gives back reservations that lapsed and lets confirmed caps begin.
+    """Ends surveys, gives back reservations that lapsed and lets confirmed caps begin.
 
     Parameters
     ----------
     transactions : Transactions
+    surveys : Surveys
     today : callable
         Gives the ISO date.
     caps : Caps
@@ -50,25 +51,41 @@ class Sweeper:
     """
 
     def __init__(
-        self, transactions: Transactions, *, today: Callable[[], str], caps: Caps, days: int
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+        days: int,
     ) -> None:
         self._transactions = transactions
+        self._surveys = surveys
         self._database = LedgerDatabase(transactions)
         self._today = today
         self._caps = caps
         self._days = days
 
     def sweep(self) -> Swept:
-        """Do what is due; doing it twice, or in two processes, changes nothing more."""
+        """Do what is due; doing it twice, or in two processes, changes nothing more.
+
+        Afterwards SQLite's log, which knows what was changed together, is emptied.
+        """
         before = (date.fromisoformat(self._today()) - timedelta(days=self._days)).isoformat()
         # First the participations: one that is expired can never be opened, and only then is what
         # it reserved given back.
-        self._transactions.write(lambda c: _expire(c, _PARTICIPATION.c.day < before))
-        closed = select(_SURVEY.c.token).where(_SURVEY.c.state == CLOSED)
+        everywhere = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token))  # by the index
+        lapsed = everywhere & (_PARTICIPATION.c.day < before)
+        self._transactions.write(lambda c: _expire(c, lapsed))
+        until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
+        self._transactions.write(lambda c: self._surveys.lapse(c, day=self._today(), until=until))
+        closed = select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN)
         self._transactions.write(lambda c: _expire(c, _PARTICIPATION.c.survey.in_(closed)))
         released = self._release(self._database.reservations(before))
         released += self._release(self._database.reservations_of_closed())
-        return Swept(released, self._raise())
+        raised = self._raise()
+        self._transactions.empty_log()
+        return Swept(released, raised)
 
     def survey_closed(self, token: str) -> None:
         """Give back what is reserved for a survey that is closed."""

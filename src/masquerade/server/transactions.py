@@ -80,6 +80,19 @@ class Transactions:
                 last = error
         raise last
 
+    def empty_log(self) -> None:
+        """Empty SQLite's write-ahead log, where nobody is reading from it.
+
+        In it stands together what was changed together, in the order of arrival: participations
+        beside entries of the ledger, and what has been deleted since.
+        """
+        if self._queue is not None:
+            with self._engine.connect() as connection:
+                # Not in a transaction, which the connection itself would begin.
+                raw = connection.connection.driver_connection
+                assert raw is not None
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Finish what waits and close all connections."""
         if self._queue is not None:

@@ -1,9 +1,11 @@
 // The participants' app: which page this is, in which language.
 
+import { AboutPage } from "./aboutpage.js";
 import { openDatabase } from "./database.js";
 import { Device } from "./device.js";
 import { HomePage } from "./homepage.js";
 import { LedgerPage } from "./ledgerpage.js";
+import { PlainPage } from "./plainpage.js";
 import { Screen } from "./screen.js";
 import { Server } from "./api.js";
 import { SettingsPage } from "./settingspage.js";
@@ -14,13 +16,17 @@ import { firstSpoken, speak, words } from "./words.js";
 const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
 const build = document.documentElement.dataset.build;
 const screen = new Screen();
+const PAGES = {
+  "/me/ledger": LedgerPage,
+  "/me/settings": SettingsPage,
+  "/me/plain": PlainPage,
+  "/me/about": AboutPage,
+};
 
 function pageOf(context) {
   const survey = path.match(/^\/s\/([^/]+)$/);
   if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]));
-  if (path === "/me/ledger") return new LedgerPage(context);
-  if (path === "/me/settings") return new SettingsPage(context);
-  return new HomePage(context);
+  return new (PAGES[path] ?? HomePage)(context);
 }
 
 async function start() {

@@ -2,6 +2,7 @@
 // names.
 
 import { amountText, dayText, factorText, number } from "./figures.js";
+import { PLAIN_ENGLISH } from "./plainenglish.js";
 
 const LOCALE = "en-GB";
 const plural = (count, one, many) => `${number(count, LOCALE)} ${count === 1 ? one : many}`;
@@ -23,6 +24,7 @@ export const ENGLISH = {
     ledger: "Privacy",
     settings: "Settings",
     pages: "Pages",
+    further: "Good to know",
     skip: "Skip to the content",
     language: "Language",
     loading: "Opening…",
@@ -42,7 +44,7 @@ export const ENGLISH = {
   welcome: {
     title: "Your answers wear a mask",
     stays: "Your true answers never leave this device.",
-    masked: "What leaves is changed by chance, so nobody can tell what you really said.",
+    masked: "What leaves is changed by chance, so nobody can be sure what you really said.",
     crowd: "In a crowd chance evens out, so what the crowd thinks still comes out right.",
     account: "No name, no e-mail, no password.",
     begin: "Begin",
@@ -95,12 +97,12 @@ export const ENGLISH = {
       none: "No mask: sent in clear",
     },
     fixed: "Everybody in this survey has the same level, so it gives nothing away.",
-    example: (percent) =>
-      `Example: you think 4 on a scale from 1 to 5. Then ${percent} of 100 people like you send 4.`,
+    scale: "Example: a scale from 1 to 5. The bars show what people who think 4 send.",
+    example: (percent) => `${percent} of 100 people who think 4 send 4.`,
     seen: "What we could see",
     belief: (percent) =>
-      `Whoever thinks an answer of yours as likely as not can be at most ${percent} % sure ` +
-      "after seeing it masked.",
+      `Somebody who thinks a guess about one of your answers as likely right as wrong can be at ` +
+      `most ${percent} % sure of it after seeing the masked answer.`,
     clear: "Everybody who sees what you send knows your answer. It is counted apart.",
     price: (percent) => `Uses about ${percent} % of your lifetime privacy`,
     priceBeyond: "More than your lifetime cap allows",
@@ -139,6 +141,28 @@ export const ENGLISH = {
       "Your privacy cap does not allow this survey. You can leave it out; nothing was charged.",
     elsewhere:
       "You have begun this survey with another level, perhaps on another device. Finish it there.",
+  },
+  // What is said instead where a person chose to send without a mask
+  clear: {
+    leaves: (count) => [
+      count === 1 ? "Your answer, as you give it" : `${count} answers, as you give them`,
+      "That you chose no mask, and that you took part",
+    ],
+    stays: ["Nothing of your answers, once they are sent"],
+    sealTitle: "Without a mask",
+    seal: "You chose no mask: your answers are sent exactly as you gave them.",
+    before: "You see them once more first. Until then, nothing of them has left this device.",
+    after: "They are sent at once.",
+    do: "Show what is sent",
+    doSend: "Send without a mask",
+    waitingTitle: "Not sent yet",
+    waiting:
+      "Your answers are kept on this device. They go on, without a mask, as soon as the server can " +
+      "be reached; leave this page open, or come back later.",
+    revealTitle: "Your answers, without a mask",
+    reveal: "This is sent as it is. Whoever sees it knows your answers.",
+    dontSure: "They are deleted from this device, and the survey cannot be answered again.",
+    done: "Your answers have arrived, without a mask. They are deleted from this device.",
   },
   resume: {
     title: "You have chosen a level",
@@ -188,6 +212,7 @@ export const ENGLISH = {
         : `An answer stays as it is between ${low} and ${high} times in 100, depending on the ` +
           "question.",
     mine: "Yours (stays here)",
+    notAsked: "Not asked, after your answers",
     sent: "Sent",
     toSend: "What will be sent",
     please:
@@ -217,13 +242,13 @@ export const ENGLISH = {
     next: "To all surveys",
     withdraw: "Take it back",
     withdrawText:
-      "As long as the survey is open, your masked answers can leave its results. The privacy they " +
-      "used does not come back, because they have been seen.",
+      "As long as the survey is open, what you sent can leave its results. The privacy it used does " +
+      "not come back, because it has been seen.",
     withdrawDo: "Take my answers out",
     late: "The survey is closed: its results are worked out and answers stay in them.",
   },
   ended: {
-    withdrawn: ["Taken back", "Your masked answers are no longer part of this survey's results."],
+    withdrawn: ["Taken back", "What you sent is no longer part of this survey's results."],
     abandoned: [
       "Not sent",
       "Your answers and their masks are deleted. The privacy stays charged, because the questions " +
@@ -286,6 +311,7 @@ export const ENGLISH = {
       adjust: "Corrected",
       clear_disclosure: "Sent in clear",
     },
+    share: (percent) => `about ${percent} % of your lifetime privacy`,
     cost: (epsilon) => `ε ${epsilon}`,
     rho: (rho) => `ρ ${rho}`,
     clear: (count) => plural(count, "answer in clear", "answers in clear"),
@@ -354,11 +380,32 @@ export const ENGLISH = {
     leaveSure: "I understand that this cannot be undone",
     leaveDo: "Delete me",
     left: "You are deleted",
-    about: "About this app",
-    build: "Build",
-    buildText:
-      "The SHA-256 of the program that runs in this page. Whoever publishes Masquerade publishes " +
-      "this number too; if they differ, somebody changed the program.",
-    offline: "Works without a network once it has been opened.",
+    leftText:
+      "Your responses have left all surveys that are still open, and this device has forgotten " +
+      "everything. What you were charged stays on the server under a number nobody can turn into " +
+      "your words, so that returning with the same words does not refill the battery.",
   },
+  away: {
+    title: "The survey cannot be opened now",
+    text: "This device has not seen it before, so it needs the network to begin.",
+  },
+  about: {
+    title: "About this app",
+    short: "About",
+    text: [
+      "Masquerade asks many people and learns what they think together, without learning what " +
+        "any one of them thinks.",
+    ],
+    list: [
+      "Answers are masked on this device, before anything is sent.",
+      "No cookies, no trackers, nothing loaded from any other site.",
+      "Works without a network once it has been opened.",
+      "Free software under the Apache licence: everybody may read it and run it.",
+    ],
+    build: "Which program runs here",
+    buildText:
+      "This build number is the SHA-256 of the program that runs in this page. Whoever publishes " +
+      "Masquerade publishes this number too; if they differ, somebody changed the program.",
+  },
+  plain: PLAIN_ENGLISH,
 };

@@ -16,11 +16,14 @@ export function factorText(epsilon, locale) {
 
 /**
  * Return how sure, in percent, somebody can be after a report who thought an answer as likely as
- * not: the odds grow by at most e^epsilon. 100 where there is no limit.
+ * not: the odds grow by at most e^epsilon. Never less than it is, in tenths above 99; 100 where
+ * there is no limit.
  */
 export function beliefPercent(epsilon) {
   if (!isKnown(epsilon)) return 100;
-  return Math.min(100, Math.ceil(100 / (1 + Math.exp(-epsilon)) - 1e-9));
+  const percent = 100 / (1 + Math.exp(-epsilon));
+  const parts = percent > 99 ? 10 : 1;
+  return Math.min(100, Math.ceil(percent * parts - 1e-9) / parts);
 }
 
 /** Return a number as the language writes it. */

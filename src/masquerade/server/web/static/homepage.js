@@ -111,6 +111,7 @@ export class HomePage {
               element("div", { className: "motif small", "aria-hidden": "true" }),
               element("h2", {}, said.empty),
               element("p", { className: "muted" }, said.emptyText),
+              link("/me/plain", words().plain.title),
             ),
         this.cursor && actions(button("more", words().common.more, () => this.#more(), "")),
       ],
@@ -133,7 +134,7 @@ export class HomePage {
     const said = words().home;
     const { token, title, topic, questions, state, participation } = invitation;
     const begun = record ? BY_STEP[record.step] : BY_STATE[participation?.state];
-    const where = begun ?? (state === "closed" ? "closed" : "new");
+    const where = begun ?? (state === "open" ? "new" : "closed");
     const order = ["begun", "waiting", "new", "answered", "over", "closed"].indexOf(where);
     const shown = element(
       "li",

@@ -3,7 +3,7 @@
 import { battery } from "./batteryview.js";
 import { element } from "./dom.js";
 import { isKnown } from "./figures.js";
-import { levelName } from "./levelview.js";
+import { levelName, percentOf } from "./levelview.js";
 import {
   actions,
   button,
@@ -122,17 +122,21 @@ export class LedgerPage {
 
   #entry(entry, titles, levels) {
     const said = words().ledger;
-    const { amount, day } = words();
+    const { amount, day, number } = words();
     const { survey, kind, epsilon_user: epsilon, rho, clear, caps } = entry;
+    const share = clear > 0 ? null : percentOf({ rho, epsilon_user: epsilon }, this.me?.caps);
     const capped = caps && !survey;
     const title = capped ? said.capTo(amount(caps.epsilon)) : (entry.title ?? titles.get(survey));
     const level = levels.get(survey);
     const facts = [
       !capped && (said.kinds[kind] ?? kind),
-      level && levelName(level),
-      !capped && isKnown(epsilon) && said.cost(amount(epsilon)),
-      !capped && isKnown(rho) && said.rho(amount(rho)),
+      level && !(clear > 0) && levelName(level),
       entry.day && day(entry.day),
+    ];
+    const costs = !capped && !(clear > 0) && [
+      share !== null && said.share(number(share, 1)),
+      isKnown(epsilon) && said.cost(amount(epsilon)),
+      isKnown(rho) && said.rho(amount(rho)),
     ];
     return element(
       "li",
@@ -143,6 +147,12 @@ export class LedgerPage {
         { className: "facts-line muted" },
         facts.filter(Boolean).map((fact) => element("span", {}, fact)),
       ),
+      costs &&
+        element(
+          "span",
+          { className: "facts-line muted" },
+          costs.filter(Boolean).map((cost) => element("span", {}, cost)),
+        ),
       clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
     );
   }

@@ -46,8 +46,7 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
         element(
           "span",
           { className: "level-text" },
-          element("strong", {}, levelName(level.name)),
-          ...sentences(level, questions, caps),
+          sentences(level, questions, caps),
         ),
       ),
       promise(level, questions),
@@ -59,6 +58,7 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
     { className: "levels" },
     element("legend", {}, single ? levelName(levels[0].name) : said.legend),
     single && paragraph(said.fixed, "muted"),
+    paragraph(said.scale, "hint"),
     cards,
     consent &&
       element(
@@ -78,11 +78,12 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
 function sentences(level, questions, caps) {
   const said = words().levels;
   const line = (text, className) => element("span", { className }, text);
-  if (isClear(level)) return [line(said.clear, "warning")];
+  const name = element("strong", {}, levelName(level.name));
+  if (isClear(level)) return [name, line(said.clear, "warning")];
   const rho = amount(level.rho);
   const kept = isKnown(rho) ? keptAt(rho / questions, POINTS) : null;
   return [
-    kept !== null && blur(kept),
+    element("span", { className: "level-name" }, name, kept !== null && blur(kept)),
     kept !== null && line(said.example(Math.round(100 * kept)), "level-example"),
     line(priceOf(level, caps), "level-price"),
   ];
@@ -104,13 +105,19 @@ function blur(kept) {
 }
 
 /** A cap holds where either of two sums does: that of rho, or that of epsilons that hold outright. */
-function priceOf({ rho, epsilon_user: epsilon, delta }, caps) {
+function priceOf(level, caps) {
   const said = words().levels;
-  if (!isKnown(rho) || !isKnown(caps?.rho)) return said.priceUnknown(words().amount(rho));
-  const shares = [rho / caps.rho, delta > 0 ? Infinity : amount(epsilon) / caps.epsilon];
-  const percent = 100 * Math.min(...shares);
+  const percent = percentOf(level, caps);
+  if (percent === null) return said.priceUnknown(words().amount(level.rho));
   if (percent > 100) return said.priceBeyond;
-  return said.price(words().number(Math.ceil(percent * 10 - 1e-6) / 10, 1));
+  return said.price(words().number(percent, 1));
+}
+
+/** Return the share of a lifetime's privacy in percent, rounded up to tenths; null if not known. */
+export function percentOf({ rho, epsilon_user: epsilon, delta = 0 }, caps) {
+  if (!isKnown(rho) || !isKnown(caps?.rho)) return null;
+  const shares = [rho / caps.rho, delta > 0 ? Infinity : amount(epsilon) / caps.epsilon];
+  return Math.ceil(1000 * Math.min(...shares) - 1e-6) / 10;
 }
 
 function promise(level, questions) {

@@ -17,6 +17,7 @@
 
 import { randomName } from "./coins.js";
 import { sha256OfText } from "./sha256.js";
+import { codesShown } from "./shown.js";
 
 const TABLE = "participations";
 
@@ -61,7 +62,7 @@ export class Participation {
   draw(mask) {
     return this.#change((record) => {
       if (record?.step !== "opened") return record;
-      const codes = record.questions.map(({ id }) => record.answers[id]);
+      const codes = codesShown(record.questions, record.answers);
       const reports = mask(record.questions, codes);
       const salt = randomName();
       const commitment = sha256OfText(canonical(record.id, reports, salt));
@@ -96,7 +97,7 @@ export class Participation {
     const answer = await this.server.reserve(this.token, record.level, record.key);
     if (answer.ok) return this.#arrive("reserving", answer.data, fromReservation);
     // Refused for good: the choice of a level is open again.
-    const refused = ["privacy-cap-exceeded", "clear-cap-exceeded", "level-not-allowed"];
+    const refused = ["privacy-cap-exceeded", "clear-cap-exceeded", "level-not-allowed", "budget-exhausted"];
     if (refused.includes(answer.slug) || answer.slug === "wrong-state") {
       await this.#from("reserving", () => undefined);
     }

@@ -52,6 +52,7 @@ export function reasonOf({ status, slug, data = {} }) {
     "not-found": cannot.gone,
     "commitment-mismatch": words().ended.elsewhere[1],
     "survey-closed": done.late,
+    "server-error": common.failed,
   };
   return known[slug] ?? servers(String(data.detail ?? common.failed), "span");
 }

@@ -36,6 +36,18 @@ export function checkQuestions(questions) {
     }
     forms.set(mechanism, form);
   }
+  checkConditions(questions);
+}
+
+/** Throw unless whoever is not shown a question can send a masked "no answer" to it. */
+function checkConditions(questions) {
+  const earlier = new Set();
+  for (const { id, show_if: condition, allow_skip: skip } of questions) {
+    if (condition && !(skip && earlier.has(condition.question))) {
+      throw new RangeError(`question ${id}: nobody could tell when it is shown.`);
+    }
+    earlier.add(id);
+  }
 }
 
 /**

@@ -68,6 +68,7 @@ function listAnswers(place, answering) {
   const { labels } = asked;
   const scale = asked.kind === "rating" && labels.every((label) => label.length <= 3);
   const ends = [asked.low_label, asked.high_label];
+  const long = labels.length > 7; // in several rows, where an end stands under another number
   const options = labels.map((label, code) => {
     const end = (code === 0 && ends[0]) || (code === labels.length - 1 && ends[1]);
     const spoken = end && element("span", { className: "visually-hidden" }, `, ${end}`);
@@ -77,12 +78,19 @@ function listAnswers(place, answering) {
   return [
     scale
       ? [
-          element("div", { className: options.length > 7 ? "scale long" : "scale" }, options),
+          element("div", { className: long ? "scale long" : "scale" }, options),
           ends.some(Boolean) &&
             element(
               "div",
               { className: "ends", "aria-hidden": "true" },
-              ends.map((end) => theirs(end || "")),
+              ends.map((end, high) =>
+                element(
+                  "span",
+                  {},
+                  long && end && element("strong", {}, `${labels.at(high ? -1 : 0)} `),
+                  theirs(end || ""),
+                ),
+              ),
             ),
         ]
       : options,

@@ -22,16 +22,20 @@ export class Screen {
     const root = this.page.documentElement;
     root.lang = code;
     root.dir = direction;
-    const here = (href) => (href === path ? { "aria-current": "page" } : {});
-    const pages = PAGES.map(([href, name]) =>
-      element("a", { href, ...here(href) }, frame[name]),
-    );
-    const nav = this.page.getElementById("pages");
-    nav.setAttribute("aria-label", frame.pages);
-    nav.replaceChildren(...pages);
+    const { plain, about } = words();
+    const pages = PAGES.map(([href, name]) => [href, frame[name]]);
+    const further = [
+      ["/me/plain", plain.title],
+      ["/me/about", about.short],
+    ];
+    this.#links("pages", frame.pages, pages, path);
+    this.#links("further", frame.further, further, path);
     const skip = this.page.getElementById("skip");
     skip.textContent = frame.skip;
-    skip.onclick = () => this.main.querySelector("h1")?.focus();
+    skip.onclick = (event) => {
+      event.preventDefault(); // or the browser takes the focus away again
+      this.main.querySelector("h1")?.focus();
+    };
     const others = LANGUAGES.filter((language) => language.code !== code);
     this.page.getElementById("languages").replaceChildren(
       ...others.map((language) =>
@@ -47,6 +51,15 @@ export class Screen {
           language.name,
         ),
       ),
+    );
+  }
+
+  #links(id, name, pages, path) {
+    const here = (href) => (href === path ? { "aria-current": "page" } : {});
+    const nav = this.page.getElementById(id);
+    nav.setAttribute("aria-label", name);
+    nav.replaceChildren(
+      ...pages.map(([href, text]) => element("a", { href, ...here(href) }, text)),
     );
   }
 

@@ -1,5 +1,6 @@
 // Settings: language, levels, recovery words, leaving, and what program this is.
 
+import { program } from "./aboutpage.js";
 import { element } from "./dom.js";
 import { levelName } from "./levelview.js";
 import { actions, button, card, heading, link, paragraph, reasonOf } from "./pieces.js";
@@ -33,12 +34,7 @@ export class SettingsPage {
         this.#words(secret),
         this.#enter(),
         secret && this.#leaving(),
-        card(
-          said.about,
-          paragraph(said.buildText),
-          element("p", {}, `${said.build} `, element("code", { id: "build", dir: "ltr" }, this.build)),
-          paragraph(said.offline, "muted"),
-        ),
+        program(this.build),
       ],
       options,
     );
@@ -191,7 +187,7 @@ export class SettingsPage {
     await this.device.forget();
     return this.screen.show("left", [
       heading(said.left),
-      paragraph(said.leaveText, "lead"),
+      paragraph(said.leftText, "lead"),
       actions(link("/me", words().common.home)),
     ]);
   }

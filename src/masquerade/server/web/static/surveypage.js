@@ -7,11 +7,13 @@ import { isClear } from "./levelview.js";
 import { Participation } from "./participation.js";
 import { checkPromise } from "./promise.js";
 import { missingAnswer, questionView } from "./questionview.js";
+import { nextShown } from "./shown.js";
 import * as views from "./surveyviews.js";
 import { words } from "./words.js";
 
 const FIRST_PAUSE_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 120000;
+const UNOPENED = [null, "reserving", "reserved"];
 const ANSWERING = ["reserving", "reserved", "opened", "drawn", "sealed"];
 
 class BrokenPromise extends Error {}
@@ -70,26 +72,29 @@ export class SurveyPage {
     this.rendered = placeOf(record);
     const step = record?.step ?? null;
     const closed = invitation?.state === "closed";
+    const shut = closed || invitation?.state === "closing"; // nobody begins it any more
     if (step === "sent") {
       return screen.show("revealed", views.revealSent(record, this.#on("finish")), options);
     }
     if (step === "finished") return screen.show("done", this.#done(record), options);
     if (step === "ended") {
-      const again = record.reason === "expired" && !closed ? () => this.#again() : null;
+      const again = record.reason === "expired" && !shut ? () => this.#again() : null;
       return screen.show("ended", views.ended(record.reason, { again }), options);
     }
     if (closed && ANSWERING.includes(step)) {
       return screen.show("closed", views.closedUnsent(this.#on("remove")), options);
     }
-    if (closed) return screen.show("closed", views.closed(), options);
+    if (closed || (shut && UNOPENED.includes(step))) {
+      return screen.show("closed", views.closed(), options);
+    }
     if (step === "opened") return this.#answering(record, options);
     if (step === "drawn") {
       const retry = () => this.#proceed();
-      return screen.show("waiting", views.waiting(this.failure, { retry }), options);
+      return screen.show("waiting", views.waiting(record, this.failure, { retry }), options);
     }
     if (step === "sealed" && record.reveal === "after_send") {
       const retry = () => this.#proceed();
-      return screen.show("waiting", views.waiting(this.failure, { retry }), options);
+      return screen.show("waiting", views.waiting(record, this.failure, { retry }), options);
     }
     if (step === "sealed") {
       return screen.show(
@@ -113,7 +118,7 @@ export class SurveyPage {
     }
     if (!invitation) {
       const retry = () => this.start();
-      return screen.show("cannot", views.cannot("", failure, retry), options);
+      return screen.show("away", views.away(failure, { retry }), options);
     }
     const state = {
       chosen: this.chosen,
@@ -142,7 +147,7 @@ export class SurveyPage {
     const state = {
       again: !this.justSent,
       left: this.account?.battery ?? null,
-      open: this.invitation?.state === "open",
+      open: ["open", "closing"].includes(this.invitation?.state),
       failure: this.failure,
     };
     return views.done(record, state, this.#on("withdraw"));
@@ -283,7 +288,8 @@ export class SurveyPage {
       this.screen.announce(missingAnswer(asked));
       return this.screen.focus("main input");
     }
-    await this.participation.keepDraft({ at: Math.max(0, at + by) });
+    const next = nextShown(questions, answers, at, by);
+    await this.participation.keepDraft({ at: Math.max(0, next) });
     return this.render();
   }
 

@@ -4,7 +4,7 @@
 import { battery } from "./batteryview.js";
 import { textOf } from "./domain.js";
 import { element } from "./dom.js";
-import { levelName, levelPicker } from "./levelview.js";
+import { isClear, levelName, levelPicker } from "./levelview.js";
 import { keepPercent } from "./mask.js";
 import { maskDemo } from "./maskdemo.js";
 import {
@@ -17,11 +17,16 @@ import {
   paragraph,
   theirs,
 } from "./pieces.js";
+import { shownOf } from "./shown.js";
 import { words } from "./words.js";
 
 const motif = () => element("div", { className: "motif", "aria-hidden": "true" });
 const list = (items) => element("ul", {}, items.map((item) => element("li", {}, item)));
 const home = (kind = "button") => link("/me", words().common.home, kind);
+
+/** The level at which nothing is masked; no other may have its name. */
+const UNMASKED = "none";
+const unmasked = ({ level }) => level === UNMASKED;
 
 export function topicBadge(topic) {
   const name = words().home.topics[topic] ?? topic;
@@ -30,7 +35,8 @@ export function topicBadge(topic) {
 
 export function intro(invitation, { chosen, caps, left, failure }, answering) {
   const said = words().intro;
-  const { questions, title, description, topic, simulated } = invitation;
+  const { questions, title, description, topic, simulated, levels } = invitation;
+  const clear = levels.some((level) => isClear(level) && level.name === chosen.name);
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
     heading(title, { dir: "auto" }),
@@ -51,18 +57,18 @@ export function intro(invitation, { chosen, caps, left, failure }, answering) {
         "section",
         { className: "card leaves" },
         element("h2", {}, said.leaves),
-        list(said.leavesList(questions)),
+        list(clear ? words().clear.leaves(questions) : said.leavesList(questions)),
       ),
       element(
         "section",
         { className: "card stays" },
         element("h2", {}, said.stays),
-        list(said.staysList),
+        list(clear ? words().clear.stays : said.staysList),
       ),
     ),
     paragraph(said.notHidden, "hint"),
     fold(words().welcome.how, maskDemo()),
-    paragraph(invitation.levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
+    paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
     failureNotice(failure),
     actions(button("start", said.start, answering.start)),
   ];
@@ -84,12 +90,13 @@ export function resume(record, failure, { go, giveBack }) {
 }
 
 export function seal(record, { back, confirm }) {
-  const said = words().seal;
+  const clear = unmasked(record);
+  const said = clear ? { ...words().seal, ...words().clear } : words().seal;
   const after = record.reveal === "after_send";
   return [
-    motif(),
-    heading(said.title),
-    paragraph(said.once, "lead"),
+    !clear && motif(),
+    heading(clear ? said.sealTitle : said.title),
+    paragraph(clear ? said.seal : said.once, clear ? "lead warning" : "lead"),
     paragraph(after ? said.after : said.before),
     paragraph(said.last, "muted"),
     actions(
@@ -100,12 +107,13 @@ export function seal(record, { back, confirm }) {
 }
 
 /** The masks are drawn, and the server does not know it yet. */
-export function waiting(failure, { retry }) {
+export function waiting(record, failure, { retry }) {
   const said = words().waiting;
+  const clear = unmasked(record);
   return [
-    motif(),
-    heading(said.title),
-    paragraph(said.text, "lead"),
+    !clear && motif(),
+    heading(clear ? words().clear.waitingTitle : said.title),
+    paragraph(clear ? words().clear.waiting : said.text, "lead"),
     failure ? failureNotice(failure) : paragraph(said.working, "muted"),
     failure && actions(button("retry", words().common.retry, retry)),
   ];
@@ -114,18 +122,19 @@ export function waiting(failure, { retry }) {
 /** `sending` is true where it is being sent already, as was asked for before. */
 export function reveal(record, sending, failure, { send, dont }) {
   const said = words().reveal;
+  const clear = unmasked(record);
   const sendButton = button("send", failure ? words().common.retry : said.send, send);
   if (sending) Object.assign(sendButton, { disabled: true, textContent: said.sending });
   return [
-    heading(said.title),
-    paragraph(`${said.odd} ${keptText(record.questions)}`),
+    heading(clear ? words().clear.revealTitle : said.title),
+    whatToExpect(record),
     pairs(record, said.toSend),
-    paragraph(said.please, "muted"),
+    !clear && paragraph(said.please, "muted"),
     failureNotice(failure),
     actions(sendButton),
     fold(
       said.dont,
-      paragraph(said.dontSure),
+      paragraph(clear ? words().clear.dontSure : said.dontSure),
       actions(button("dont", said.dontDo, dont, "danger")),
     ),
   ];
@@ -136,11 +145,16 @@ export function revealSent(record, { finish }) {
   const said = words().reveal;
   return [
     heading(said.titleSent),
-    paragraph(`${said.odd} ${keptText(record.questions)}`),
+    whatToExpect(record),
     pairs(record, said.sent),
     bill(record.bill),
     actions(button("finish", said.done, finish)),
   ];
+}
+
+function whatToExpect(record) {
+  if (unmasked(record)) return paragraph(words().clear.reveal, "warning");
+  return paragraph(`${words().reveal.odd} ${keptText(record.questions)}`);
 }
 
 function keptText(questions) {
@@ -152,6 +166,9 @@ function keptText(questions) {
 
 function pairs({ questions, answers, reports }, sentName) {
   const said = words().reveal;
+  const shown = shownOf(questions, answers);
+  const mine = (question, index) =>
+    shown[index] ? textOf(question, answers[question.id], words().question) : said.notAsked;
   const cell = (className, name, value) =>
     element(
       "div",
@@ -167,7 +184,7 @@ function pairs({ questions, answers, reports }, sentName) {
       element(
         "dl",
         {},
-        cell("mine", said.mine, textOf(question, answers[question.id], words().question)),
+        cell("mine", said.mine, mine(question, index)),
         cell("sent", sentName, textOf(question, reports[index], words().question)),
       ),
     ),
@@ -180,7 +197,7 @@ export function done(record, { again, left, open, failure }, { withdraw }) {
   return [
     !again && motif(),
     heading(again ? said.again : said.title),
-    paragraph(again ? said.once : said.sent, "lead"),
+    paragraph(again ? said.once : unmasked(record) ? words().clear.done : said.sent, "lead"),
     bill(record.bill),
     battery(left),
     failureNotice(failure),
@@ -247,12 +264,18 @@ export function missing() {
   return [heading(said.title), paragraph(said.text, "lead"), actions(home())];
 }
 
-export function cannot(reason, failure = null, retry = null) {
+export function cannot(reason) {
+  return [heading(words().cannot.title), paragraph(reason, "lead"), actions(home())];
+}
+
+/** Nothing of the survey is on this device, and the server did not give it. */
+export function away(failure, { retry }) {
+  const said = words().away;
   return [
-    heading(words().cannot.title),
-    reason && paragraph(reason, "lead"),
+    heading(said.title),
+    failure.status === 0 && paragraph(said.text, "lead"),
     failureNotice(failure),
-    retry && actions(button("retry", words().common.retry, retry)),
+    actions(home(), button("retry", words().common.retry, retry)),
   ];
 }
 

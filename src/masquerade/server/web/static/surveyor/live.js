@@ -1,0 +1,44 @@
+// Keeps the counts of an open survey's page up to date. Counts alone: no answer, no result.
+
+const page = document.getElementById("live");
+const at = (id) => document.getElementById(id);
+
+function write(node, text) {
+  if (node && node.textContent !== String(text)) node.textContent = String(text);
+}
+
+async function refresh() {
+  if (document.hidden) return;
+  try {
+    const answer = await fetch(page.dataset.progress, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    const { state, responses, levels, unfinished } = await answer.json();
+    if (!["open", "closing"].includes(state)) {
+      globalThis.location.reload();
+      return;
+    }
+    write(at("responses"), responses);
+    write(at("unfinished"), unfinished);
+    at("towards").value = responses;
+    for (const { name, responses: count } of levels) {
+      const row = [...at("levels").children].find((each) => each.dataset.level === name);
+      if (!row) continue;
+      const bar = row.querySelector("progress");
+      bar.max = Math.max(1, responses);
+      bar.value = count ?? 0;
+      write(row.querySelector(".figure"), count ?? "few");
+    }
+  } catch {
+    // The server is away for a moment; the next round asks again.
+  }
+}
+
+const copy = at("copy");
+if (copy && navigator.clipboard) {
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(at("share").href);
+    copy.textContent = "Copied";
+  });
+}
+if (page) setInterval(refresh, 2000);

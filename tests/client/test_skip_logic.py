@@ -1,0 +1,90 @@
+"""Skip logic at the participant: what is not asked is masked as "no answer"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.answers import Choice, Question, Rating, ShowIf
+from masquerade.client import Answer, Client, is_asked
+from masquerade.client.asked import codes_of, read_asked
+from masquerade.errors import BrokenPromise, MissingValue, ParameterError
+from masquerade.server.definition import Definition
+from masquerade.server.invitation import question_json
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+
+QUESTIONS: tuple[Question, ...] = (
+    Choice("leave", "Leave?", ("Yes", "No")),
+    Rating("why", "How soon?", 1, 3, allow_skip=True),
+)
+CONDITIONS = (None, ShowIf("leave", ("Yes",)))
+
+
+def definition() -> Definition:
+    """Return a survey whose second question only some are asked."""
+    return Definition.at_levels(
+        title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS
+    )
+
+
+def sent(**changes: Any) -> list[dict[str, Any]]:
+    """Return the questions as a server sends them; `changes` are of the second."""
+    [level] = definition().levels
+    found = [
+        question_json(question, mechanism, condition)
+        for question, mechanism, condition in zip(
+            QUESTIONS, level.mechanisms, CONDITIONS, strict=True
+        )
+    ]
+    found[1].update(changes)
+    return found
+
+
+def test_what_is_not_asked_is_no_answer() -> None:
+    """Its code is that of "no answer", whether it is left out or None."""
+    asked = read_asked(sent())
+    assert codes_of(asked, {"leave": "Yes", "why": 2}) == [0, 1]
+    assert codes_of(asked, {"leave": "No"}) == [1, 3]
+    assert codes_of(asked, {"leave": "No", "why": None}) == [1, 3]
+    assert is_asked(asked, [0])
+    assert not is_asked(asked, [1])
+
+
+def test_answers_that_do_not_fit_are_refused() -> None:
+    """An answer to what is not asked, and none to what is; no message repeats an answer."""
+    asked = read_asked(sent())
+    with pytest.raises(ParameterError, match="'why' is not asked"):
+        codes_of(asked, {"leave": "No", "why": 2})
+    with pytest.raises(MissingValue, match="'why' has no answer"):
+        codes_of(asked, {"leave": "Yes"})
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"question": "later", "answers": ["Yes"]},
+        {"question": "leave", "answers": ["Perhaps"]},
+        {"question": "leave"},
+        5,
+    ],
+)
+def test_a_condition_that_makes_no_sense_is_a_broken_promise(condition: Any) -> None:
+    """Nothing is answered where nobody could tell what is asked."""
+    with pytest.raises(BrokenPromise):
+        read_asked(sent(show_if=condition))
+
+
+def test_a_survey_with_skip_logic_is_answered(live_server: LiveServers, tmp_path: Path) -> None:
+    """Both who is asked everything and who is not send a report to every question."""
+    server = live_server()
+    survey = server.store.open_survey(definition())
+    given: tuple[dict[str, Answer], ...] = ({"leave": "Yes", "why": 3}, {"leave": "No"})
+    for place, answers in enumerate(given):
+        with Client(server.url, home=tmp_path / str(place)) as me:
+            receipt = me.begin(survey.token).answer(answers)
+            assert [one.question.id for one in receipt.reports] == ["leave", "why"]
+    assert server.store.survey(survey.token).responses == 2

@@ -1,0 +1,171 @@
+"""Requests made up from the interface's own description, right ones and wrong ones."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+
+from masquerade.answers import Choice, Comparison, Number, Rating
+from masquerade.server.definition import Definition
+from masquerade.server.participations import commitment_of
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+
+schemathesis = pytest.importorskip("schemathesis")
+
+from schemathesis.checks import load_all_checks, not_a_server_error  # noqa: E402
+from schemathesis.generation import GenerationMode  # noqa: E402
+from schemathesis.specs.openapi.checks import (  # noqa: E402
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 8
+DOCUMENT = "/api/v1/openapi.json"
+PARTICIPANTS = ("/api/v1/me", "/api/v1/participations", "/api/v1/invitations", "/api/v1/levels")
+
+
+def of_every_kind() -> Definition:
+    """Return a survey of every kind of question."""
+    questions = (
+        Choice("c", "Which?", ("A", "B"), allow_skip=True),
+        Rating("r", "How much?", 1, 5),
+        Number("n", "How many?", 0, 10, "h", 0.5),
+        Comparison("p", "Which of two?", "A", "B", "Neither"),
+    )
+    return Definition.at_levels(title="Everything", questions=questions)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+@pytest.mark.slow
+def test_prop_no_request_breaks_the_description(live_server: LiveServers, mode: Any) -> None:
+    """Whatever is sent, no answer is a 5xx, and each has a status and a form that is described.
+
+    Half of the requests name a survey, a level and a participation that are there.
+    """
+    load_all_checks()
+    server = live_server(rate_participant=0, rate_address=0)
+    survey = server.store.open_survey(of_every_kind(), listed=True)
+    secret = secrets.token_hex(16)
+    who = server.store.identity(secret)
+    begun, _ = server.store.participations.reserve(
+        who, survey.token, "high", idempotency_key=secrets.token_hex(16)
+    )
+    schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
+    turns = itertools.count()
+    for result in schema.get_all_operations():
+        operation = result.ok()
+
+        @settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def one(case: Any) -> None:
+            if next(turns) % 2:
+                real = {"token": survey.token, "participation": begun.id}
+                for name in set(case.path_parameters or ()) & set(real):
+                    case.path_parameters[name] = real[name]
+                if isinstance(case.body, dict) and "survey" in case.body:
+                    case.body = {**case.body, "survey": survey.token, "level": "high"}
+            case.call_and_validate(headers={"Masquerade-Participant": secret}, checks=CHECKS)
+
+        with contextlib.suppress(Unsatisfiable):  # where nothing can be wrong
+            one()
+    assert next(turns) > 10 * EXAMPLES
+
+
+def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: LiveServers) -> None:
+    """All steps, their repetition, the ways out and the account answer as the document says."""
+    import httpx
+
+    server = live_server(rate_participant=0, rate_address=0)
+    survey = server.store.open_survey(of_every_kind(), listed=True)
+    schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
+    described = {
+        (result.ok().method.upper(), result.ok().path): result.ok()
+        for result in schema.get_all_operations()
+    }
+    met: set[tuple[str, str]] = set()
+    headers = {"Masquerade-Participant": secrets.token_hex(16)}
+
+    with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as client:
+
+        def ask(method: str, path: str, body: Any = None, **names: str) -> dict[str, Any]:
+            answer = client.request(
+                method, "/api/v1" + path.format(**names), json=body,
+                headers={"Idempotency-Key": names.get("key", "0" * 32)},
+            )  # fmt: skip
+            operation = described[method, "/api/v1" + path]
+            case = operation.Case(path_parameters=names)
+            case.validate_response(answer, checks=CHECKS)
+            met.add((method, "/api/v1" + path))
+            assert answer.is_success, answer.text
+            found: dict[str, Any] = answer.json()
+            return found
+
+        steps = "/participations/{participation}"
+        ask("GET", "/surveys/{token}/invitation", token=survey.token)
+        ask("GET", "/levels")
+        ask("GET", "/invitations")
+        for level in ("high", "high"):
+            id_ = ask("POST", "/participations", {"survey": survey.token, "level": level})["id"]
+        ask("GET", "/invitations")
+        reports, salt = [0, 0, -3, 0], secrets.token_hex(16)
+        for _ in range(2):
+            ask("POST", f"{steps}/open", participation=id_)
+        sealed = {"commitment": commitment_of(id_, reports, salt)}
+        sent = {"reports": reports, "salt": salt, "level": "high", "survey_hash": survey.hash}
+        for _ in range(2):
+            ask("POST", f"{steps}/seal", sealed, participation=id_)
+        for _ in range(2):
+            ask("PUT", f"{steps}/response", sent, participation=id_)
+        ask("PATCH", "/me/caps", {"epsilon": 9})
+        ask("PATCH", "/me/caps", {"epsilon": 10, "confirm": True})
+        for path in ("/me", "/me/ledger", "/me/export", "/invitations"):
+            ask("GET", path)
+        ask("POST", f"{steps}/withdraw", participation=id_)
+        other = server.store.open_survey(of_every_kind())
+        body = {"survey": other.token, "level": "high"}
+        id_ = ask("POST", "/participations", body, key="1" * 32)["id"]
+        ask("POST", f"{steps}/abandon", participation=id_)
+        ask("DELETE", "/me")
+    assert {one for one in described if "participation" in one[1] or "/me" in one[1]} <= met
+
+
+def test_every_operation_describes_its_answers(live_server: LiveServers) -> None:
+    """Each operation says what a success looks like and that everything else is a problem."""
+    server = live_server()
+    document = server.app.openapi()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            answers = operation["responses"]
+            assert any(status.startswith("2") for status in answers), (method, path)
+            assert "application/problem+json" in answers["default"]["content"], (method, path)
+            for status, answer in answers.items():
+                if status.startswith(("4", "5")):
+                    assert set(answer["content"]) == {"application/problem+json"}, (method, path)
+                elif (
+                    path.startswith(("/api/v1/me", "/api/v1/participations"))
+                    and status != "default"
+                ):
+                    assert "$ref" in answer["content"]["application/json"]["schema"]

@@ -1,0 +1,138 @@
+"""Clients that dribble, or never read, lose their connection; everybody else is served."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from masquerade.server import Settings, create_app
+from masquerade.server.deadline import DeadlineProtocol, most_connections
+from masquerade.server.run import address, listen, server_of
+
+PATIENCE = 0.6
+MANY = 150
+HEAD = b"POST /api/v1/participations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+BODY_TO_COME = HEAD + b"Content-Length: 1000\r\n\r\n"
+CHUNKS_TO_COME = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A server as `masquerade serve` runs it, with less patience."""
+    monkeypatch.setattr(DeadlineProtocol, "patience", PATIENCE)
+    settings = Settings(f"sqlite:///{tmp_path / 'slow.sqlite3'}", rate_address=0)
+    bound, ready = listen("127.0.0.1", 0), threading.Event()
+    app = create_app(settings)
+
+    @app.get("/large")
+    def large() -> Any:
+        from starlette.responses import Response
+
+        return Response(b"x" * 30_000_000)
+
+    server = server_of(app, settings, ready=ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    assert ready.wait(30)
+    server.url = address(bound)  # type: ignore[attr-defined]
+    server.port = bound.getsockname()[1]  # type: ignore[attr-defined]
+    yield server
+    server.should_exit = True
+    thread.join(30)
+    bound.close()
+    assert not thread.is_alive()
+
+
+def ended(line: socket.socket, dribble: bytes = b"") -> bool:
+    """Send a byte now and then until the other end closes; return whether it does within 20 s."""
+    deadline = time.monotonic() + 20
+    line.settimeout(0.05)
+    while time.monotonic() < deadline:
+        try:
+            if dribble:
+                line.sendall(dribble)
+            if line.recv(65536) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("beginning", "dribble"),
+    [
+        (b"", b""),
+        (b"GET /api/v1/levels HTTP/1.1\r\nHost: x\r\nX: ", b"a"),
+        (BODY_TO_COME, b" "),
+        (CHUNKS_TO_COME, b"1\r\n \r\n"),
+        (b"GET /api/v1/levels HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX: ", b"a"),
+    ],
+    ids=["nothing", "head", "body", "chunks", "second head"],
+)
+def test_a_slow_request_is_ended(served: Any, beginning: bytes, dribble: bytes) -> None:
+    """However a request dribbles in, its connection ends though bytes keep coming."""
+    with socket.create_connection(("127.0.0.1", served.port)) as line:
+        line.sendall(beginning)
+        assert ended(line, dribble)
+
+
+def test_others_are_served_meanwhile(served: Any) -> None:
+    """While many connections dribble, others are answered; the slow ones are all ended."""
+    lines = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(MANY)]
+    try:
+        for number, line in enumerate(lines):
+            line.sendall((BODY_TO_COME, HEAD, b"")[number % 3])
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=20) as client:
+            for _ in range(5):
+                assert client.get("/api/v1/levels").status_code == 200
+        assert all(ended(line) for line in lines)
+    finally:
+        for line in lines:
+            line.close()
+    deadline = time.monotonic() + 20
+    while served.server_state.connections and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not served.server_state.connections
+
+
+def test_who_does_not_read_is_ended(served: Any) -> None:
+    """An answer that nobody takes does not keep a connection for ever."""
+    with socket.create_connection(("127.0.0.1", served.port)) as line:
+        line.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        deadline = time.monotonic() + 20
+        seen = False
+        while time.monotonic() < deadline:
+            seen = seen or bool(served.server_state.connections)
+            if seen and not served.server_state.connections:
+                return
+            time.sleep(0.02)
+    pytest.fail("the connection is still there")
+
+
+def test_who_is_quick_enough_is_not_ended(served: Any) -> None:
+    """The deadline is of one request: a connection may last longer, with many requests on it."""
+    with httpx.Client(base_url=served.url, trust_env=False, timeout=20) as client:
+        connections = set()
+        end = time.monotonic() + 3 * PATIENCE
+        while time.monotonic() < end:
+            answer = client.get("/api/v1/levels")
+            assert answer.status_code == 200
+            connections.add(answer.extensions["network_stream"].get_extra_info("client_addr"))
+            time.sleep(PATIENCE / 5)
+    assert len(connections) == 1
+
+
+def test_connections_leave_files_for_the_database() -> None:
+    """The most connections are fewer than the files that the process may open."""
+    resource = pytest.importorskip("resource")
+    most, (soft, _) = most_connections(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert most is None or 0 < most < soft

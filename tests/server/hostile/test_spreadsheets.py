@@ -1,0 +1,50 @@
+"""Files for spreadsheets: a text that begins like a formula never becomes one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+from masquerade.answers import Choice, Number
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit, Site
+
+FORMULAS = ("=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1+1", "\r=1+1", '=HYPERLINK("//x")', "=cmd|x!A1")
+A_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+
+
+def test_no_cell_of_any_file_is_a_formula(site: Site, kit: Kit) -> None:
+    """In results and reports every cell that a spreadsheet would compute is a plain number."""
+    questions = (
+        Choice("=A1", "=1+1", tuple(text.strip() for text in FORMULAS[:4]), allow_skip=True),
+        Number("-n", "@x", -5, 5, "+h"),
+    )
+    levels = ("high", "medium")
+    definition = kit.define(*questions, title="=1+1", description="@x", levels=levels)
+    survey = site.store.open_survey(definition)
+    for number in range(12):
+        site.phone().take_part(survey, [number % 4, -number], level=levels[number % 2])
+    site.store.close_survey(survey.token)
+    met, texts = 0, ""
+    for path in (
+        f"/surveys/{survey.token}/results.csv",
+        f"/api/v1/surveys/{survey.token}/results.csv",
+        f"/api/v1/surveys/{survey.token}/reports.csv",
+    ):
+        answer = site.owner.get(path)
+        if answer.status_code == 404:  # another way leads to it
+            continue
+        assert answer.status_code == 200, (path, answer.text[:300])
+        rows = list(csv.reader(io.StringIO(answer.text)))
+        assert len(rows) > 1
+        met += 1
+        texts += answer.text
+        for row in rows:
+            for cell in row:
+                if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+                    assert A_NUMBER.fullmatch(cell), (path, cell)
+    assert met >= 2
+    assert "1+1" in texts
