@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -22,7 +23,8 @@ import hypothesis
 import pytest
 import uvicorn
 
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Settings, Store, create_app, database
+from masquerade.server.database import connect, migrate
 from masquerade.server.demo import furnish
 from masquerade.server.run import address, listen
 
@@ -147,22 +149,79 @@ def postgres_server() -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def waiting_for_the_disk() -> Iterator[Any]:
+    """Let SQLite not wait for the disk in this process; give what prepares a connection really.
+
+    What is written survives the end of a process all the same; only of a computer it would not.
+    """
+    real = database._prepare_sqlite
+
+    def prepare(connection: Any, record: Any) -> None:
+        real(connection, record)
+        connection.execute("PRAGMA synchronous=OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_prepare_sqlite", prepare)
+        yield real
+
+
 _numbers = itertools.count(1)
+_KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+_MIGRATED = "migrated"
 
 
-@pytest.fixture(
-    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)],
-)
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with the schema of now and nothing in it, to be copied."""
+    file = tmp_path_factory.mktemp("migrated") / "masquerade.sqlite3"
+    _migrate(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: PostgresServer) -> str:
+    """The name of a PostgreSQL database with the schema of now and nothing in it, to be copied."""
+    postgres_server.execute(f"CREATE DATABASE {_MIGRATED}")
+    _migrate(postgres_server.url(_MIGRATED))
+    return _MIGRATED
+
+
+def _migrate(url: str) -> None:
+    engine = connect(url)
+    migrate(engine)
+    engine.dispose()
+
+
+@contextmanager
+def _postgres_database(server: PostgresServer, *, like: str = "template1") -> Iterator[str]:
+    name = f"test_{next(_numbers)}"
+    server.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
+    yield server.url(name)
+    server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=_KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of an empty database of each kind."""
+    """URL of a database of each kind, with the schema of now and nothing in it."""
+    if request.param == "sqlite":
+        file = tmp_path / "masquerade.sqlite3"
+        shutil.copy(request.getfixturevalue("migrated_file"), file)
+        yield f"sqlite:///{file}"
+        return
+    like: str = request.getfixturevalue("migrated_template")
+    with _postgres_database(request.getfixturevalue("postgres_server"), like=like) as url:
+        yield url
+
+
+@pytest.fixture(params=_KINDS)
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database of each kind, without a schema."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'masquerade.sqlite3'}"
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    name = f"test_{next(_numbers)}"
-    server.execute(f"CREATE DATABASE {name}")
-    yield server.url(name)
-    server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with _postgres_database(request.getfixturevalue("postgres_server")) as url:
+        yield url
 
 
 @dataclass(frozen=True)
@@ -190,9 +249,9 @@ class LiveServers(Protocol):
         ...
 
 
-@pytest.fixture
-def live_server(tmp_path: Path) -> Iterator[LiveServers]:
-    """Start servers on free ports of this computer, each in a thread of its own."""
+@contextmanager
+def live_servers(folder: Path, migrated: Path) -> Iterator[LiveServers]:
+    """Start servers on free ports of this computer, each in a thread of its own, until the end."""
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(
@@ -204,7 +263,9 @@ def live_server(tmp_path: Path) -> Iterator[LiveServers]:
     ) -> LiveServer:
         bound = listen("127.0.0.1", 0)
         if database is None:
-            database = f"sqlite:///{tmp_path / f'live-{len(running)}.sqlite3'}"
+            file = folder / f"live-{len(running)}.sqlite3"
+            shutil.copy(migrated, file)
+            database = f"sqlite:///{file}"
         app = create_app(Settings(database, public_url, demo, **settings))
         store: Store = app.state.store
         if demo:
@@ -235,6 +296,22 @@ def live_server(tmp_path: Path) -> Iterator[LiveServers]:
     for _, thread in running:
         thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture
+def live_server(tmp_path: Path, migrated_file: Path) -> Iterator[LiveServers]:
+    """Start servers that stop when the test ends."""
+    with live_servers(tmp_path, migrated_file) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def module_server(
+    tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
+) -> Iterator[LiveServers]:
+    """Start servers that stop when the module's last test ends."""
+    with live_servers(tmp_path_factory.mktemp("live"), migrated_file) as start:
+        yield start
 
 
 @pytest.fixture(scope="session")

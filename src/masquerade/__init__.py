@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         preference,
         release,
         reproduce,
+        selection,
         simulate,
         truth,
     )

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
-from masquerade.mechanisms.number import Number
+from masquerade.mechanisms.coins import require_generator
+from masquerade.mechanisms.number import Number, whole
 from masquerade.truth import CategoricalEstimator, accuracy, error_rate, method_named
 
 Family = Callable[[Number, int], CategoricalMechanism]
@@ -82,13 +83,10 @@ def crowd(
     >>> claims, len(truths)
     (Claims(1000 claims of 20 workers on 100 tasks, 2 options), 100)
     """
-    for name, number, low in (
-        ("tasks", tasks, 1),
-        ("workers", workers, 1),
-        ("options", options, 2),
-    ):
-        if number < low:
-            raise ParameterError(f"{name} is {number}, expected at least {low}.")
+    require_generator(rng)
+    tasks, workers = whole(tasks, "tasks", low=1), whole(workers, "workers", low=1)
+    options = whole(options, "options", low=2)
+    answers_per_task = whole(answers_per_task, "answers_per_task", low=0)
     if not 1 <= answers_per_task <= workers:
         raise ParameterError(
             f"answers_per_task is {answers_per_task}, expected 1 to {workers} (workers)."

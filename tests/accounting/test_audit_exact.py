@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from masquerade.accounting import Randomizer, audit
 from masquerade.accounting.audit_subject import Claim, OfMechanism
 from masquerade.accounting.exact_loss import (
     ExactLoss,
@@ -344,3 +346,41 @@ def test_prop_epsilon_and_delta_undo_each_other(
     assert delta_at(epsilon, p, loss) <= delta
     if epsilon > 1e-6:
         assert delta_at(epsilon - 1e-6, p, loss) > delta
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"samples": 1e5}, "samples is 100000.0, expected a whole number"),
+        ({"samples": 1999}, "samples is 1999, expected at least 2000"),
+        ({"answers": 2.5}, "answers is 2.5, expected a whole number"),
+    ],
+)
+def test_sizes_of_an_audit_are_whole_numbers(given: dict[str, Any], message: str) -> None:
+    """Numbers of answers and samples that are none are named."""
+    with pytest.raises(ParameterError, match=message):
+        audit(RandomizedResponse(2, epsilon=1), rng=np.random.default_rng(0), **given)
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"claimed_epsilon": math.nan}, "claimed_epsilon is nan, expected a number"),
+        ({"claimed_epsilon": -1}, "claimed_epsilon is -1, expected at least 0"),
+        ({"claimed_epsilon": 1, "claimed_delta": math.nan}, "claimed_delta is nan"),
+        ({"claimed_epsilon": 1, "claimed_delta": "some"}, "claimed_delta is 'some'"),
+    ],
+)
+def test_a_claim_is_a_number(claim: dict[str, Any], message: str) -> None:
+    """A claim that is no number is named before anything is drawn."""
+    own: Any = Randomizer(
+        lambda answer, size, rng: rng.integers(0, 2, size), inputs=(0, 1), **claim
+    )
+    with pytest.raises(ParameterError, match=message):
+        audit(own, rng=np.random.default_rng(0))
+
+
+def test_a_text_is_read_before_it_is_audited() -> None:
+    """The text form of a mechanism is no mechanism, and the error says how to get one."""
+    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
+        audit("two-layer:options=2,low=0,high=1", rng=np.random.default_rng(0))  # type: ignore[arg-type]

@@ -352,3 +352,9 @@ def test_what_was_never_sent_costs_nothing() -> None:
     assert spent([Rho(1)], Fraction(0)).epsilon == INFINITE_LOSS
     with pytest.raises(ParameterError, match="delta"):
         spent([], Fraction(1))
+
+
+def test_a_mechanism_is_no_loss() -> None:
+    """A mechanism in the list of losses is refused, with the way to its losses."""
+    with pytest.raises(ParameterError, match=r"is no loss; kinds_of"):
+        spent([RandomizedResponse(2, epsilon=1)], Fraction(0))  # type: ignore[list-item]

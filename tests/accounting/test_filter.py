@@ -112,3 +112,9 @@ def test_impossible_caps_are_refused() -> None:
     for wrong in wrongs:
         with pytest.raises(ParameterError, match="expected"):
             Caps(**wrong)
+
+
+def test_a_cap_is_an_amount() -> None:
+    """A float is no cap: the error shows what is."""
+    with pytest.raises(ParameterError, match=r"the cap on epsilon is 10.0, expected a finite Loss"):
+        Caps(10.0)  # type: ignore[arg-type]

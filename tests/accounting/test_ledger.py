@@ -25,6 +25,7 @@ from masquerade.accounting import (
     MemoryStorage,
     Rho,
     append,
+    charged_together,
     kinds_of,
     rho_of,
     total,
@@ -689,3 +690,44 @@ def test_impossible_requests_are_refused() -> None:
         late.reserve("p", "a", costing(1))
     assert late.rebuild("p") == Balance(Caps())
     assert late.verify() == 0
+
+
+def test_a_cost_is_of_mechanisms() -> None:
+    """The text form of a mechanism has no cost until it is read."""
+    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
+        Cost.of("Sleep", ["randomized-response:options=2,epsilon=1"])  # type: ignore[list-item]
+
+
+def test_charging_together_gives_back_whatever_stops_it() -> None:
+    """An interruption while drawing leaves nothing reserved and nothing spent."""
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
+    costs = [(who, Cost("Map", (), Loss(1), Loss(1))) for who in ("ann", "bob")]
+
+    def interrupted() -> None:
+        with charged_together(book, costs, result="release", name="Map"):
+            assert book.balance("ann").open == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [book.balance(who).open for who in ("ann", "bob")] == [0, 0]
+    assert [book.balance(who).spent_epsilon for who in ("ann", "bob")] == [0, 0]
+    for _ in range(2):  # the same name again is charged again
+        with charged_together(book, costs, result="release", name="Map"):
+            pass
+    assert book.balance("ann").spent_epsilon == 2
+
+
+def test_charging_together_needs_a_name_and_each_person_once() -> None:
+    """A person in the list twice would pay once only."""
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
+    cost = Cost("Map", (), Loss(1), Loss(1))
+    for costs, name, message in (
+        ([("ann", cost)], "", "the name of the release is empty"),
+        ([("ann", cost), ("ann", cost)], "Map", "two people have the same name"),
+    ):
+        with (
+            pytest.raises(ParameterError, match=message),
+            charged_together(book, costs, result="release", name=name),
+        ):
+            pass

@@ -416,7 +416,7 @@ def test_a_value_that_is_no_finite_number_is_named(
         (pd.DataFrame(ROWS).iloc[:0], EmptyTable, "no rows"),
         (pl.DataFrame(ROWS).clear(), EmptyTable, "no rows"),
         (changed(label=["a"]), SchemaError, "columns differ in length: {'task': 4"),
-        (changed(label=3), SchemaError, "column 'label' is int, expected an array"),
+        (changed(label=3), SchemaError, r"column 'label' is int \(3\), expected an array"),
         (changed(label=np.zeros((4, 2))), SchemaError, "column 'label' cannot be read"),
         ([1, 2], SchemaError, "list is not a table; pass a pandas"),
         (None, SchemaError, "NoneType is not a table"),
@@ -693,3 +693,22 @@ def test_other_values_make_other_claims() -> None:
     assert [row[2] for row in rows_of(other)] == ["maybe", "no", None, "maybe"]
     assert claims.with_values(claims.value).null is False
     assert claims.answered() is claims
+
+
+def test_options_must_be_a_sequence() -> None:
+    """A number of options is not the options."""
+    with pytest.raises(ParameterError, match="options is 2, expected a sequence of labels"):
+        Claims.from_frame(ROWS, options=2)  # type: ignore[arg-type]
+
+
+def test_half_floats_are_categories_too() -> None:
+    """Whole 16-bit floats are read like other whole floats."""
+    claims = Claims.from_frame(changed(label=np.array([1, 2, 1, 2], np.float16)))
+    assert claims.options is not None
+    assert claims.options.to_pylist() == [1, 2]
+
+
+def test_without_claims_nobody_is_busy() -> None:
+    """Claims of which none is an answer have a busiest worker of 0 claims."""
+    silent = Claims.from_frame(changed(label=[None] * 4), options=["yes"], null=True).answered()
+    assert silent.most_claims_of_a_worker() == 0

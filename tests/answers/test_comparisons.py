@@ -300,3 +300,18 @@ def test_prop_nothing_is_lost_by_sorting(rows: list[tuple[int, float, float]]) -
         assert comparisons.of_voter(code).tolist() == expected
     again = Comparisons.from_frame(to_arrow(comparisons.to_table()))
     np.testing.assert_array_equal(again.difference, comparisons.difference)
+
+
+def test_declared_voters_need_ids() -> None:
+    """A declared voter without an id, or a text in place of the voters, is an error."""
+    with pytest.raises(ParameterError, match="the id of declared voter 2 is missing"):
+        Comparisons.from_frame(ROWS, voters=["a", None, "b", "c"])
+    with pytest.raises(ParameterError, match="voters is 'abc', expected a sequence"):
+        Comparisons.from_frame(ROWS, voters="abc")
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_only_voters_that_there_are_can_be_kept(code: int) -> None:
+    """A code of nobody is refused; -1 is not the last voter."""
+    with pytest.raises(ParameterError, match=f"voter {code} is asked for, expected codes 0 to 2"):
+        Comparisons.from_frame(ROWS).of_voters([0, code])

@@ -13,9 +13,12 @@ import pytest
 
 from masquerade.answers import like_frame, to_arrow
 from masquerade.answers.frames import (
+    csv_bytes,
     first_missing,
     is_pandas,
+    missing_column,
     plain_column,
+    read_csv_bytes,
     read_table,
     write_table,
 )
@@ -76,7 +79,7 @@ def test_only_the_columns_that_are_read_must_be_readable() -> None:
 def test_what_is_no_table_is_refused() -> None:
     """A list, a number and a lazy frame are not tables."""
     for frame in ([1], 3, pl.DataFrame({"x": [1]}).lazy()):
-        with pytest.raises(SchemaError, match="is not a table; pass a pandas, polars"):
+        with pytest.raises(SchemaError, match=r"is not a table; .*pass a pandas, polars"):
             to_arrow(frame)
 
 
@@ -118,6 +121,27 @@ def test_tables_survive_files(tmp_path: Path, ending: str) -> None:
     assert read_table(str(path)).num_rows == 2
 
 
+def test_tables_survive_memory(tmp_path: Path) -> None:
+    """The content of a CSV file is the same in memory, and is read as the file is."""
+    write_table(TABLE, tmp_path / "t.csv")
+    assert csv_bytes(TABLE) == (tmp_path / "t.csv").read_bytes()
+    assert read_csv_bytes(csv_bytes(TABLE)) == read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "upload cannot be read"),
+        (b"task,truth\na,1\nb\n", "upload cannot be read: row 2 has 1 fields"),
+        (b"task,truth\n\xff,1\n", "column 'task', row 1: .* not UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_bytes_is_said(data: bytes, words: str) -> None:
+    """As of a file, with the row, under the name that the caller gives."""
+    with pytest.raises(UnreadableFile, match=words):
+        read_csv_bytes(data, name="the upload")
+
+
 def test_a_file_of_another_kind_is_refused_both_ways(tmp_path: Path) -> None:
     """Reading and writing name the ending and the ones that work."""
     path = tmp_path / "table.xlsx"
@@ -130,3 +154,53 @@ def test_a_file_of_another_kind_is_refused_both_ways(tmp_path: Path) -> None:
     bare.write_text("x")
     with pytest.raises(UnreadableFile, match=r"ending '\(none\)'"):
         read_table(bare)
+
+
+@pytest.mark.parametrize("text", ["me", b"me"])
+def test_a_text_is_no_column(text: Any) -> None:
+    """A single text is not read letter by letter as a column of letters."""
+    with pytest.raises(SchemaError, match=r"column 'worker' is (str|bytes) .*one entry a row"):
+        to_arrow({"task": ["a", "b"], "worker": text})
+
+
+def test_a_series_and_a_type_unknown_to_arrow_are_no_tables() -> None:
+    """One column alone, and 128-bit integers, are refused with the reason."""
+    wide = pl.DataFrame({"task": [1]}).with_columns(pl.col("task").cast(pl.Int128))
+    for frame in (pd.Series([1, 2]), wide):
+        with pytest.raises(SchemaError, match=r"is not a table that can be read \(.*; pass a pand"):
+            to_arrow(frame)
+
+
+def test_a_lazy_frame_is_told_to_collect() -> None:
+    """What can be collected into a table says so."""
+    with pytest.raises(SchemaError, match=r"call collect\(\) first"):
+        to_arrow(pl.DataFrame({"x": [1]}).lazy())
+
+
+def test_types_of_their_own_are_refused() -> None:
+    """Pandas periods are neither texts nor numbers."""
+    table = to_arrow(pd.DataFrame({"x": pd.period_range("2020", periods=2, freq="D")}))
+    with pytest.raises(SchemaError, match=r"column 'x' holds pandas.period; give texts"):
+        plain_column(table, "x")
+
+
+def test_views_are_read_as_texts_and_bytes() -> None:
+    """Views of strings and of bytes, which Arrow cannot sort, become plain columns."""
+    table = to_arrow(
+        {"x": pa.array(["b"], pa.string_view()), "y": pa.array([b"b"], pa.binary_view())}
+    )
+    assert [str(field.type) for field in table.schema] == ["large_string", "large_binary"]
+
+
+@pytest.mark.parametrize(
+    ("found", "hint"),
+    [
+        (["Task", "worker"], "Rename 'Task' to 'task'"),
+        (["worker", " task"], "Rename ' task' to 'task'"),
+        (["task;worker;label"], "Separate the columns by commas"),
+        (["job", "worker"], "Rename a column, or add it"),
+    ],
+)
+def test_a_missing_column_says_what_is_probably_meant(found: list[str], hint: str) -> None:
+    """Other capitals, spaces and other separators are recognised."""
+    assert hint in str(missing_column("task", found))

@@ -132,3 +132,9 @@ def test_truths_are_read_from_files(tmp_path: Path) -> None:
         Truths.read(path)
     with pytest.raises(UnreadableFile):
         Truths.read(tmp_path / "none.csv")
+
+
+def test_truths_that_are_no_texts_match_no_label() -> None:
+    """Bytes that are no text are known truths that no option equals."""
+    truths = Truths.from_frame({"task": ["a", "b"], "truth": [b"\xff", b"u"]})
+    assert truths.codes(WORDS).tolist() == [-2, -2, -1]

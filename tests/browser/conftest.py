@@ -230,9 +230,10 @@ def text_of(question: Question, code: int) -> str:
     return [*question.labels, "Prefer not to say"][code]
 
 
-def respond(server: Any, survey: Survey) -> None:
+def respond(server: Any, survey: Survey, secret: str | None = None) -> None:
     """Let somebody without a browser give the first answer to every question of a survey."""
-    who, steps = server.store.identity(secrets.token_hex(16)), server.store.participations
+    who = server.store.identity(secret or secrets.token_hex(16))
+    steps = server.store.participations
     level, salt = survey.definition.levels[0], secrets.token_hex(16)
     mechanisms: Any = level.mechanisms
     begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=secrets.token_hex(16))

@@ -114,6 +114,10 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
                 faults.append(f"{name} is wider than {width}")
         page.set_viewport_size(DESKTOP)
 
+    owner.context.clear_cookies()
+    page.goto(url)
+    look("welcome")
+    page.goto(f"{url}/owner?token={generous.store.new_owner_token()}")
     look("empty home")
     token = use(page, "pulse")
     for place in (-1, 3):
@@ -126,8 +130,14 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
     look("audience")
     saved(page)
     page.goto(f"{url}/surveys/{token}/review")
+    expect(page.locator("#screen #start")).to_be_visible()
     look("review")
     page.get_by_role("button", name="Open it now").click()
+    page.get_by_role("button", name="Work it out").click()
+    page.get_by_role("button", name="Open these places").click()
+    page.get_by_text("Plan wave 2").click()
+    page.get_by_role("button", name="Work it out").click()
+    page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
     look("live")
     page.goto(f"{url}/surveys/new")
     look("templates")
@@ -328,3 +338,49 @@ def test_several_questions_at_once(
     assert len(added) == 2
     assert {name: added[0][name] for name in fields} == fields
     assert generous.store.workshop.places(document) == []
+
+
+def test_the_review_shows_what_people_see_first(
+    generous: Any, owner: Any, new_visitor: NewVisitor
+) -> None:
+    """The phone beside the review holds the same elements as the first screen of a new device."""
+    page = owner.page
+    token = use(page, "pulse")
+    page.get_by_role("link", name="Open survey").click()
+    # But for the price: a new device knows no caps yet, the review reckons with the usual ones.
+    shape = """(root) => [...root.querySelectorAll('.levels *, .leaves *, .stays *')]
+        .filter((one) => !one.matches('.level-price'))
+        .map((one) => [one.tagName, one.className, one.children.length ? '' : one.textContent])"""
+    expect(page.locator("#screen #start")).to_be_visible()
+    shown = page.evaluate(f"({shape})(document.getElementById('screen'))")
+    expect(page.locator("#screen .level-price").first).to_contain_text("lifetime privacy")
+    page.locator('#screen input[value="medium"]').check()
+    expect(page.locator('#screen input[value="medium"]')).to_be_checked()
+    page.get_by_role("button", name="Open it now").click()
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{token}")
+    expect(phone.page.locator("#start")).to_be_visible()
+    seen = phone.page.evaluate(f"({shape})(document.querySelector('main'))")
+    assert shown == seen
+    assert owner.complaints == []
+
+
+def test_a_wave_counts_who_comes(generous: Any, owner: Any, tmp_path: Path) -> None:
+    """Planned and opened on the page, a wave limits places and counts people as they come."""
+    page = owner.page
+    token = use(page, "pick")
+    page.get_by_role("link", name="Open survey").click()
+    page.get_by_role("button", name="Open it now").click()
+    page.get_by_label("People of all waves").fill("40")
+    page.get_by_label("Places taken, of 100").fill("80")
+    page.get_by_role("button", name="Work it out").click()
+    expect(page.get_by_role("heading", name="Wave 1, worked out and not opened")).to_be_visible()
+    assert generous.store.survey(token).seats is None
+    page.get_by_role("button", name="Open these places").click()
+    expect(page.locator("#came")).to_have_text("0")
+    seats = generous.store.survey(token).seats
+    assert sum(seats.values()) == 30  # 0.6 of 40, for eight in ten
+    answered(generous.url, token, tmp_path, 0)
+    expect(page.locator("#came")).to_have_text("1")
+    expect(page.locator("#responses")).to_have_text("1")
+    assert owner.complaints == []

@@ -199,3 +199,42 @@ def test_parquet_in_and_out(run: Run, tmp_path: Path) -> None:
     run("simulate", "crowd", "--out", made, "--tasks", 10, "--options", 3)
     assert run("truth", made, "--out", out).code == 0
     assert pa_parquet.read_table(out).column_names == ["task", "label"]
+
+
+def test_randomize_takes_mechanisms_that_sample_questions(
+    run: Run, claims: Path, tmp_path: Path
+) -> None:
+    """Labels are read as labels, and the promise is for all answers, reported or not."""
+    out = tmp_path / "reports.csv"
+    mechanism = "question-sampling:options=2,epsilon=2"
+    found = run("randomize", claims, "--mechanism", mechanism, "--out", out, "--json")
+    assert found.code == 0, found.err
+    assert found.json["reports"] == 3  # one of three answers a worker
+    assert found.json["guarantee"]["answers"] == 3
+    assert found.json["guarantee"]["epsilon_user"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("task;worker;label\na;x;u\n", "Separate the columns by commas"),
+        ("Task,Worker,Label\na,x,u\n", "Rename 'Task' to 'task'"),
+        ("task, worker, label\na, x, u\n", "Rename ' worker' to 'worker'"),
+    ],
+)
+def test_a_file_of_another_dialect_is_told_what_to_change(
+    run: Run, tmp_path: Path, text: str, hint: str
+) -> None:
+    """Semicolons, capitals and spaces in the header are named."""
+    path = tmp_path / "claims.csv"
+    path.write_text(text)
+    found = run("truth", path)
+    assert found.code == 1
+    assert hint in found.err
+
+
+@pytest.mark.parametrize("words", [("simulate", "crowd"), ("simulate", "comparisons")])
+def test_a_seed_below_0_is_wrong_usage(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Generators take no such seed, and the command says so itself."""
+    found = run(*words, "--out", tmp_path / "x.csv", "--seed", -1)
+    assert (found.code, "--seed" in found.err) == (2, True)

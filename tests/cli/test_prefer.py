@@ -130,3 +130,15 @@ def test_prefer_takes_personal_epsilons(run: Run, tmp_path: Path) -> None:
     assert "ParameterError" in run(*words).err
     budgets.write_text("voter,loss\na,0.5\n")
     assert "'epsilon' is missing" in run(*words).err
+
+
+def test_a_range_given_twice_and_a_voter_without_id_are_refused(run: Run, tmp_path: Path) -> None:
+    """Neither the last of two ranges nor a nameless voter is taken in silence."""
+    choices, personal = tmp_path / "choices.csv", tmp_path / "epsilons.csv"
+    choices.write_text("voter,x\na,1\nb,-1\n")
+    personal.write_text("voter,epsilon\na,1\n,2\n")
+    words = ("prefer", choices, "--mechanism", "local-laplace")
+    twice = run(*words, "--epsilon", 1, "--ranges", "x=0:3,x=0:2")
+    assert (twice.code, "--ranges names 'x' twice" in twice.err) == (1, True)
+    nameless = run(*words, "--epsilons", personal, "--ranges", "x=0:3")
+    assert (nameless.code, "the id of declared voter 2 is missing" in nameless.err) == (1, True)

@@ -87,3 +87,18 @@ def test_plan_says_how_many(run: Run) -> None:
     assert "1799" in run("plan", spec, "--margin", 0.05).out
     nothing = "randomized-response:options=2,flip_probability=0.5"
     assert run("plan", nothing, "--margin", 0.05).code == 1
+
+
+def test_an_infinite_budget_is_strict_json(run: Run, pool: Path) -> None:
+    """What JSON has no number for is a text."""
+    found = run("select", pool, "--budget", "inf", "--json")
+    assert found.code == 0
+    assert found.json["budget"] == "inf"
+
+
+def test_an_unknown_level_is_named_with_its_row(run: Run, pool: Path) -> None:
+    """Another spelling of a level is an error with the row of the file."""
+    pool.write_text("person,cost,level\na,1,low\nb,1,Low\n")
+    found = run("select", pool, "--budget", 2)
+    assert found.code == 1
+    assert "row 2: level is 'Low', expected one of high, medium, low, none" in found.err

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Channel, Loss
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import (
+    INFINITE_LOSS,
+    NO_LOSS,
+    CategoricalMechanism,
+    Channel,
+    Loss,
+    RandomizedResponse,
+    parse_mechanism,
+)
 
 probabilities = st.fractions(min_value=0, max_value=1, max_denominator=1000)
 
@@ -60,3 +69,34 @@ def test_the_matrix_is_the_table_in_floats() -> None:
     matrix = Channel.symmetric(symbols=3, flip_probability=Fraction(1, 2)).matrix()
     assert matrix.tolist() == [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     assert matrix.dtype == np.float64
+
+
+def test_a_table_too_large_to_write_down_is_refused() -> None:
+    """The table of 100,000 symbols is an error and not an exhausted memory."""
+    with pytest.raises(ParameterError, match=r"has more than 2..22 entries"):
+        Channel.symmetric(symbols=100_000, flip_probability=Fraction(1, 2))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "randomized-response:options=3,epsilon=1",
+        "randomized-response:options=4,flip_probability=0.9,null=true",
+        "two-layer:options=3,low=0.1,high=0.7",
+        "two-layer:options=2,low=0.25,high=0.25",
+    ],
+)
+def test_exact_probabilities_of_one_report_are_those_of_the_table(text: str) -> None:
+    """What a mechanism says of one report without its table is what the table says."""
+    mechanism = parse_mechanism(text)
+    assert isinstance(mechanism, CategoricalMechanism)
+    keep, other = mechanism.channel().table[0][:2]
+    assert (mechanism.keep_probability, mechanism.other_probability) == (keep, other)
+    assert mechanism.mean_flip_probability == 1 - keep
+    assert mechanism.signal == keep - other
+
+
+def test_many_options_need_no_table() -> None:
+    """Variance and words of a mechanism with a million options need no table of a million rows."""
+    mechanism = RandomizedResponse(1_000_000, epsilon=3)
+    assert 50 < mechanism.variance() / 1_000_000 < 60_000

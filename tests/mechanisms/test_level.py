@@ -96,3 +96,11 @@ def test_levels_are_named_and_ordered_by_strength() -> None:
     assert [round(level.rho, 4) for level in LEVELS] == [0.0556, 0.2222, 0.8889]
     with pytest.raises(ParameterError, match="level is 'none', expected one of high, medium, low"):
         level_named("none")
+
+
+def test_a_level_of_one_s_own_may_protect_very_little() -> None:
+    """A mu for which keeping is all but certain still gives a mechanism, of finite loss."""
+    mechanism = Level("open", Fraction(10)).randomized_response(2)
+    loss = mechanism.guarantee().epsilon_single.epsilon
+    assert loss == pytest.approx(50, abs=8)
+    assert concentrated_loss(59.0, 5) == pytest.approx(59, rel=0.05)

@@ -6,12 +6,14 @@ import decimal
 import json
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     INFINITE_LOSS,
@@ -183,3 +185,19 @@ def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
         "status": "proven",
         "assumptions": ["one", "two"],
     }
+
+
+def test_amounts_beyond_floats_stay_exact() -> None:
+    """A loss that no float holds is counted exactly and shown as infinite in JSON."""
+    huge = Loss(10**400)
+    assert huge + Loss(1) > huge
+    assert (huge.epsilon, huge.to_json()) == (math.inf, "inf")
+
+
+def test_amounts_of_different_kinds_do_not_compare() -> None:
+    """Epsilon and rho are neither equal nor ordered."""
+    epsilon: Any = Loss(5)
+    rho: Any = Rho(5)
+    assert epsilon != rho
+    with pytest.raises(TypeError):
+        _ = epsilon < rho

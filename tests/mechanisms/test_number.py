@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,3 +121,9 @@ def test_a_whole_number_outside_its_range_is_an_error() -> None:
         whole(1, "options", low=2)
     with pytest.raises(ParameterError, match="options is 6, expected 2 to 5"):
         whole("6", "options", low=2, high=5)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_numpy_floats_mean_what_is_printed(kind: Any) -> None:
+    """Three tenths stay three tenths in every precision."""
+    assert exact(kind("0.3"), "epsilon") == Fraction(3, 10)

@@ -295,3 +295,9 @@ def test_claims_that_do_not_fit_are_refused() -> None:
         QuestionSampling(2, epsilon=1).guarantee(answers=-1)
     with pytest.raises(ParameterError, match="cannot hide"):
         QuestionSampling(2, epsilon=1).randomize(yes_no([2]), presence="hidden")
+
+
+def test_the_variance_is_of_at_least_one_answer() -> None:
+    """Nobody's answers have no variance to speak of."""
+    with pytest.raises(ParameterError, match="answers is 0, expected at least 1"):
+        QuestionSampling(2, epsilon=5).variance(answers=0)

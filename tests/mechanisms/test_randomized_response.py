@@ -557,3 +557,10 @@ def test_audit_opendp_accounts_the_same(options: int, epsilon: str) -> None:
     ours = mechanism.guarantee().epsilon_single.epsilon
     assert peer.map(1) == pytest.approx(ours, abs=2e-6)
     assert peer.map(1) <= ours + 1e-12
+
+
+@pytest.mark.parametrize("table", [{"task": ["a"], "worker": ["x"], "label": ["u"]}, [0, 1]])
+def test_only_claims_are_masked(table: Any) -> None:
+    """A table is read first, so that its rows are checked."""
+    with pytest.raises(ParameterError, match=r"expected Claims; read a table with Claims.from_fr"):
+        RandomizedResponse(2, epsilon=1).randomize(table)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,3 +52,16 @@ def test_seeded_coins_are_refused() -> None:
     """A response of a person is masked with operating-system entropy only."""
     with pytest.raises(InsecureRandomness):
         mask_response([0], [KEEP], coins=SimulatedCoins(np.random.default_rng(1)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [0.7, 1.0, math.nan, True, "yes", None])
+def test_an_answer_is_a_whole_number(answer: Any) -> None:
+    """A fraction is not cut to the code below it."""
+    with pytest.raises(ParameterError, match=r"answer 2 is .*, expected a whole number"):
+        mask_response([0, answer], [KEEP, KEEP])
+
+
+def test_codes_may_be_numpy_s() -> None:
+    """Whole numbers of any kind are codes."""
+    codes: Any = [np.int64(1), np.uint8(0)]
+    assert mask_response(codes, [KEEP, KEEP]) == [1, 0]

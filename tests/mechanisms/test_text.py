@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,10 @@ def test_each_value_out_of_range_is_named(text: str, message: str) -> None:
     """A text of the right form with an impossible value names the value."""
     with pytest.raises(ParameterError, match=re.escape(message)):
         parse_mechanism(text)
+
+
+@pytest.mark.parametrize("given", [None, 3, RandomizedResponse(2, epsilon=1)])
+def test_only_a_text_is_read(given: Any) -> None:
+    """What is no text is an error that shows one."""
+    with pytest.raises(MechanismSyntaxError, match=f"not by {type(given).__name__}"):
+        parse_mechanism(given)

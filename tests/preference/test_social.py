@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -244,3 +245,17 @@ def test_private_and_simulated_results_differ_in_status() -> None:
         np.testing.assert_array_equal(again.weights, same.weights)
         assert np.isfinite(real.noise_sd).all(), name
         json.dumps(real.to_json(), allow_nan=False)
+
+
+def test_a_table_is_read_before_it_is_learnt_from() -> None:
+    """A table in place of comparisons is refused: ranges have to be declared first."""
+    rows = {"voter": ["a"], "price": [1.0]}
+    with pytest.raises(ParameterError, match=r"dict was given, expected Comparisons; .*from_frame"):
+        SocialPreference.learn(rows, mechanism="linear-knorm", epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alternative", ["ab", None, ["x", "y"]])
+def test_an_alternative_is_numbers(alternative: Any) -> None:
+    """Texts in place of features are refused with what is expected."""
+    with pytest.raises(ParameterError, match=r"expected 2 finite numbers, one for each of"):
+        published().decide(alternative, [1, 2])

@@ -14,6 +14,7 @@ from scipy import stats
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Loss, SimulatedCoins, epsilon_of_rho
+from masquerade.mechanisms.noise import scale_rounded_up
 from masquerade.preference.norm_noise import MOST_DIMENSIONS, acceptance, norm_noise
 from masquerade.preference.vector_noise import (
     GaussianNoise,
@@ -21,7 +22,6 @@ from masquerade.preference.vector_noise import (
     NormNoise,
     Sensitivity,
     largest_rho,
-    scale_rounded_up,
 )
 
 EPSILONS = st.integers(10_000, 30_000_000).map(lambda micro: Fraction(micro, 10**6))
@@ -189,3 +189,11 @@ def test_a_scale_with_many_digits_is_rounded_up() -> None:
     assert wide <= scale_rounded_up(wide) <= wide + Fraction(1, 100)
     with pytest.raises(ParameterError, match="64 bits"):
         scale_rounded_up(Fraction(10**40))
+
+
+def test_an_epsilon_that_leaves_no_noise_is_refused() -> None:
+    """A loss a step at which hardly any proposal is accepted is an error, not an endless draw."""
+    source = SimulatedCoins(np.random.default_rng(1))
+    assert norm_noise(source, Fraction(4), vectors=3, dimension=2).shape == (3, 2)
+    with pytest.raises(ParameterError, match="leaves next to no noise"):
+        norm_noise(source, Fraction(41, 10), vectors=3, dimension=2)

@@ -194,3 +194,10 @@ def test_large_products_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("masquerade.release.mixture._PAIRS", 50)
     assert one.inner(one) == pytest.approx(whole)
     assert whole[1] == 0
+
+
+def test_a_second_claim_is_named_by_its_row_in_the_table() -> None:
+    """Rows that are dropped before it still count."""
+    rows = {"task": ["a", "a", "a"], "worker": ["x", "y", "y"], "value": [None, 1.0, 2.0]}
+    with pytest.raises(DuplicateClaim, match="row 3: "):
+        ObjectClaims.of(rows, missing="drop")

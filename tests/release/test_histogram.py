@@ -18,6 +18,7 @@ from scipy.stats import chi2
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import SimulatedCoins
+from masquerade.mechanisms.noise import scale_rounded_up
 from masquerade.release import (
     Domain,
     Histogram,
@@ -28,7 +29,7 @@ from masquerade.release import (
     ise,
     simulate,
 )
-from masquerade.release.draws import noise_scale, points_of
+from masquerade.release.draws import points_of
 from masquerade.release.grid import Grid, bins_by_rule, on_simplex
 from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts
 from masquerade.release.shapes import FINE, likelihoods, shapes_for
@@ -52,7 +53,7 @@ def test_exact_no_neighbour_is_told_apart_by_more_than_epsilon(
     vectors is at most their distance over s, and reaches it.
     """
     engine = Histogram(epsilon=epsilon, domain=(0, 4), bins=5, unit=unit, cap=cap)
-    scale = noise_scale(Fraction(2), engine.of_object)
+    scale = scale_rounded_up(2 / engine.of_object)
     worst = Fraction(0)
     for values in itertools.product(range(5), repeat=3):
         here = counts_of(values, grouped, engine)
@@ -354,8 +355,8 @@ def test_two_passes_are_for_users() -> None:
 def test_noise_scales_are_rounded_towards_more_noise() -> None:
     """An epsilon with many digits still gives at most 48 bits, and never less noise."""
     epsilon = Fraction(1, 3) + Fraction(1, 10**30)
-    scale = noise_scale(Fraction(2), epsilon)
+    scale = scale_rounded_up(2 / epsilon)
     assert scale >= 2 / epsilon
     assert float(scale) == pytest.approx(6, rel=1e-6)
     with pytest.raises(ParameterError, match="too small"):
-        noise_scale(Fraction(2), Fraction(1, 10**20))
+        scale_rounded_up(2 / Fraction(1, 10**20))

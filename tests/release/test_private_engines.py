@@ -12,17 +12,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from masquerade.errors import ParameterError
 from masquerade.mechanisms import SimulatedCoins
+from masquerade.mechanisms.noise import scale_rounded_up
 from masquerade.release import (
+    Domain,
     Histogram,
+    HonestTest,
     LocalNoise,
     ObjectClaims,
     PooledHistogram,
     TwoPassHistogram,
+    simulate,
 )
-from masquerade.release.draws import noise_scale
+from masquerade.release.draws import normals, uniforms
 from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, shares_of
 
 Grouped = Callable[..., ObjectClaims]
@@ -55,8 +61,8 @@ def test_exact_two_passes_never_tell_a_user_by_more_than_epsilon(
     """
     engine = TwoPassHistogram(epsilon=epsilon, domain=(0, 3), unit="user", cap=1, bins=3)
     half = engine.of_object / 2
-    first_scale = noise_scale(Fraction(2), half)
-    second_scale = noise_scale(Fraction(2 * UNITS_OF_WEIGHT), half)
+    first_scale = scale_rounded_up(2 / half)
+    second_scale = scale_rounded_up((2 * UNITS_OF_WEIGHT) / half)
     worlds = {
         pair: grouped([[v + 0.5 for v in pair]]) for pair in itertools.product(range(3), repeat=2)
     }
@@ -116,7 +122,7 @@ def test_exact_noise_on_a_claim_costs_epsilon(
     is their distance over s.
     """
     engine = LocalNoise(epsilon=epsilon, domain=(-3, 5), unit=unit, cap=cap)
-    scale = noise_scale(Fraction(STEPS), engine.of_object)
+    scale = scale_rounded_up(STEPS / engine.of_object)
     assert Fraction(STEPS) / scale == engine.of_object
     assert engine.of_object * (1 if unit == "claim" else cap) == engine.total == Fraction(epsilon)
     # No place is further than the ends: claims beyond them are moved there before the noise.
@@ -200,3 +206,38 @@ def test_prop_a_claim_anywhere_is_as_one_at_the_nearer_end(values: list[float]) 
         for given in (values, np.clip(values, 0, 10).tolist())
     ]
     assert found[0] == found[1]
+
+
+class _AllOnes:
+    """Words of which every bit is 1."""
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """Return the largest words."""
+        return np.full(size, np.iinfo(np.uint64).max)
+
+
+def test_uniform_numbers_stay_below_1() -> None:
+    """The largest word gives a number below 1, so that no point is infinite."""
+    assert uniforms(_AllOnes(), 1)[0] < 1
+    assert np.isfinite(normals(_AllOnes(), 1)[0])
+
+
+@pytest.mark.parametrize("weights", [{"u1": math.nan}, {"u1": "much"}, {7: 0.5}])
+@pytest.mark.parametrize("engine", [Histogram, HonestTest])
+def test_public_weights_are_numbers_of_users_there_are(
+    engine: type[Histogram] | type[HonestTest], weights: dict[Any, Any]
+) -> None:
+    """A weight that is no number, or weights of strangers alone, are refused by every engine."""
+    rows = {"task": ["a"] * 3, "worker": ["u1", "u2", "u3"], "value": [1.0, 2.0, 3.0]}
+    more: dict[str, Any] = {"bandwidth": 1} if engine is HonestTest else {}
+    made = engine(epsilon=1, domain=(0, 10), reliability=weights, **more)
+    with pytest.raises(ParameterError, match=r"the weight(s are| of user)"):
+        simulate(rows, np.random.default_rng(0), engine=made)
+
+
+def test_ends_of_objects_that_are_not_there_are_refused() -> None:
+    """Objects named by numbers in one table and by texts in the other are not taken for others."""
+    rows = {"task": [1, 1], "worker": ["x", "y"], "value": [1.0, 2.0]}
+    domain = Domain(0, 10, of_objects={"1": (0, 2)})
+    with pytest.raises(ParameterError, match=r"none of these has a claim; .* about .1."):
+        simulate(rows, np.random.default_rng(0), engine=Histogram(epsilon=1, domain=domain))

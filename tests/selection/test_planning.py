@@ -61,3 +61,35 @@ def test_what_cannot_be_planned_is_an_error(text: str, change: dict[str, float],
     """Each message says why."""
     with pytest.raises(ParameterError, match=said):
         participants_needed(parse_mechanism(text), **{"margin": 0.05, **change})
+
+
+def test_faint_reports_are_counted_exactly() -> None:
+    """With an epsilon of 1e-15 reports differ by 5e-16, and not by what floats make of it."""
+    faint = participants_needed(
+        parse_mechanism("randomized-response:options=2,epsilon=1e-15"), margin=0.05
+    )
+    clearer = participants_needed(
+        parse_mechanism("randomized-response:options=2,epsilon=1e-3"), margin=0.05
+    )
+    assert faint / clearer == pytest.approx(1e24, rel=2e-3)  # the grid of probabilities is coarser
+
+
+def test_many_options_are_planned_without_a_table() -> None:
+    """A hundred thousand options take no table of as many rows."""
+    mechanism = parse_mechanism("randomized-response:options=100000,epsilon=12")
+    assert 500 < participants_needed(mechanism, margin=0.05) < 1000
+
+
+@pytest.mark.parametrize(
+    "spec", ["randomized-response:options=2,epsilon=1", "discrete-laplace:low=1,high=5,epsilon=1"]
+)
+def test_a_margin_beyond_counting_is_refused(spec: str) -> None:
+    """A margin whose square vanishes is named instead of dividing by zero."""
+    with pytest.raises(ParameterError, match="the margin is so small"):
+        participants_needed(parse_mechanism(spec), margin=1e-200)
+
+
+def test_a_text_is_no_mechanism() -> None:
+    """The text form is read first, and the error says so."""
+    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
+        participants_needed("two-layer:options=2,low=0,high=1", margin=0.1)  # type: ignore[arg-type]

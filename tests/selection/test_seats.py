@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.selection import LevelOffer, seats_by_level, seats_of_wave
+from masquerade.selection import LevelOffer, seats_by_level, seats_of_wave, worth_by_level
 
 OFFERS = (
     LevelOffer("high", 100, 1, 4.0, 0.1),
@@ -82,3 +82,17 @@ def test_more_came_than_were_planned() -> None:
     """The message names the level."""
     with pytest.raises(ParameterError, match="'high'"):
         seats_of_wave(OFFERS, budget=9, wave=2, response_rate=1, responded={"high": 101})
+
+
+def test_what_a_level_is_worth_says_what_it_adds_and_takes() -> None:
+    """What asking one takes is money at alpha 0 and privacy at 1; less noise adds more."""
+    offers = [
+        LevelOffer("high", 60, 2.0, 4.0, 0.1),
+        LevelOffer("low", 40, 1.0, 0.4, 0.5),
+    ]
+    for alpha, burdens in ((0.0, (0.04, 0.02)), (1.0, (0.1, 0.5)), (0.5, (0.07, 0.26))):
+        worth = worth_by_level(offers, budget=50, alpha=alpha)
+        assert [worth[name][1] for name in ("high", "low")] == pytest.approx(burdens)
+    assert worth["low"][0] > worth["high"][0]
+    # Without a budget it is what everybody together costs: 160.
+    assert worth_by_level(offers, budget=None)["high"][1] == pytest.approx(2 / 160)

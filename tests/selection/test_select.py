@@ -188,3 +188,15 @@ def test_bad_pools_say_which_row(change: dict[str, Any], said: str) -> None:
     columns: dict[str, Any] = {"people": ["a", "b"], "cost": [1.0, 1.0], "noise_variance": [1, 1]}
     with pytest.raises(ParameterError, match=said):
         Pool(**{**columns, **change})
+
+
+def test_people_are_named_by_texts() -> None:
+    """Whole numbers as names are refused, with the row."""
+    with pytest.raises(ParameterError, match="row 2: 7 is no text"):
+        Pool(["a", 7], [1, 1], [0, 0])  # type: ignore[list-item]
+
+
+def test_a_seed_is_no_generator() -> None:
+    """A number in place of a generator is refused before anybody is chosen."""
+    with pytest.raises(ParameterError, match=r"rng is int, expected numpy.random.Generator"):
+        select(pool(5), budget=1, policy="random", rng=3)  # type: ignore[arg-type]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
@@ -168,9 +170,10 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Any) -> Iterator[Store]:
+def sqlite_store(tmp_path: Any, migrated_file: Path) -> Iterator[Store]:
     """An empty store on SQLite, where the kind of database does not matter."""
-    opened = Store(f"sqlite:///{tmp_path / 'store.sqlite3'}", today=lambda: "2026-03-14")
+    file = shutil.copy(migrated_file, tmp_path / "store.sqlite3")
+    opened = Store(f"sqlite:///{file}", today=lambda: "2026-03-14")
     yield opened
     opened.close()
 

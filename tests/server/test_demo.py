@@ -69,9 +69,11 @@ def test_the_page_shows_all_parts(live_server: LiveServers) -> None:
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
         page = visitor.get("/", headers={"Accept": "text/html"})
         assert page.status_code == 200
-        for part in ("asked", "reports", "learnt", "ledger", "bill", "result"):
+        for part in ("asked", "reports", "learnt", "ledger", "bill", "methods"):
             assert f'id="{part}"' in page.text
-        assert page.text.count('class="chart"') == 3
+        for question in ("ill", "stress", "tell"):
+            assert f'id="question-{question}"' in page.text
+        assert page.text.count('class="plot"') >= 3
         assert "simulated" in page.text
         _, opened = finished_and_open(server.store)
         assert f'href="/s/{opened.token}"' in page.text

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
 
-def test_migrations_give_the_schema_of_the_models(database_url: str) -> None:
+def test_migrations_give_the_schema_of_the_models(empty_database_url: str) -> None:
     """After migrating an empty database its schema differs in nothing from the models."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine)
     with engine.connect() as connection:
         context = MigrationContext.configure(
@@ -38,9 +38,9 @@ def test_migrations_give_the_schema_of_the_models(database_url: str) -> None:
     engine.dispose()
 
 
-def test_migrating_twice_changes_nothing(database_url: str) -> None:
+def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:
     """A database that is up to date stays as it is, with what it holds."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine)
     with engine.execution_options(write=True).begin() as connection:
         connection.exec_driver_sql("INSERT INTO setting (key, value) VALUES ('a', 'b')")
@@ -55,10 +55,10 @@ def test_migrating_twice_changes_nothing(database_url: str) -> None:
 
 
 def test_a_failed_migration_leaves_nothing(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a migration fails on the way, the database stays as it was and the next try works."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     with monkeypatch.context() as patch:
         patch.setattr("alembic.op.create_index", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -140,9 +140,9 @@ def fill(engine: Engine, people: dict[str, list[tuple[str, int]]]) -> None:
                 )
 
 
-def test_what_the_first_release_kept_is_kept(database_url: str, kit: Kit) -> None:
+def test_what_the_first_release_kept_is_kept(empty_database_url: str, kit: Kit) -> None:
     """Responses become submitted participations, and every charge stays, in a chain that holds."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     first_schema(engine)
     people = {
         "a" * 64: [("aa", 1_098_613)],
@@ -154,7 +154,7 @@ def test_what_the_first_release_kept_is_kept(database_url: str, kit: Kit) -> Non
         rows = connection.execute(text("SELECT person, hash FROM ledger_entry")).all()
         hashes = {(row.person, row.hash) for row in rows}
     engine.dispose()
-    store = Store(database_url)
+    store = Store(empty_database_url)
     assert store.survey("aa").responses == 3
     assert store.survey("aa").definition.fixed_level == "medium"
     responses = store.responses("bb")
@@ -178,9 +178,9 @@ def test_what_the_first_release_kept_is_kept(database_url: str, kit: Kit) -> Non
     store.close()
 
 
-def test_a_broken_ledger_is_not_migrated(database_url: str) -> None:
+def test_a_broken_ledger_is_not_migrated(empty_database_url: str) -> None:
     """A chain that does not hold stops the migration, which then leaves everything as it was."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     first_schema(engine)
     fill(engine, {"a" * 64: [("aa", 1_098_613), ("bb", 1_098_613)]})
     with engine.execution_options(write=True).begin() as connection:

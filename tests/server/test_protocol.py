@@ -191,6 +191,9 @@ def test_no_budget_is_a_problem_with_numbers(site: Site, kit: Kit) -> None:
     assert phone.reserve(survey.token, "high").status_code == 201
 
 
+SURVEYORS = {"surveys", "results", "funds", "webhooks", "audit", "completion codes"}
+"""Tags of what is not for participants."""
+
 EVERY_ROUTE = [
     ("GET", "/invitations", None),
     ("POST", "/participations", {"survey": "0" * 16, "level": "low"}),
@@ -208,6 +211,13 @@ EVERY_ROUTE = [
     ("GET", "/me/export", None),
     ("PATCH", "/me/caps", {"epsilon": 1}),
     ("DELETE", "/me", None),
+    ("GET", "/me/wallet", None),
+    (
+        "POST",
+        "/me/payouts",
+        {"payer": "0" * 32, "currency": "credits", "destination": "xyzzy", "amount": 1},
+    ),
+    ("POST", "/me/payouts/{payout}/take-back", None),
 ]
 
 
@@ -221,7 +231,7 @@ def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
         (method.upper(), path.removeprefix("/api/v1"))
         for path, item in document["paths"].items()
         for method, route in item.items()
-        if not {"surveys", "results"} & set(route["tags"])  # surveyors'
+        if not SURVEYORS & set(route["tags"])
     }
     open_to_all = {("GET", "/surveys/{token}/invitation"), ("GET", "/levels")}
     ours = {(m, p.replace("{id}", "{participation}")) for m, p, _ in EVERY_ROUTE}
@@ -233,7 +243,7 @@ def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
             if secret is not None:
                 headers[b"Masquerade-Participant"] = secret.encode()
             answer = site.visitor.request(
-                method, f"/api/v1{path.format(id=id_)}", json=body, headers=headers
+                method, f"/api/v1{path.format(id=id_, payout=id_)}", json=body, headers=headers
             )
             problem_of(answer, 401, "unauthenticated")
             assert "xyzzy" not in answer.text

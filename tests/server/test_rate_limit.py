@@ -23,10 +23,15 @@ def statuses(*addresses: str) -> list[int]:
         raise AssertionError("no body is read")
 
     async def ask() -> None:
-        limited = RateLimits(app, participant=0, address=2)
+        limited = RateLimits(app, participant=0, address=2, preview=0)
         for address in addresses:
             client = (address, 1) if address else None
-            scope: dict[str, Any] = {"type": "http", "path": "/api/v1/levels", "headers": [], "client": client}
+            scope: dict[str, Any] = {
+                "type": "http",
+                "path": "/api/v1/levels",
+                "headers": [],
+                "client": client,
+            }
             await limited(scope, receive, send)
 
     asyncio.run(ask())
@@ -47,3 +52,51 @@ def test_other_addresses_count_by_themselves() -> None:
     assert statuses("192.0.2.1", "192.0.2.1", "192.0.2.1") == [200, 200, 429]
     assert statuses("un:known", "un:known", "other:name", "un:known") == [200, 200, 200, 429]
     assert statuses("", "", "") == [200, 200, 429]
+
+
+def previews(*headers: dict[str, str], path: str = "/api/v1/surveys/a1/preview") -> list[int]:
+    """Return the status of requests with these headers, where two forecasts are allowed."""
+    found: list[int] = []
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            found.append(message["status"])
+
+    async def receive() -> Any:
+        raise AssertionError("no body is read")
+
+    async def ask() -> None:
+        limited = RateLimits(app, participant=0, address=0, preview=2)
+        for one in headers:
+            raw = [(name.encode(), value.encode()) for name, value in one.items()]
+            scope: dict[str, Any] = {
+                "type": "http", "path": path, "headers": raw, "client": ("192.0.2.1", 1),
+            }  # fmt: skip
+            await limited(scope, receive, send)
+
+    asyncio.run(ask())
+    return found
+
+
+def test_forecasts_are_counted_by_surveyor() -> None:
+    """Two surveyors at one address count apart; what is made up beside a session does not help."""
+    mine, yours = {"cookie": "masquerade=mine"}, {"cookie": "masquerade=yours"}
+    assert previews(mine, yours, mine, yours, mine) == [200, 200, 200, 200, 429]
+    token = {"authorization": "Bearer mq_1"}
+    assert previews(token, token, token, {**token, **mine}) == [200, 200, 429, 429]
+    made_up = [{**mine, "authorization": f"Basic {n}"} for n in range(3)]
+    assert previews(*made_up) == [200, 200, 429]
+    made_up = [{"cookie": f"masquerade=mine; __Host-masquerade={n}"} for n in range(3)]
+    assert previews(*made_up) == [200, 200, 429]
+    assert previews({}, {}, {}) == [200, 200, 429]
+
+
+def test_only_forecasts_are_counted_as_such() -> None:
+    """The curve counts as a forecast; reading a survey does not."""
+    mine = {"cookie": "masquerade=mine"}
+    assert previews(mine, mine, mine, path="/api/v1/surveys/a1/curve") == [200, 200, 429]
+    assert previews(*[mine] * 5, path="/api/v1/surveys/a1") == [200] * 5
+    assert previews(*[mine] * 5, path="/api/v1/surveys/a1/progress") == [200] * 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -99,3 +100,28 @@ def test_serving_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     assert process.returncode == 0
     assert errors == ""
     assert output in ("ended\n", "")
+
+
+def test_answers_are_sent_at_once() -> None:
+    """What a connection is given is not held back until the piece before it is acknowledged."""
+    found: list[int] = []
+
+    class Told(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            kept = transport.get_extra_info("socket")
+            found.append(kept.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def serve_one() -> None:
+        server = await asyncio.get_running_loop().create_server(Told, sock=bound)
+        _, writer = await asyncio.open_connection(*bound.getsockname())
+        writer.close()
+        for _ in range(500):
+            if found:
+                break
+            await asyncio.sleep(0.01)
+        server.close()
+
+    with listen("127.0.0.1", 0) as bound:
+        asyncio.run(serve_one())
+    assert found == [1]

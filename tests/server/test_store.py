@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import secrets
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +171,7 @@ def test_everything_survives_reopening(database_url: str, kit: Kit) -> None:
     again.close()
 
 
-def test_processes_can_start_together(database_url: str) -> None:
+def test_processes_can_start_together(empty_database_url: str) -> None:
     """Several processes that open an empty database at once all succeed, with one set of keys."""
     program = (
         "import sys\n"
@@ -180,7 +182,7 @@ def test_processes_can_start_together(database_url: str) -> None:
     )
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", program, database_url],
+            [sys.executable, "-c", program, empty_database_url],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -349,3 +351,14 @@ def test_titles_of_any_script(store: Store, kit: Kit) -> None:
     survey = store.open_survey(definition)
     assert store.survey(survey.token).definition == definition
     assert definition.content_hash() == survey.hash
+
+
+def test_what_is_kept_is_on_the_disk(waiting_for_the_disk: Any, tmp_path: Path) -> None:
+    """SQLite answers once what it wrote is on the disk, and overwrites what it deletes."""
+    with closing(sqlite3.connect(tmp_path / "a.sqlite3")) as connection:
+        waiting_for_the_disk(connection, None)
+        values = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "journal_mode", "secure_delete", "foreign_keys")
+        ]
+    assert values == [2, "wal", 1, 1]  # 2 is FULL

@@ -106,3 +106,18 @@ def test_nothing_to_score_is_an_error() -> None:
     for answers in (MajorityVote().fit(ROWS), {"task": ["a"], "label": ["n"]}):
         with pytest.raises(InputError, match="no task has both"):
             accuracy(answers, _truths(zzz="n"))
+
+
+def test_dates_are_no_numbers() -> None:
+    """Values that cannot be numbers are an error that says so, and not one of Arrow's."""
+    answers = pd.DataFrame({"task": ["a"], "value": pd.to_datetime(["2020-01-01"], utc=True)})
+    with pytest.raises(SchemaError, match="must be numbers to be compared"):
+        mean_absolute_error(answers, Truths.from_frame({"task": ["a"], "truth": [1.0]}))
+
+
+def test_tables_may_hold_categories() -> None:
+    """Tasks and labels of pandas' categorical type are compared by what they are."""
+    answers = pd.DataFrame(
+        {"task": pd.Categorical(["a", "b"]), "label": pd.Categorical(["u", "v"])}
+    )
+    assert accuracy(answers, Truths.from_frame({"task": ["b", "a"], "truth": ["v", "v"]})) == 0.5

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from masquerade.answers import Claims
-from masquerade.errors import DuplicateClaim, NotFitted, ParameterError, SchemaError
+from masquerade.errors import DuplicateClaim, EmptyTable, NotFitted, ParameterError, SchemaError
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.truth import METHODS, CategoricalEstimator, Estimator, method_named
 
@@ -254,3 +254,27 @@ def test_a_single_option_is_the_answer(method: type[CategoricalEstimator]) -> No
     fit = method().fit({"task": ["a", "b"], "worker": ["x", "y"], "label": ["only", "only"]})
     assert fit.truths_["label"].to_pylist() == ["only", "only"]
     assert fit.posteriors_["only"].to_pylist() == [1, 1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_text_is_no_mechanism(method: type[Estimator]) -> None:
+    """The text form of a mechanism is refused by every method, whatever the claims."""
+    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
+        method().fit(ROWS, mechanism="randomized-response:options=2,epsilon=1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_claims_without_any_answer(method: type[Estimator]) -> None:
+    """Where every claim is "no answer", a method finds nothing, or says that there is nothing."""
+    rows = {"task": ["a", "b"], "worker": ["x", "y"], "label": [None, None]}
+    numeric = method in NUMERIC
+    claims = (
+        Claims.from_frame(rows, kind="numeric", null=True)
+        if numeric
+        else Claims.from_frame(rows, options=["u", "v"], null=True)
+    )
+    if method.name in ("moments", "channel-em"):
+        with pytest.raises(EmptyTable, match="every claim is 'no answer'"):
+            method().fit(claims)
+    else:
+        assert method().fit(claims).truths_.column(1).null_count == 2

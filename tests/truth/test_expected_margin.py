@@ -75,3 +75,10 @@ def test_what_cannot_be_forecast_is_refused() -> None:
     for wrong in ({"confidence": 1.0}, {"estimator": "mode"}):
         with pytest.raises(ParameterError):
             expected_margin(CHOICE, masks, {"a": 5}, **wrong)
+
+
+def test_a_level_without_a_mechanism_is_named() -> None:
+    """People at a level that the question does not have are an error."""
+    mask = RandomizedResponse(2, epsilon=1)
+    with pytest.raises(ParameterError, match="level 'low', which has no mechanism; there are high"):
+        expected_margin(Choice("q", "?", ("a", "b")), {"high": mask}, {"low": 10})

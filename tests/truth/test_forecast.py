@@ -142,3 +142,9 @@ def test_masked_silence_needs_a_presence() -> None:
         forecast(make, mechanism=mechanism, presence=p, runs=6) for p in ("hidden", "assigned")
     )
     assert hidden.found.mean < assigned.found.mean
+
+
+def test_runs_are_a_whole_number() -> None:
+    """Half a run is refused."""
+    with pytest.raises(ParameterError, match=r"runs is 1.5, expected a whole number"):
+        forecast(SMALL, runs=1.5)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from masquerade.answers import Claims, Truths
-from masquerade.errors import UnknownLabel
+from masquerade.errors import MixedTypes, UnknownLabel
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
 from masquerade.truth import METHODS, CategoricalEstimator, MajorityVote, accuracy
@@ -155,3 +155,11 @@ def test_blocks_of_tasks_add_up() -> None:
     both, whole = sums(half) + sums(~half), sums(np.ones(len(claims), dtype=bool))
     assert both.counts == pytest.approx(whole.counts)
     assert both.log_likelihood == pytest.approx(whole.log_likelihood)
+
+
+@pytest.mark.parametrize("gold", [{"a": "u", "b": 1}, {"a": "u", 1: "u"}])
+def test_gold_of_mixed_types_is_named(gold: dict[Any, Any]) -> None:
+    """Gold labels or tasks of several types are an error with the row."""
+    rows = {"task": ["a", "b"], "worker": ["x", "x"], "label": ["u", "v"]}
+    with pytest.raises(MixedTypes, match="row 2: 1 is int while earlier rows hold str"):
+        MajorityVote().fit(rows, gold=gold)

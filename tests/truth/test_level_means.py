@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -140,3 +142,10 @@ def test_every_estimator_is_there() -> None:
     mean = level_mean(groups, LATTICE)
     assert set(mean.combinations) == set(ESTIMATORS)
     assert mean.sensitivity().standard_error >= mean.estimate("eb").standard_error
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_a_report_that_is_no_number_is_named(odd: float) -> None:
+    """One missing report does not make the whole result missing in silence."""
+    with pytest.raises(ParameterError, match="report 2 at level 'high' is no finite number"):
+        level_mean({"high": ([1, odd], DiscreteGaussian(1, 5, sigma=3))}, Lattice(1, 5))

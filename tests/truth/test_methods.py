@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import masquerade.truth
@@ -80,3 +82,16 @@ def test_the_public_names_exist() -> None:
     """Everything in __all__ can be imported."""
     for name in masquerade.truth.__all__:
         assert getattr(masquerade.truth, name) is not None
+
+
+@pytest.mark.parametrize("text", [None, 3, MajorityVote])
+def test_a_method_is_named_by_a_text(text: Any) -> None:
+    """A class or a number is no name."""
+    with pytest.raises(ParameterError, match=r"expected a name such as 'majority-vote'"):
+        method_named(text)
+
+
+def test_auto_is_for_two_kinds() -> None:
+    """Claims of another kind have no best method."""
+    with pytest.raises(ParameterError, match="kind is 'text', expected 'categorical' or"):
+        method_named("auto", kind="text")  # type: ignore[arg-type]

@@ -373,3 +373,19 @@ def test_numpy_counts_are_welcome() -> None:
     mechanism = RandomizedResponse(2, epsilon=1)
     given, listed = (estimate_shares(c, mechanism) for c in (np.array([3, 4]), [3, 4]))  # type: ignore[arg-type]
     assert given.estimates == listed.estimates
+
+
+def test_many_options_need_no_table() -> None:
+    """Shares and a mean over 20,000 options take no table of 20,000 rows."""
+    mechanism = RandomizedResponse(20_000, epsilon=12)
+    shares = estimate_shares([3, 1, *[0] * 19_998], mechanism)
+    assert shares.estimates[0].value == pytest.approx(0.75, abs=0.1)
+    assert shares.mean([1.0, *[0.0] * 19_999]).value == pytest.approx(0.75, abs=0.1)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_scores_are_finite(score: float) -> None:
+    """A mean of scores that are no numbers is refused."""
+    shares = estimate_shares([1, 2], RandomizedResponse(2, epsilon=1))
+    with pytest.raises(ParameterError, match="give one finite number an option"):
+        shares.mean([1.0, score])

@@ -52,7 +52,7 @@ test("the page's modules are the ones we know", () => {
     "device.js", "dom.js", "domain.js", "english.js", "figures.js", "homepage.js", "lattice.js",
     "ledgerpage.js", "levelview.js", "mask.js", "maskdemo.js", "noise.js", "offline.js",
     "participation.js", "pieces.js", "plainarabic.js", "plainenglish.js", "plainpage.js",
-    "promise.js", "questionview.js", "recovery.js", "screen.js", "settingspage.js", "sha256.js",
+    "promise.js", "questionview.js", "recovery.js", "rewardview.js", "screen.js", "settingspage.js", "sha256.js",
     "shown.js", "surveypage.js", "surveyviews.js", "words.js",
   ]);
 });

@@ -48,6 +48,7 @@ from masquerade.accounting.kinds import (
 )
 from masquerade.accounting.ledger import Ledger, LedgerStatistics
 from masquerade.accounting.storage import MemoryStorage, Storage
+from masquerade.accounting.together import charged_together
 from masquerade.accounting.witness import Witness
 from masquerade.accounting.words import (
     Explanation,
@@ -88,6 +89,7 @@ __all__ = [
     "answers_allowed",
     "append",
     "audit",
+    "charged_together",
     "coin_in_words",
     "compose",
     "composed",

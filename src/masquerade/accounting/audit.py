@@ -21,6 +21,9 @@ from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
 from masquerade.accounting.sampled_loss import Pair, fit_p_value, lower_bound
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, Loss, MatrixFactorizationRidge, Mechanism
+from masquerade.mechanisms.coins import require_generator
+from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.number import whole
 
 DEFAULT_SAMPLES = 100_000
 DEFAULT_FALSE_ALARM = 1e-6
@@ -70,16 +73,9 @@ def audit(
     choose the most telling set of reports, the other half bounds its probabilities. What is
     implied: that a report is drawn as `mechanism` draws it, and that answers are what is reported.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ParameterError(
-            f"rng is {type(rng).__name__}, expected numpy.random.Generator; "
-            "pass numpy.random.default_rng(seed)."
-        )
-    if answers < 1 or samples < _FEWEST_PERSONS:
-        raise ParameterError(
-            f"answers is {answers} and samples is {samples}, expected at least 1 and "
-            f"{_FEWEST_PERSONS}."
-        )
+    require_generator(rng)
+    answers = whole(answers, "answers", low=1)
+    samples = whole(samples, "samples", low=_FEWEST_PERSONS)
     if not 0 < false_alarm < 1:
         raise ParameterError(f"false_alarm is {false_alarm}, expected above 0 and below 1.")
     if isinstance(mechanism, Mechanism):
@@ -87,6 +83,8 @@ def audit(
             name, claim = str(mechanism), Claim.of(mechanism, answers)
             return _audit_density(mechanism, name, claim, answers, samples, rng, false_alarm)
         return _audit_reports(OfMechanism(mechanism, answers), answers, samples, rng, false_alarm)
+    if isinstance(mechanism, str):
+        require_mechanism(mechanism)
     if not isinstance(mechanism, Auditable):
         raise ParameterError(
             f"{type(mechanism).__name__} cannot be audited: it needs claimed_epsilon, inputs and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ from masquerade.accounting.audit_subject import Claim, Law, Subject, Vector, vec
 from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, Loss
+from masquerade.mechanisms.number import exact, finite
 
 _MOST_INPUTS = 8
 
@@ -100,7 +100,7 @@ class OfAuditable(Subject):
 
     def __init__(self, own: Auditable) -> None:
         one = _amount(own.claimed_epsilon)
-        delta = Fraction(getattr(own, "claimed_delta", 0))
+        delta = finite(getattr(own, "claimed_delta", 0), "claimed_delta")
         if not 0 <= delta < 1:
             raise ParameterError(f"claimed_delta is {float(delta)}, expected from 0 to below 1.")
         self._inputs = list(own.inputs)
@@ -163,14 +163,9 @@ def _named(report: Any) -> Any:
 def _amount(number: Any) -> Loss:
     if isinstance(number, Loss):
         return number
-    if number == math.inf:
+    amount = exact(number, "claimed_epsilon")
+    if isinstance(amount, float):
         return INFINITE_LOSS
-    try:
-        exact = Fraction(str(number))
-    except ValueError as error:
-        raise ParameterError(
-            f"claimed_epsilon is {number!r}, expected a number of at least 0."
-        ) from error
-    if exact < 0:
+    if amount < 0:
         raise ParameterError(f"claimed_epsilon is {number!r}, expected at least 0.")
-    return Loss.of_amount(exact)
+    return Loss.of_amount(amount)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.mechanisms.concentrated import epsilon_of_rho
+from masquerade.mechanisms.loss import Amount
 
 _ERROR = 1e-12  # relative, far above what rounding does to the few operations of each bound
 _SLACK = 1e-7  # how far above the supremum the search may stop
@@ -22,8 +22,7 @@ _GUARD = decimal.Decimal(10) ** -30
 _LARGEST_MICRO = 1 << 60
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Rho:
+class Rho(Amount):
     """An amount of zero-concentrated loss in integer micro-rho, or infinite.
 
     A mechanism costs rho if the Renyi divergence of order a between its reports in two neighbouring
@@ -42,14 +41,7 @@ class Rho:
     Rho(micro=600000)
     """
 
-    micro: int | float
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.micro, int) and not isinstance(self.micro, bool)
-        if not (whole or self.micro == math.inf) or self.micro < 0:
-            raise ParameterError(
-                f"micro is {self.micro!r}, expected an integer of at least 0 or infinity."
-            )
+    __slots__ = ()
 
     @classmethod
     def of(cls, rho: Fraction) -> Rho:
@@ -59,28 +51,13 @@ class Rho:
     @property
     def rho(self) -> float:
         """The amount in rho."""
-        return self.micro / MICRO
+        return self.number
 
     def epsilon(self, delta: Fraction) -> Loss:
         """Return the epsilon at `delta` that follows from this amount, rounded up."""
         if delta == 0 and self.micro:
             return INFINITE_LOSS
         return epsilon_of_rho(Loss(self.micro), delta=delta) if self.micro else NO_LOSS
-
-    def __add__(self, other: Rho) -> Rho:
-        return Rho(self.micro + other.micro)
-
-    def __mul__(self, times: int) -> Rho:
-        return Rho(self.micro * times) if times else NO_RHO
-
-    __rmul__ = __mul__
-
-    def __str__(self) -> str:
-        return str(Loss(self.micro))
-
-    def to_json(self) -> float | str:
-        """Return the amount in rho; the text ``"inf"`` where it is infinite."""
-        return "inf" if self.micro == math.inf else self.rho
 
 
 NO_RHO = Rho(0)

@@ -13,6 +13,7 @@ from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss, Mechanism
+from masquerade.mechanisms.mechanism import require_mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,10 @@ class Cost:
         ------
         NoGuarantee
             A mechanism promises nothing that could be counted.
+        ParameterError
+            One is no mechanism.
         """
-        asked = list(mechanisms)
+        asked = [require_mechanism(mechanism) for mechanism in mechanisms]
         kinds = {mechanism: kinds_of([mechanism] * n) for mechanism, n in Counter(asked).items()}
         masked = [mechanism for mechanism in asked if not any(map(is_clear, kinds[mechanism]))]
         event = protected = NO_LOSS

@@ -79,8 +79,11 @@ class Caps:
     text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon.micro, int):
-            raise ParameterError("the cap on epsilon is infinite, expected a finite amount.")
+        if not isinstance(self.epsilon, Loss) or not isinstance(self.epsilon.micro, int):
+            raise ParameterError(
+                f"the cap on epsilon is {self.epsilon}, expected a finite Loss, such as "
+                "Loss(10_000_000) for 10."
+            )
         if not isinstance(self.delta, Fraction) or not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {self.delta!r}, expected a fraction, 0 to below 1.")
         if not isinstance(self.clear, int) or isinstance(self.clear, bool) or self.clear < 0:

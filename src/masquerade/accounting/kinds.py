@@ -94,6 +94,10 @@ def rho_of(kind: Kind) -> Rho:
             return rho_of_response(kind.symbols, kind.epsilon)
         case MaskedNumber():
             return Rho.of(Fraction(kind.change**2) / (2 * kind.variance))
+        case _:
+            raise ParameterError(
+                f"{kind!r} is no loss; kinds_of([...]) returns the losses of mechanisms."
+            )
 
 
 def is_clear(kind: Kind) -> bool:

@@ -125,7 +125,7 @@ def explain(guarantee: Guarantee) -> Explanation:
 def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
     """Return how many of 100 people send the answer they gave, for each kind of question."""
     kinds = dict.fromkeys(mechanisms)
-    keep = [(m.symbols, round(100 * float(m.channel().table[0][0]))) for m in kinds]
+    keep = [(m.symbols, round(100 * float(m.keep_probability))) for m in kinds]
     (symbols, first), *more = dict.fromkeys(keep)
     rest = 100 - first
     other = "the other one" if symbols == 2 else "one of the others, by chance"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from masquerade.answers.frames import (
     Frame,
     first_missing,
+    id_column,
+    missing_column,
     plain_column,
     read_table,
     to_arrow,
@@ -175,7 +177,7 @@ class Claims:
 
     def most_claims_of_a_worker(self) -> int:
         """Return how many claims the busiest worker made."""
-        return int(np.bincount(self.worker).max())
+        return int(np.bincount(self.worker).max(initial=0))
 
     def __len__(self) -> int:
         return len(self.task)
@@ -270,9 +272,7 @@ def _label_column(table: pa.Table) -> str:
     found = table.column_names
     for needed in ("task", "worker"):
         if needed not in found:
-            raise SchemaError(
-                f"column {needed!r} is missing; the table has {found}. Rename a column, or add it."
-            )
+            raise missing_column(needed, found)
     for name in LABEL_COLUMNS:
         if name in found:
             return name
@@ -283,15 +283,7 @@ def _label_column(table: pa.Table) -> str:
 
 
 def _encode_ids(table: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
-    ids = plain_column(table, name)
-    row = first_missing(ids)
-    if row is not None:
-        raise MissingValue(
-            f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
-            "give every claim a task and a worker, or remove the row."
-        )
-    if pa.types.is_nested(ids.type):
-        raise SchemaError(f"column {name!r} holds {ids.type}; give texts or whole numbers as ids.")
+    ids = id_column(table, name, wanted="claim a task and a worker")
     encoded = ids.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32, copy=False), encoded.dictionary
 
@@ -322,7 +314,7 @@ def _encode_labels(
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
         labels = pc.if_else(pc.equal(labels, ""), None, labels)
     if pa.types.is_floating(labels.type):
-        labels = _whole_numbers(labels, column)
+        labels = _whole_numbers(labels.cast(pa.float64()), column)
     if options is not None:
         names = _declared(options, labels.type)
         labels = labels.cast(names.type)
@@ -359,7 +351,7 @@ def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
 
 
 def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if isinstance(options, str):
+    if isinstance(options, str) or not isinstance(options, Iterable):
         raise ParameterError(f"options is {options!r}, expected a sequence of labels.")
     try:
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.frames import first_missing, plain_column
+from masquerade.answers.frames import first_missing, id_column, plain_column
 from masquerade.errors import (
     DuplicateVoter,
     InvalidRecord,
@@ -49,18 +49,12 @@ def encode_voters(
         if declared is not None:
             raise ParameterError("voters are declared although every row is of its own voter.")
         return np.arange(table.num_rows), pa.array(range(1, table.num_rows + 1))
-    ids = plain_column(table, VOTER)
-    row = first_missing(ids)
-    if row is not None:
-        raise MissingValue(
-            f"column {VOTER!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
-            "give every record a voter, or remove the row."
-        )
-    if pa.types.is_nested(ids.type):
-        raise SchemaError(f"column {VOTER!r} holds {ids.type}; give texts or whole numbers as ids.")
+    ids = id_column(table, VOTER, wanted="record a voter")
     if declared is None:
         encoded = ids.dictionary_encode()
         return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    if isinstance(declared, str):
+        raise ParameterError(f"voters is {declared!r}, expected a sequence of ids.")
     try:
         known = pa.array(declared)
         ids = ids.cast(known.type)
@@ -68,6 +62,11 @@ def encode_voters(
         raise ParameterError(
             f"the declared voters are not ids of the table's type {ids.type}: {error}"
         ) from error
+    missing = first_missing(known)
+    if missing is not None:
+        raise ParameterError(
+            f"the id of declared voter {missing} is missing; give everybody who was asked an id."
+        )
     _, first = np.unique(known.dictionary_encode().indices.to_numpy(), return_index=True)
     if len(first) < len(known):
         again = int(np.setdiff1d(np.arange(len(known)), first)[0])

@@ -274,9 +274,19 @@ class Comparisons:
         ----------
         kept : int array, or bool array of shape (n_voters,)
             Codes of voters, each at most once.
+
+        Raises
+        ------
+        ParameterError, DuplicateVoter
+            A code is nobody's, or stands twice.
         """
         codes = np.asarray(kept)
         codes = np.flatnonzero(codes) if codes.dtype == np.bool_ else codes.astype(np.int64)
+        unknown = np.flatnonzero((codes < 0) | (codes >= self.n_voters))
+        if unknown.size:
+            raise ParameterError(
+                f"voter {codes[unknown[0]]} is asked for, expected codes 0 to {self.n_voters - 1}."
+            )
         if len(np.unique(codes)) < len(codes):
             raise DuplicateVoter("a voter was asked for twice; one voter has one budget.")
         counts = self.records_per_voter()[codes]

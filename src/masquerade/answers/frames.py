@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,22 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from masquerade.errors import InputError, MixedTypes, SchemaError, UnreadableFile
+from masquerade.errors import (
+    InputError,
+    MissingValue,
+    MixedTypes,
+    SchemaError,
+    UnreadableFile,
+)
 
 Frame = Any
 """A pandas, polars, pyarrow or duckdb table, or a dict of arrays."""
 
 MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 """Texts that a CSV file may hold for "no value"; each is reported, never read as a label."""
+
+
+_QUOTED = pa_csv.WriteOptions(quoting_style="needed")
 
 
 def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Table:
@@ -45,12 +54,25 @@ def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Tabl
         names = [str(name) for name in frame.columns]
         return _assemble([(n, frame.iloc[:, i]) for i, n in enumerate(names)], columns)
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        return _without_views(pa.table(frame))
+        return _without_views(_of_arrow(frame))
     if hasattr(frame, "to_arrow_table"):
         return _without_views(frame.to_arrow_table())
-    raise SchemaError(
-        f"{type(frame).__name__} is not a table; pass a pandas, polars, pyarrow or duckdb table, "
-        "or a dict of arrays."
+    raise _no_table(frame)
+
+
+def _of_arrow(frame: Frame) -> pa.Table:
+    try:
+        return pa.table(frame)
+    except pa.ArrowInvalid as error:  # one column alone, or a type that Arrow does not have
+        raise _no_table(frame, str(error)) from error
+
+
+def _no_table(frame: Frame, reason: str = "") -> SchemaError:
+    because = f" that can be read ({reason})" if reason else ""
+    hint = "call collect() first, or " if hasattr(frame, "collect") else ""
+    return SchemaError(
+        f"{type(frame).__name__} is not a table{because}; {hint}pass a pandas, polars, pyarrow or "
+        "duckdb table, or a dict of arrays (a file is read with read(path))."
     )
 
 
@@ -82,15 +104,59 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
     Raises
     ------
     SchemaError
-        The name stands twice.
+        The name stands twice, or the values are of a type of their own, such as pandas periods.
     """
     if table.column_names.count(name) > 1:
         raise SchemaError(f"column {name!r} stands twice; rename or drop one.")
     column = table[name]
+    if isinstance(column.type, pa.BaseExtensionType):
+        raise SchemaError(
+            f"column {name!r} holds {column.type.extension_name}; give texts or numbers."
+        )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else combined.chunk(0)
+
+
+def missing_column(name: str, found: list[str], *, table: str = "the table") -> SchemaError:
+    """Return the error of a column that is not there, with what is probably meant."""
+    hint = "Rename a column, or add it."
+    alike = [other for other in found if other.strip().lower() == name]
+    if alike:
+        hint = f"Rename {alike[0]!r} to {name!r}."
+    elif len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+        hint = "Separate the columns by commas."
+    return SchemaError(f"column {name!r} is missing; {table} has {found}. {hint}")
+
+
+def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
+    """Return a column of ids as one array.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    name : str
+    wanted : str
+        What every row needs, for the error.
+
+    Raises
+    ------
+    SchemaError
+        The column stands twice, or holds lists or other tables.
+    MissingValue
+        An id is missing; the message names the row.
+    """
+    ids = plain_column(table, name)
+    row = first_missing(ids)
+    if row is not None:
+        raise MissingValue(
+            f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
+            f"give every {wanted}, or remove the row."
+        )
+    if pa.types.is_nested(ids.type):
+        raise SchemaError(f"column {name!r} holds {ids.type}; give texts or whole numbers as ids.")
+    return ids
 
 
 def first_missing(array: pa.Array) -> int | None:
@@ -103,7 +169,7 @@ def first_missing(array: pa.Array) -> int | None:
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """Return `table` with string views (polars has them) as strings, which Arrow can sort."""
+    """Return `table` with views (polars has them) as strings and bytes, which Arrow can sort."""
     for i, field in enumerate(table.schema):
         kind = field.type
         if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
@@ -117,6 +183,8 @@ def _without_views(table: pa.Table) -> pa.Table:
             table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
         elif pa.types.is_string_view(kind):
             table = table.set_column(i, field.name, table.column(i).cast(pa.large_string()))
+        elif pa.types.is_binary_view(kind):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.large_binary()))
     return table
 
 
@@ -140,6 +208,8 @@ def _assemble(given: list[tuple[str, Any]], wanted: Collection[str] | None) -> p
 def _to_array(column: Any, name: str) -> pa.Array | pa.ChunkedArray:
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
+    if isinstance(column, str | bytes):  # as a sequence it would be read letter by letter
+        raise _no_column(column, name)
     try:
         array = pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -151,9 +221,7 @@ def _to_array(column: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 def _mixed_types(column: Any, name: str) -> InputError:
     if not isinstance(column, Iterable):
-        return SchemaError(
-            f"column {name!r} is {type(column).__name__}, expected an array or a list."
-        )
+        return _no_column(column, name)
     first: Any = None
     for row, value in enumerate(column, start=1):
         if _is_missing(value):
@@ -166,7 +234,15 @@ def _mixed_types(column: Any, name: str) -> InputError:
                 f"rows hold {type(first).__name__}; give the whole column one type."
             )
     return SchemaError(
-        f"column {name!r} cannot be read as one column of values; give texts or numbers."
+        f"column {name!r} cannot be read as one column of values; give texts or numbers (whole "
+        "numbers beyond 64 bits as texts)."
+    )
+
+
+def _no_column(column: Any, name: str) -> SchemaError:
+    return SchemaError(
+        f"column {name!r} is {type(column).__name__} ({column!r:.40}), expected an array or a list "
+        "with one entry a row."
     )
 
 
@@ -192,7 +268,7 @@ def read_table(path: str | Path) -> pa.Table:
         if name.endswith((".parquet", ".pq")):
             return pa_parquet.read_table(path)
         if name.endswith((".csv", ".csv.gz")):
-            return _read_csv(path)
+            return _read_csv(lambda: path, path)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     raise UnreadableFile(
@@ -200,13 +276,33 @@ def read_table(path: str | Path) -> pa.Table:
     )
 
 
-def _read_csv(path: Path) -> pa.Table:
+def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
+    """Read the content of a CSV file, every column as text.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    UnreadableFile
+        It is broken (with the line, where known).
+    """
+    try:
+        return _read_csv(lambda: pa.BufferReader(data), name)
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{name} cannot be read: {error}") from error
+
+
+def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
     lenient = pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _row: "skip")
-    with pa_csv.open_csv(path, parse_options=lenient) as reader:
+    with pa_csv.open_csv(source(), parse_options=lenient) as reader:
         names = reader.schema.names
     try:
         return pa_csv.read_csv(
-            path,
+            source(),
             parse_options=pa_csv.ParseOptions(newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -215,11 +311,11 @@ def _read_csv(path: Path) -> pa.Table:
             ),
         )
     except pa.ArrowInvalid as error:
-        reason = _first_broken_row(path, names) or str(error)
-        raise UnreadableFile(f"{path} cannot be read: {reason}") from error
+        reason = _first_broken_row(source(), names) or str(error)
+        raise UnreadableFile(f"{called} cannot be read: {reason}") from error
 
 
-def _first_broken_row(path: Path, names: list[str]) -> str | None:
+def _first_broken_row(source: Any, names: list[str]) -> str | None:
     """Say what is wrong with the first row of a CSV file that has the wrong form."""
     ragged: list[pa_csv.InvalidRow] = []
 
@@ -228,7 +324,7 @@ def _first_broken_row(path: Path, names: list[str]) -> str | None:
         return "skip"
 
     table = pa_csv.read_csv(
-        path,
+        source,
         read_options=pa_csv.ReadOptions(use_threads=False),  # only then are rows numbered
         parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
@@ -252,6 +348,13 @@ def _first_broken_row(path: Path, names: list[str]) -> str | None:
     return None
 
 
+def csv_bytes(table: pa.Table) -> bytes:
+    """Return `table` as the content of a CSV file."""
+    sink = pa.BufferOutputStream()
+    pa_csv.write_csv(table, sink, _QUOTED)
+    return bytes(sink.getvalue())
+
+
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write `table` as CSV (also .gz) or Parquet, by the ending of `path`."""
     path = Path(path)
@@ -260,10 +363,10 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         if name.endswith((".parquet", ".pq")):
             pa_parquet.write_table(table, path)
         elif name.endswith(".csv"):
-            pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="needed"))
+            pa_csv.write_csv(table, path, _QUOTED)
         elif name.endswith(".csv.gz"):
             with pa.CompressedOutputStream(str(path), "gzip") as sink:
-                pa_csv.write_csv(table, sink, pa_csv.WriteOptions(quoting_style="needed"))
+                pa_csv.write_csv(table, sink, _QUOTED)
         else:
             raise UnreadableFile(
                 f"{path} has the ending {path.suffix or '(none)'!r}; "

@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from masquerade.answers.claims import Claims
-from masquerade.answers.frames import Frame, first_missing, plain_column, read_table, to_arrow
+from masquerade.answers.frames import (
+    Frame,
+    first_missing,
+    missing_column,
+    plain_column,
+    read_table,
+    to_arrow,
+)
 from masquerade.errors import (
     DuplicateClaim,
     EmptyTable,
@@ -45,9 +52,7 @@ class Truths:
         table = to_arrow(frame, columns=("task", "truth"))
         for name in ("task", "truth"):
             if name not in table.column_names:
-                raise SchemaError(
-                    f"column {name!r} is missing; the table of truths has {table.column_names}."
-                )
+                raise missing_column(name, table.column_names, table="the table of truths")
         if table.num_rows == 0:
             raise EmptyTable("the table of truths has no rows; expected at least one.")
         table = pa.table({name: plain_column(table, name) for name in ("task", "truth")})
@@ -94,7 +99,7 @@ class Truths:
             raise ParameterError(
                 "the claims are numbers and have no options; read them with kind='categorical'."
             )
-        values = self._aligned(claims)
+        values = self.of_tasks(claims.tasks)
         known = pc.is_valid(values).to_numpy(zero_copy_only=False)
         codes = _find(values, claims.options)
         out: NDArray[np.int32] = codes.fill_null(-2).to_numpy().astype(np.int32)
@@ -102,8 +107,14 @@ class Truths:
         return out
 
     def numbers(self, claims: Claims) -> NDArray[np.float64]:
-        """Return each task's true value, shape (n_tasks,); NaN where unknown."""
-        values = self._aligned(claims)
+        """Return each task's true value, shape (n_tasks,); NaN where unknown.
+
+        Raises
+        ------
+        SchemaError
+            A truth is no number.
+        """
+        values = self.of_tasks(claims.tasks)
         try:
             return np.asarray(
                 values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
@@ -112,16 +123,23 @@ class Truths:
             message = f"column 'truth' must hold numbers for numeric claims: {error}"
             raise SchemaError(message) from error
 
-    def _aligned(self, claims: Claims) -> pa.Array:
-        where = _find(claims.tasks, plain_column(self.table, "task"))
+    def of_tasks(self, names: pa.Array) -> pa.Array:
+        """Return the truth of each task, null where unknown."""
+        where = _find(names, plain_column(self.table, "task"))
         return plain_column(self.table, "truth").take(where)
 
 
 def _find(values: pa.Array, names: pa.Array) -> pa.Array:
-    """Return where each value stands in `names`; as text where the types cannot be made one."""
+    """Return where each value stands in `names`, null where nowhere.
+
+    Types that cannot be made one are compared as texts; what is no text either stands nowhere.
+    """
     if values.type != names.type:
         try:
             values = values.cast(names.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            values, names = values.cast(pa.large_string()), names.cast(pa.large_string())
+            try:
+                values, names = values.cast(pa.large_string()), names.cast(pa.large_string())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes, or a duration
+                return pa.nulls(len(values), pa.int32())
     return pc.index_in(values, value_set=names)

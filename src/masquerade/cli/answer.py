@@ -90,6 +90,8 @@ def answer(
             "sent": {one.question.id: one.text for one in receipt.reports},
             "drawn_before": receipt.drawn_before,
             "bill": receipt.bill,
+            "paid": receipt.paid,
+            "completion_code": receipt.completion_code,
         }
         show(result, as_json=True, title="")
 
@@ -177,6 +179,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
     if part.reveal != "before_send":
         _show_reports(console, part, given)
     _say_bill(console, bill)
+    _say_reward(console, part)
     say(console, f"{client.me()['battery']['percent_left']} % of your privacy here is left.")
 
 
@@ -263,6 +266,7 @@ def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) 
     # What was answered now is not what was sent where the masks had been drawn before.
     _show_reports(console, part, {} if receipt.drawn_before else given)
     _say_bill(console, receipt.bill)
+    _say_reward(console, part)
     say(console, f"The level was {part.level}.")
 
 
@@ -274,6 +278,15 @@ def _say_bill(console: Console, bill: dict[str, Any]) -> None:
         f"Sent. This survey cost epsilon {bill['survey_epsilon']}; all together epsilon "
         f"{bill['total_epsilon']} at delta {bill['total_delta']:g}.",
     )
+
+
+def _say_reward(console: Console, part: Participation) -> None:
+    from masquerade.cli.asking import say
+
+    if part.completion_code is not None:
+        say(console, f"Your completion code is {part.completion_code}.")
+    if part.paid is not None:
+        say(console, f"{part.paid['amount']} {part.paid['currency']} came into your wallet.")
 
 
 def _show_questions(part: Participation, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ def complain(error: Exception) -> None:
 def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
     """Print a result: one JSON object, or a table of its entries."""
     if as_json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False) + "\n")
         return
     from rich.console import Console
     from rich.markup import escape
@@ -34,6 +35,17 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
     for key, value in result.items():
         table.add_row(escape(key.replace("_", " ")), escape(_text(value)))
     Console().print(table)
+
+
+def _finite(value: Any) -> Any:
+    """Return a result that JSON can hold: what is infinite as a text, what is no number as null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
 
 
 def _text(value: Any) -> str:

@@ -136,7 +136,11 @@ def _ranges(text: str) -> dict[str, tuple[float, float]]:
         try:
             if not equals or not colon:
                 raise ValueError
+            if name in found:
+                raise ParameterError(f"--ranges names {name!r} twice; give each feature one range.")
             found[name] = (float(low), float(high))
+        except ParameterError:
+            raise
         except ValueError as error:
             raise ParameterError(
                 f"--ranges has {part!r}, expected NAME=LOW:HIGH, for instance price=0:5000."

@@ -36,23 +36,24 @@ def randomize(
     Whoever holds CLAIMS still holds the true answers: this is for studies and for data that may
     be read here. People's devices mask their own answers before anything is sent.
     """
-    from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+    from masquerade.mechanisms import parse_mechanism
 
     chosen = parse_mechanism(mechanism)
-    numeric = not isinstance(chosen, CategoricalMechanism)
     table = read_claims(
         claims,
-        kind="numeric" if numeric else "categorical",
+        kind=chosen.kind,
         options=options,
         null=chosen.null,
         duplicates=duplicates,
     )
     reports = chosen.randomize(table, presence=cast("Presence | None", presence))
     reports.write(out)
+    # Hiding which tasks were answered adds answers; question sampling reports some of them only.
+    answers = max(table.most_claims_of_a_worker(), reports.most_claims_of_a_worker())
     result = {
         "reports": len(reports),
         "mechanism": str(chosen),
-        "guarantee": chosen.guarantee(answers=reports.most_claims_of_a_worker()).to_json(),
+        "guarantee": chosen.guarantee(answers=answers).to_json(),
         "out": str(out),
     }
     show(result, as_json=json, title="Reports")

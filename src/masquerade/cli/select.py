@@ -45,7 +45,7 @@ def select(
         float | None, typer.Option(help="Stop at this predicted standard error, in widths.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="For the policies by chance: repeat a selection.")
+        int | None, typer.Option(min=0, help="For the policies by chance: repeat a selection.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the chosen people.")] = None,
     json: AsJson = False,

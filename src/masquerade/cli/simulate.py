@@ -31,7 +31,7 @@ def crowd(
     workers: Annotated[int, typer.Option(min=1)] = 40,
     options: Annotated[int, typer.Option(min=2)] = 2,
     answers_per_task: Annotated[int, typer.Option(min=1)] = 10,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same crowd.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same crowd.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Make up workers of different accuracy who label tasks of known truth."""
@@ -77,7 +77,7 @@ def comparisons(
     kind: Annotated[
         str, typer.Option(help="Features: normal, correlated, scaled, binary or count.")
     ] = "normal",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same voters.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same voters.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Make up voters of known weights who choose between pairs of alternatives."""

@@ -83,11 +83,17 @@ class Receipt:
     drawn_before : bool
         Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
         and those given now were not used.
+    paid : dict or None
+        What came into the wallet: ``currency`` and ``amount``.
+    completion_code : str or None
+        What shows a panel that the reports have arrived.
     """
 
     reports: tuple[Masked, ...]
     bill: dict[str, Any]
     drawn_before: bool
+    paid: dict[str, Any] | None = None
+    completion_code: str | None = None
 
 
 class Participation:
@@ -128,6 +134,18 @@ class Participation:
     def reveal(self) -> str:
         """``"before_send"`` or ``"after_send"``: when the reports can be looked at."""
         return str(self._read()["reveal"])
+
+    @property
+    def paid(self) -> dict[str, Any] | None:
+        """What came into the wallet: ``currency`` and ``amount``."""
+        paid = self._read().get("paid")
+        return None if paid is None else dict(paid)
+
+    @property
+    def completion_code(self) -> str | None:
+        """What shows a panel that the reports have arrived, where the survey gives one."""
+        code = self._read().get("completion_code")
+        return None if code is None else str(code)
 
     @property
     def price(self) -> dict[str, Any]:
@@ -264,8 +282,12 @@ class Participation:
                 "level": record["level"],
                 "survey_hash": record["promise"]["hash"],
             }
-            bill = self._step("PUT", "response", body).get("bill", {})
-            self._from("sealed", lambda old: {**_without(old, "key"), "step": "sent", "bill": bill})
+            answer = self._step("PUT", "response", body)
+            got = {name: answer.get(name) for name in ("paid", "completion_code")}
+            bill = answer.get("bill", {})
+            self._from(
+                "sealed", lambda old: {**_without(old, "key"), **got, "step": "sent", "bill": bill}
+            )
             record = self._read()
         if record["step"] != "sent":
             raise WrongState(
@@ -281,7 +303,10 @@ class Participation:
         """
         drawn_before = self.step == "sent" or self.seal(answers)
         bill = self.send()
-        return Receipt(self.reports, bill, drawn_before)
+        record = self._read()
+        return Receipt(
+            self.reports, bill, drawn_before, record.get("paid"), record.get("completion_code")
+        )
 
     def abandon(self) -> str:
         """Give up before sending; return the state that is then.

@@ -9,22 +9,28 @@ from masquerade.errors import (
     ClearDisclosureRefused,
     CommitmentMismatch,
     ConfirmationNeeded,
+    Forbidden,
     IdempotencyConflict,
     InsufficientBudget,
+    InsufficientFunds,
     InvalidReport,
     LevelNotAllowed,
     MasqueradeError,
     NotFound,
     ParameterError,
     SeatsTaken,
+    StaleVersion,
     SurveyError,
     SurveyHashMismatch,
+    TooManyAttempts,
     Unauthenticated,
     WrongState,
 )
 
 _CLASSES: dict[str, type[MasqueradeError]] = {
     "unauthenticated": Unauthenticated,
+    "forbidden": Forbidden,
+    "stale-version": StaleVersion,
     "not-found": NotFound,
     "already-participated": AlreadyParticipated,
     "budget-exhausted": SeatsTaken,
@@ -61,10 +67,20 @@ def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
     if slug == "clear-cap-exceeded":
         needed, residual = _amounts(problem)
         return ClearDisclosureRefused(detail, needed=int(needed), residual=int(residual))
+    if slug == "too-many-attempts":
+        return TooManyAttempts(detail, seconds=_whole(problem.get("seconds")))
+    if slug == "insufficient-funds":
+        needed, there = (_whole(problem.get(name)) for name in ("needed", "there"))
+        currency = str(problem.get("currency", ""))
+        return InsufficientFunds(detail, needed=needed, there=there, currency=currency)
     if slug == "validation-error" and isinstance(problem.get("errors"), list):
         wrong = "; ".join(f"{e.get('pointer')}: {e.get('detail')}" for e in problem["errors"])
         return ParameterError(f"{detail} {wrong}")
     return _CLASSES.get(slug, SurveyError)(detail)
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _amounts(problem: dict[str, Any]) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from masquerade.findings.cross_table import CrossTable, cross_table
 from masquerade.findings.feature_weights import feature_weights
 from masquerade.findings.methods import bibliography, methods_text
 from masquerade.findings.notebook import notebook
+from masquerade.findings.numeric_claims import numeric_claims, numeric_domain
 from masquerade.findings.outlook import outlook
 from masquerade.findings.report_files import (
     REPORT_FORMATS,
@@ -26,6 +27,8 @@ __all__ = [
     "feature_weights",
     "methods_text",
     "notebook",
+    "numeric_claims",
+    "numeric_domain",
     "outlook",
     "read_codebook",
     "read_reports",

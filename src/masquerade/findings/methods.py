@@ -51,6 +51,9 @@ REFERENCES = {
 }
 """BibTeX entries by key, as templates of `str.format`."""
 
+CLEAR = "none"
+_NOISE = "discrete-gaussian"
+
 _ESTIMATORS = {
     "eb": (
         "by drawing each level's estimate towards that of all levels, the noisier the more "
@@ -93,7 +96,8 @@ def methods_text(result: Mapping[str, Any]) -> str:
             "This estimator was fixed before the first answer.",
         ]
     else:
-        sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
+        if result["levels"][0]["name"] != CLEAR:
+            sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
     sentences.append(
         f"Intervals are of {100 * result['confidence']:g} % and hold the errors of sampling and of "
         "masking."
@@ -143,38 +147,38 @@ def bibliography(result: Mapping[str, Any]) -> str:
 
 
 def _masking(result: Mapping[str, Any]) -> str:
-    masks = {text.partition(":")[0] for level in result["levels"] for text in level["mechanisms"]}
+    masked = [level for level in result["levels"] if level["name"] != CLEAR]
+    clear = [level for level in result["levels"] if level["name"] == CLEAR]
+    sent = "were sent as they were given"
+    if not masked:
+        return f"Nothing was masked: answers {sent}."
+    masks = {text.partition(":")[0] for level in masked for text in level["mechanisms"]}
     ways = []
-    if masks - {"discrete-gaussian"}:
+    if masks - {_NOISE}:
         ways.append("answers were replaced at random with known probability (Warner, 1965)")
-    if "discrete-gaussian" in masks:
-        ways.append("discrete Gaussian noise was added to numbers (Canonne, Kamath and Steinke, "
-                    "2020)")  # fmt: skip
-    clear = [level for level in result["levels"] if level["name"] == "none"]
-    each = "At every level that masks, each answer" if clear else "Each answer"
-    text = (
-        f"{each} was masked on the participant’s own device before it was sent: "
-        f"{', and '.join(ways)}."
-    )
-    if clear:
-        return f"{text} At the level “none”, {clear[0]['responses']} sent their answers as given."
-    return f"{text} No true answer was collected."
+    if _NOISE in masks:
+        cited = "Canonne, Kamath and Steinke, 2020"
+        ways.append(f"discrete Gaussian noise was added to numbers ({cited})")
+    each = f"But for people who chose the level “{CLEAR}”, each" if clear else "Each"
+    how = f"{each} answer was masked on the participant’s own device before it was sent: "
+    rest = f"The answers of the others {sent}" if clear else "No true answer was collected"
+    return f"{how}{', and '.join(ways)}. {rest}."
 
 
 def _promise(result: Mapping[str, Any]) -> str:
     fewest = result["rules"]["fewest_at_level"]
 
     def one(level: Mapping[str, Any]) -> str:
-        promise = level["guarantee"]
-        if level["name"] == "none":
-            return ""
+        promise, count = level["guarantee"], level["responses"]
         delta = f", δ = {promise['delta']:g}" if promise["delta"] else ""
-        loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
-        count = level["responses"]
+        if level["name"] == CLEAR:
+            loss = "nothing is promised"
+        else:
+            loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
         few = f"fewer than {fewest} people" if count < fewest else f"{count:,} people"
         return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
 
-    promises = "; ".join(filter(None, map(one, result["levels"])))
+    promises = "; ".join(map(one, result["levels"]))
     chosen = ", chosen by the participants" if len(result["levels"]) > 1 else ""
     return (
         "Local differential privacy of all answers of a participant, against everybody but their "
@@ -182,9 +186,7 @@ def _promise(result: Mapping[str, Any]) -> str:
     )
 
 
-def _upwards(epsilon: float | str) -> str:
-    if isinstance(epsilon, str):
-        return "unlimited"
+def _upwards(epsilon: float) -> str:
     # Amounts are whole millionths; a text never promises more than the guarantee.
     return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -49,6 +50,30 @@ class CategoricalMechanism(Mechanism):
     def symbols(self) -> int:
         """Number of different reports."""
         return self.options + self.null
+
+    @property
+    def mean_flip_probability(self) -> Fraction:
+        """P(report differs from the answer) of one report, as it is drawn."""
+        return 1 - self.channel().table[0][0]
+
+    @property
+    def keep_probability(self) -> Fraction:
+        """P(report is the answer) of one report, as it is drawn."""
+        return 1 - self.mean_flip_probability
+
+    @property
+    def other_probability(self) -> Fraction:
+        """P(report is a certain other symbol) of one report, as it is drawn."""
+        return self.mean_flip_probability / (self.symbols - 1)
+
+    @property
+    def signal(self) -> Fraction:
+        """How much of a difference between answers is left in reports.
+
+        `keep_probability` less `other_probability`: 1 where reports are answers, 0 where they say
+        nothing, below 0 where they deny.
+        """
+        return self.keep_probability - self.other_probability
 
     @abstractmethod
     def channel(self) -> Channel:
@@ -109,8 +134,7 @@ class CategoricalMechanism(Mechanism):
         variances of its s coordinates add to this amount, the same for every answer. Infinite
         where reports are independent of answers.
         """
-        flip = self.channel().table[0][0].__rsub__(1)
-        signal = 1 - flip * self.symbols / (self.symbols - 1)
+        flip, signal = self.mean_flip_probability, self.signal
         if signal == 0:
             return float("inf")
         return float((2 * flip - flip**2 * self.symbols / (self.symbols - 1)) / signal**2)

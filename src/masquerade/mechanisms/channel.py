@@ -9,7 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from masquerade.errors import ParameterError
 from masquerade.mechanisms.loss import Loss
+
+_MOST_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,14 @@ class Channel:
 
     @classmethod
     def symmetric(cls, *, symbols: int, flip_probability: Fraction) -> Channel:
-        """Return the channel that keeps an answer or moves it evenly to another symbol."""
+        """Return the channel that keeps an answer or moves it evenly to another symbol.
+
+        Raises
+        ------
+        ParameterError
+            The table would have more than 2**22 entries.
+        """
+        require_small(symbols, symbols)
         keep, other = 1 - flip_probability, flip_probability / (symbols - 1)
         return cls(
             tuple(
@@ -58,3 +68,12 @@ class Channel:
     def epsilon(self) -> Loss:
         """Return the exact pure epsilon of one report, found by looking at the whole table."""
         return Loss.of_ratio(self.worst_ratio())
+
+
+def require_small(answers: int, reports: int) -> None:
+    """Raise `ParameterError` where a table of so many answers and reports would be too large."""
+    if answers * reports > _MOST_ENTRIES:
+        raise ParameterError(
+            f"a table of {answers} answers and {reports} reports has more than 2**22 entries; work "
+            "with the few probabilities that matter."
+        )

@@ -62,16 +62,27 @@ class SimulatedCoins:
     __slots__ = ("_rng",)
 
     def __init__(self, rng: np.random.Generator) -> None:
-        if not isinstance(rng, np.random.Generator):
-            raise ParameterError(
-                f"rng is {type(rng).__name__}, expected numpy.random.Generator; "
-                "pass numpy.random.default_rng(seed)."
-            )
-        self._rng = rng
+        self._rng = require_generator(rng)
 
     def words(self, size: int) -> Words:
         """Draw `size` words from the generator."""
         return self._rng.integers(0, 1 << 64, size=size, dtype=np.uint64)
+
+
+def require_generator(rng: object) -> np.random.Generator:
+    """Return a generator for studies; refuse everything else, for instance a seed.
+
+    Raises
+    ------
+    ParameterError
+        It is no generator; the message shows how to make one.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(
+            f"rng is {type(rng).__name__}, expected numpy.random.Generator; "
+            "pass numpy.random.default_rng(seed)."
+        )
+    return rng
 
 
 def require_coins(coins: Coins | None) -> Coins:

@@ -16,7 +16,7 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import WordSource, uniform_below
 from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
 from masquerade.mechanisms.loss import Guarantee, Loss
-from masquerade.mechanisms.noise import LARGEST_SCALE, discrete_laplace
+from masquerade.mechanisms.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
@@ -87,7 +87,7 @@ class DiscreteLaplace(LatticeMechanism):
         if scale_rule not in ("width", "paper"):
             raise ParameterError(f"scale_rule is {scale_rule!r}, expected 'width' or 'paper'.")
         self.scale_rule = scale_rule
-        self.scale = _rounded_up(self._exact_scale())
+        self.scale = scale_rounded_up(self._exact_scale())
         self.fill = self._fill_index(fill)
 
     def _exact_scale(self) -> Fraction:
@@ -153,8 +153,7 @@ class DiscreteLaplace(LatticeMechanism):
 
     def variance(self) -> float:
         """Return the variance of a report, an unbiased estimate of an answer that was given."""
-        log_q = -1 / float(self.scale)
-        return float(self.lattice.step) ** 2 * 2 * math.exp(log_q) / math.expm1(log_q) ** 2
+        return float(self.lattice.step) ** 2 * laplace_variance(self.scale)
 
     def probability(self, answer: ArrayLike, report: ArrayLike) -> Floats:
         """Return P(report | answer) in floats; both on the question's scale, NaN: no answer."""
@@ -199,16 +198,3 @@ class DiscreteLaplace(LatticeMechanism):
         elif self.fill is not None:
             answers = np.where(answers == points, self.fill, answers)
         return answers + discrete_laplace(source, self.scale, len(answers))
-
-
-def _rounded_up(scale: Fraction) -> Fraction:
-    """Return a fraction of at most 48 bits, equal where possible, else a little larger."""
-    if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
-        return scale
-    if scale >= LARGEST_SCALE // 2:
-        raise ParameterError(
-            "epsilon is too small for so wide a range: the noise would not fit 64 bits; "
-            "raise epsilon or use a larger step."
-        )
-    bottom = LARGEST_SCALE // (2 * max(math.ceil(scale), 1))
-    return Fraction(math.ceil(scale * bottom), bottom)

@@ -95,8 +95,8 @@ def concentrated_loss(epsilon: float, symbols: int) -> float:
 
 
 def _divergence_per_order(order: float, epsilon: float, symbols: int) -> float:
-    keep = math.exp(epsilon) / (symbols - 1 + math.exp(epsilon))
-    other = (1 - keep) / (symbols - 1)
+    other = 1 / (symbols - 1 + math.exp(epsilon))
+    keep = math.exp(epsilon) * other
     if order == 1:
         return (keep - other) * epsilon
     log_terms = (

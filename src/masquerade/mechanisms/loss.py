@@ -10,7 +10,7 @@ import decimal
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from masquerade.errors import ParameterError
 
@@ -20,7 +20,52 @@ _GUARD = decimal.Decimal(10) ** -60
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Loss:
+class Amount:
+    """A number of whole millionths, or infinite; amounts of one kind add, and only these.
+
+    Parameters
+    ----------
+    micro : int or math.inf
+        Millionths, at least 0.
+    """
+
+    micro: int | float
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.micro, int) and not isinstance(self.micro, bool)
+        if not (whole or self.micro == math.inf) or self.micro < 0:
+            raise ParameterError(
+                f"micro is {self.micro!r}, expected an integer of at least 0 or infinity."
+            )
+
+    @property
+    def number(self) -> float:
+        """The amount as the nearest float; infinite where no float is as large."""
+        try:
+            return self.micro / MICRO
+        except OverflowError:
+            return math.inf
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.micro + other.micro)
+
+    def __mul__(self, times: int) -> Self:
+        return type(self)(self.micro * times if times else 0)
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        if self.micro == math.inf:
+            return "infinite"
+        ones, millionths = divmod(int(self.micro), MICRO)
+        return f"{ones}.{millionths:06}".rstrip("0").rstrip(".")  # all digits: never rounded down
+
+    def to_json(self) -> float | str:
+        """Return the amount as a number; the text ``"inf"`` where it is infinite."""
+        return "inf" if math.isinf(self.number) else self.number
+
+
+class Loss(Amount):
     """An amount of epsilon (or rho) in integer millionths, or infinite.
 
     Parameters
@@ -36,14 +81,7 @@ class Loss:
     0.6
     """
 
-    micro: int | float
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.micro, int) and not isinstance(self.micro, bool)
-        if not (whole or self.micro == math.inf) or self.micro < 0:
-            raise ParameterError(
-                f"micro is {self.micro!r}, expected an integer of at least 0 or infinity."
-            )
+    __slots__ = ()
 
     @classmethod
     def of_ratio(cls, ratio: Fraction | float, *, times: int = 1) -> Loss:
@@ -91,25 +129,7 @@ class Loss:
     @property
     def epsilon(self) -> float:
         """The amount in epsilon."""
-        return self.micro / MICRO
-
-    def __add__(self, other: Loss) -> Loss:
-        return Loss(self.micro + other.micro)
-
-    def __mul__(self, times: int) -> Loss:
-        return Loss(self.micro * times) if times else NO_LOSS
-
-    __rmul__ = __mul__
-
-    def __str__(self) -> str:
-        if self.micro == math.inf:
-            return "infinite"
-        ones, millionths = divmod(int(self.micro), MICRO)
-        return f"{ones}.{millionths:06}".rstrip("0").rstrip(".")  # all digits: never rounded down
-
-    def to_json(self) -> float | str:
-        """Return the amount in epsilon; the text ``"inf"`` where it is infinite."""
-        return "inf" if self.micro == math.inf else self.epsilon
+        return self.number
 
 
 NO_LOSS = Loss(0)

@@ -91,6 +91,11 @@ class Mechanism(ABC):
         of which were answered. The two promise different things, so a mechanism that masks "no
         answer" does not choose for the caller.
         """
+        if not isinstance(claims, Claims):
+            raise ParameterError(
+                f"{type(claims).__name__} was given to be masked, expected Claims; read a table "
+                "with Claims.from_frame(table) first."
+            )
         if presence not in (None, "hidden", "assigned"):
             raise ParameterError(f"presence is {presence!r}, expected 'hidden' or 'assigned'.")
         if self.null and presence is None:
@@ -123,3 +128,18 @@ class Mechanism(ABC):
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def require_mechanism(given: object) -> Mechanism:
+    """Return what was given where it is a mechanism.
+
+    Raises
+    ------
+    ParameterError
+        It is something else, for instance the text form of one.
+    """
+    if not isinstance(given, Mechanism):
+        raise ParameterError(
+            f"{given!r} is no Mechanism; make one, or read its text form with parse_mechanism."
+        )
+    return given

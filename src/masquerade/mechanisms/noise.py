@@ -82,6 +82,33 @@ def discrete_laplace(source: WordSource, scale: Fraction, size: int) -> Integers
     return out
 
 
+def scale_rounded_up(scale: Fraction) -> Fraction:
+    """Return a scale of discrete Laplace noise that can be drawn: never less noise.
+
+    Terms of at most 48 bits; equal to `scale` where it has such, else a little larger.
+
+    Raises
+    ------
+    ParameterError
+        The noise would not fit 64 bits.
+    """
+    if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
+        return scale
+    if scale >= LARGEST_SCALE // 2:
+        raise ParameterError(
+            "epsilon is too small for so wide a range: the noise would not fit 64 bits; "
+            "raise epsilon or use larger steps."
+        )
+    bottom = LARGEST_SCALE // (2 * max(math.ceil(scale), 1))
+    return Fraction(math.ceil(scale * bottom), bottom)
+
+
+def laplace_variance(scale: Fraction) -> float:
+    """Return the variance of `discrete_laplace`."""
+    log_ratio = -1 / float(scale)
+    return 2 * math.exp(log_ratio) / math.expm1(log_ratio) ** 2
+
+
 def _laplace_block(source: WordSource, top: int, bottom: int, size: int) -> Integers:
     def propose(many: int) -> tuple[Flags, Integers]:
         remainder = uniform_below(source, top, many)

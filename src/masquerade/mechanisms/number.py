@@ -19,8 +19,8 @@ _MOST_DIGITS_IN_EXPONENT = 3
 def exact(value: Number, name: str) -> Fraction | float:
     """Return `value` as the fraction that a person means by it, or ``math.inf``.
 
-    A float is read by its shortest decimal form (0.3 is three tenths), as is a text; a text may
-    also be a fraction (``1/3``).
+    A float, of Python or numpy, is read by its shortest decimal form (0.3 is three tenths), as is a
+    text; a text may also be a fraction (``1/3``).
 
     Raises
     ------
@@ -28,9 +28,8 @@ def exact(value: Number, name: str) -> Fraction | float:
         The value is NaN, negative infinity, no number, or absurdly long: a few characters
         (``1e999999999``) can ask for gigabytes of digits.
     """
-    is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)
     try:
-        text = (repr(float(value)) if is_float else str(value)).strip()
+        text = str(value).strip()
         if text.lower() in ("inf", "infinity", "+inf"):
             return math.inf
         exponent = re.search(r"[eE][+-]?0*(\d+)$", text)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.channel import Channel, require_small
 from masquerade.mechanisms.coins import WordSource, uniform_below
 from masquerade.mechanisms.lattice import Floats, Integers, Lattice, LatticeMechanism
 from masquerade.mechanisms.loss import Guarantee
@@ -23,7 +23,6 @@ from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
 
 MOST_LEVELS = 1 << 16
-_LARGEST_TABLE = 1 << 22
 _LEVELS_TRIED = (2, 3, 5, 7, 9)  # an odd number has a level in the middle
 _POINTS_LOOKED_AT = 201
 _SPREAD = 0.14  # of answers around a truth, as a share of the range
@@ -146,11 +145,7 @@ class QuantisedResponse(LatticeMechanism):
         ParameterError
             The table would have more than 2**22 entries.
         """
-        if self.lattice.points * self.symbols > _LARGEST_TABLE:
-            raise ParameterError(
-                f"the table of {self} has {self.lattice.points} rows of {self.symbols}; "
-                "use probability() for the answers that matter."
-            )
+        require_small(self.lattice.points + self.null, self.symbols)
         other, total = self.grid
         keep = 1 - Fraction((self.symbols - 1) * other, total)
         floor, gain = Fraction(other, total), keep - Fraction(other, total)

@@ -116,6 +116,7 @@ class QuestionSampling(Mechanism):
         The estimate is n / k times that of randomized response where the answer is among the k
         of `answers` = n that are reported, else 0.
         """
+        answers = whole(answers, "answers", low=1)
         share = answers / self.reported(answers)
         return share * (self.inner(answers).variance() + 1) - 1
 

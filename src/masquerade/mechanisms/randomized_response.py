@@ -114,9 +114,9 @@ class RandomizedResponse(CategoricalMechanism):
         return Fraction((self.symbols - 1) * self._other, self._total)
 
     @property
-    def keep_probability(self) -> Fraction:
-        """P(report is the answer), as it is drawn."""
-        return 1 - self.flip_probability
+    def mean_flip_probability(self) -> Fraction:
+        """The same: everybody has one flip probability."""
+        return self.flip_probability
 
     @property
     def grid(self) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms.categorical import CategoricalMechanism
 from masquerade.mechanisms.coins import Coins, WordSource, require_coins
 from masquerade.mechanisms.lattice import LatticeMechanism
+from masquerade.mechanisms.number import whole
 
 
 def mask_response(
@@ -26,7 +27,7 @@ def mask_response(
 
     Parameters
     ----------
-    answers : sequence of int
+    answers : sequence of int, Python's or numpy's
         One code for each question; of a number, the index of its lattice point.
     mechanisms : sequence of CategoricalMechanism or LatticeMechanism
         One for each question.
@@ -36,7 +37,13 @@ def mask_response(
     Returns
     -------
     list of int
-        Codes; of numbers, whole lattice steps from the lowest, which may lie outside the range.
+        Codes; of numbers, whole lattice steps from the lowest, which may lie outside the range, or
+        the number of a level of `QuantisedResponse`.
+
+    Raises
+    ------
+    ParameterError
+        An answer is no code of its mechanism.
 
     Privacy
     -------
@@ -44,16 +51,15 @@ def mask_response(
     """
     if len(answers) != len(mechanisms):
         raise ParameterError(f"{len(answers)} answers for {len(mechanisms)} mechanisms.")
-    for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1):
-        if not 0 <= answer < _codes(mechanism):
-            raise ParameterError(
-                f"answer {number} is {answer}, expected 0 to {_codes(mechanism) - 1}."
-            )
+    codes = [
+        whole(answer, f"answer {number}", low=0, high=_codes(mechanism) - 1)
+        for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1)
+    ]
     source = require_coins(coins)
     reports = [0] * len(answers)
     for mechanism in dict.fromkeys(mechanisms):
         places = [i for i, other in enumerate(mechanisms) if other == mechanism]
-        masked = _mask(mechanism, [answers[i] for i in places], source)
+        masked = _mask(mechanism, [codes[i] for i in places], source)
         for place, report in zip(places, masked, strict=True):
             reports[place] = report
     return reports

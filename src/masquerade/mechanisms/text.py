@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from masquerade.errors import MechanismSyntaxError
@@ -75,7 +75,7 @@ def parse_mechanism(text: str) -> Mechanism:
     Raises
     ------
     MechanismSyntaxError
-        The name or a key is unknown, or a key is missing or stands twice.
+        There is no text, the name or a key is unknown, or a key is missing or stands twice.
     ParameterError
         A value is out of range.
 
@@ -84,28 +84,54 @@ def parse_mechanism(text: str) -> Mechanism:
     >>> str(parse_mechanism("two-layer:options=2,low=0,high=0.5379"))
     'two-layer:options=2,low=0,high=0.5379'
     """
-    name, _, rest = text.strip().partition(":")
-    if name not in MECHANISMS:
-        raise MechanismSyntaxError(
-            f"mechanism {name!r} is unknown; expected one of {', '.join(sorted(MECHANISMS))}."
-        )
+    name, given = read_text_form(text, {name: keys for name, (_, keys) in MECHANISMS.items()})
     kind, keys = MECHANISMS[name]
-    values: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not value:
-            raise MechanismSyntaxError(f"{part!r} in {text!r} is not key=value.")
-        if key not in keys:
-            raise MechanismSyntaxError(
-                f"{name} has no parameter {key!r}; it has {', '.join(keys)}."
-            )
-        if key in values:
-            raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
-        values[key] = keys[key](value)
     try:
-        return kind(**values)
+        return kind(**{key: keys[key](value) for key, value in given.items()})
     except TypeError as error:
         raise MechanismSyntaxError(
             f"{text!r} cannot be read: {str(error).partition(') ')[2] or error}; "
             f"{name} takes {', '.join(keys)}."
         ) from error
+
+
+def read_text_form(
+    text: object, known: Mapping[str, Collection[str]], *, what: str = "mechanism"
+) -> tuple[str, dict[str, str]]:
+    """Return the name and the parameters, as texts, of ``name:key=value,...``.
+
+    Parameters
+    ----------
+    text : str
+    known : mapping of str to collection of str
+        The names that there are, each with its keys.
+    what : str
+        What is named, for errors.
+
+    Raises
+    ------
+    MechanismSyntaxError
+        There is no text, the name or a key is unknown, or a key stands twice.
+    """
+    if not isinstance(text, str):
+        raise MechanismSyntaxError(
+            f"a {what} is described by a text, name:key=value,..., not by {type(text).__name__}."
+        )
+    name, _, rest = text.strip().partition(":")
+    if name not in known:
+        raise MechanismSyntaxError(
+            f"{what} {name!r} is unknown; expected one of {', '.join(sorted(known))}."
+        )
+    found: dict[str, str] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise MechanismSyntaxError(f"{part!r} in {text!r} is not key=value.")
+        if key not in known[name]:
+            raise MechanismSyntaxError(
+                f"{name} has no parameter {key!r}; it has {', '.join(known[name])}."
+            )
+        if key in found:
+            raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
+        found[key] = value
+    return name, found

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
-from masquerade.accounting import Cost, Ledger, Rho
+from masquerade.accounting import Cost, Ledger, Rho, charged_together
 from masquerade.answers import Comparisons
-from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.errors import NoGuarantee
 from masquerade.mechanisms import INFINITE_LOSS
-from masquerade.mechanisms.coins import Coins
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism, records_a_choice
@@ -24,8 +23,7 @@ def voters_charged(
 ) -> Iterator[None]:
     """Charge every voter whose records are used, all or nobody, for what is drawn inside.
 
-    The costs are set aside before anything is drawn and final before anything is returned; where
-    drawing fails they are given back, for then nothing was seen.
+    See `masquerade.accounting.charged_together`.
 
     Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no
@@ -51,29 +49,15 @@ def voters_charged(
             f"{mechanism} protects nobody, so there is nothing that a ledger could count; leave "
             "the ledger out, or choose a mechanism with an epsilon."
         )
-    if not name:
-        raise ParameterError("the name of the result is empty; the ledger needs one.")
     costs = voter_costs(mechanism, comparisons, name)
-    # A key of its own for each call: a name used twice must not make the second result free.
-    key = f"preference:{name}:{int(Coins().words(1)[0]):016x}"
-    reserved: list[str] = []
-    try:
-        for person, cost in costs.items():
-            ledger.reserve(person, key, cost)
-            reserved.append(person)
+    with charged_together(ledger, costs, result="preference", name=name):
         yield
-    except BaseException:
-        for person in reserved:
-            ledger.release(person, key)
-        raise
-    for person in reserved:
-        ledger.commit(person, key)
 
 
 def voter_costs(
     mechanism: PrivateMechanism, comparisons: Comparisons, name: str
-) -> dict[str, Cost]:
-    """Return what each voter who pays would be charged."""
+) -> list[tuple[str, Cost]]:
+    """Return each voter who pays, and what would be charged."""
     together = records_a_choice(comparisons, mechanism.unit)
     epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
     counts = comparisons.records_per_voter().tolist()
@@ -81,12 +65,9 @@ def voter_costs(
         (epsilon, count): _cost(mechanism, name, epsilon, count, together)
         for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
     }
-    people = [str(voter) for voter in comparisons.voters.to_pylist()]
-    if len(set(people)) < len(people):
-        raise ParameterError("two voters have the same name as text; the ledger needs one each.")
-    priced = zip(people, epsilons, counts, strict=True)
-    costs = ((person, known[epsilon, count]) for person, epsilon, count in priced)
-    return {person: cost for person, cost in costs if cost is not None}
+    priced = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
+    costs = ((str(voter), known[epsilon, count]) for voter, epsilon, count in priced)
+    return [(voter, cost) for voter, cost in costs if cost is not None]
 
 
 def _cost(

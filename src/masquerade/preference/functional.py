@@ -5,7 +5,6 @@ Algorithm 3 of Wang et al. (2019), their RLDP, and two better ways to use the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,7 +18,7 @@ from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.number import Number, finite
 from masquerade.preference.integer_vectors import whole_directions
 from masquerade.preference.l1_ball import project
-from masquerade.preference.local_vectors import LocalVectorMechanism
+from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release
 from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, PrivateMechanism
 from masquerade.preference.quadratic_sum import (
@@ -124,26 +123,18 @@ class LocalFunctional(Functional, LocalVectorMechanism):
         noise = self.noise(epsilon, quadratic_sensitivity(d, self.sensitivity))
         return rows + noise.draw(source, vectors=len(rows), dimension=coefficients(d))
 
-    def combine(
-        self,
-        rows: NDArray[Any],
-        *,
-        epsilons: Sequence[Fraction],
-        records: NDArray[np.int64],
-        features: int,
-        records_a_choice: int = 1,
-        moment: Floats | None = None,
-    ) -> Release:
+    def combine(self, collected: Collected) -> Release:
         """Return the weighted mean of the voters' maxima, or the maximum of their weighted sum."""
+        epsilons, features = collected.epsilons, collected.features
         sensitivity = quadratic_sensitivity(features, self.sensitivity)
         deviation = in_coefficients(np.sqrt(variances(self, epsilons, sensitivity, 1)))
-        count = np.maximum(records, 1)
+        count = np.maximum(collected.records, 1)
         between = np.full(len(count), 1 / features)
         shares, details = self._shares(epsilons, between, deviation**2 / count)
         weights, covariance = self._solved(
-            rows.astype(np.float64), features, shares, np.asarray(deviation)
+            collected.rows.astype(np.float64), features, shares, np.asarray(deviation)
         )
-        loss, whole = self.losses(epsilons, sensitivity, records.tolist())
+        loss, whole = self.losses(epsilons, sensitivity, collected.records.tolist())
         return Release(
             weights=weights,
             noise_covariance=covariance,

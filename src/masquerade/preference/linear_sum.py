@@ -17,7 +17,7 @@ from masquerade.mechanisms.coins import WordSource
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.local_mechanism import VoterDevice
-from masquerade.preference.local_vectors import LocalVectorMechanism
+from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Trust, Unit
 from masquerade.preference.private_mechanism import (
     RECORDS_ARE_PUBLIC,
@@ -108,30 +108,23 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
         noise = self.noise(epsilon, linear_sensitivity(d, records_a_choice))
         return sums + noise.draw(source, vectors=voters, dimension=d)
 
-    def combine(
-        self,
-        rows: NDArray[Any],
-        *,
-        epsilons: Sequence[Fraction],
-        records: NDArray[np.int64],
-        features: int,
-        records_a_choice: int = 1,
-        moment: Floats | None = None,
-    ) -> Release:
+    def combine(self, collected: Collected) -> Release:
         """Return the direction of the weighted sum, corrected for the features' second moment."""
-        sensitivity = linear_sensitivity(features, records_a_choice)
+        epsilons, records, features = collected.epsilons, collected.records, collected.features
+        together = collected.records_a_choice
+        sensitivity = linear_sensitivity(features, together)
         noise = variances(self, epsilons, sensitivity, features) / UNIT**2
         # A sum of n directions means n times as much, and has variance about n / features.
         count = np.maximum(records, 1)
         between = np.full(len(count), 1 / features)
         shares, details = self._shares(epsilons, between, noise / count)
-        units = [self.units_of_a_voter(int(count), records_a_choice) for count in records]
+        units = [self.units_of_a_voter(int(count), together) for count in records]
         loss, whole = self.losses(epsilons, sensitivity, units)
         return self._direction(
-            shares @ rows / UNIT,
+            shares @ collected.rows / UNIT,
             variance=float(shares**2 @ noise),
             records=float(shares @ records),
-            moment=moment,
+            moment=collected.moment,
             guarantee=self._guarantee("local", loss, whole, self._assumed(), self.noise_delta),
             details=details,
         )

@@ -5,7 +5,6 @@ Algorithm 2 of Wang et al. (2019), their VLDP and RLDP.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +17,7 @@ from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.number import Number
 from masquerade.preference.fit_report import DEFAULT_BOUND, SENSITIVITY, fits_on_grid, read_bound
 from masquerade.preference.l1_ball import STEPS
-from masquerade.preference.local_vectors import LocalVectorMechanism
+from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Unit
 from masquerade.preference.sized_noise import (
     SizedNoise,
@@ -59,17 +58,9 @@ class LocalFit(SizedNoise, LocalVectorMechanism):
         voters, d = fits.shape
         return fits + noise.draw(source, vectors=voters, dimension=d)
 
-    def combine(
-        self,
-        rows: NDArray[Any],
-        *,
-        epsilons: Sequence[Fraction],
-        records: NDArray[np.int64],
-        features: int,
-        records_a_choice: int = 1,
-        moment: Floats | None = None,
-    ) -> Release:
+    def combine(self, collected: Collected) -> Release:
         """Return the weighted mean of the reports."""
+        epsilons, features = collected.epsilons, collected.features
         step = float(read_bound(self.bound)) / STEPS
         noise = variances(self, epsilons, SENSITIVITY, features) * step**2
         # The squares of a fit add to at most the bound's square.
@@ -77,7 +68,7 @@ class LocalFit(SizedNoise, LocalVectorMechanism):
         shares, details = self._shares(epsilons, between, noise)
         loss, _ = self.losses(epsilons, SENSITIVITY, [1] * len(epsilons))
         return Release(
-            weights=shares @ rows * step,
+            weights=shares @ collected.rows * step,
             noise_covariance=np.eye(features) * float(shares**2 @ noise),
             guarantee=self._guarantee("local", loss, loss, (), self.noise_delta),
             mechanism=str(self),

@@ -19,34 +19,38 @@ from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import records_a_choice
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Collected:
+    """The reports of voters, with what is public about each.
+
+    Attributes
+    ----------
+    rows : array, shape (n_voters, size)
+    epsilons : sequence of Fraction, one a voter
+    records : int64 array, shape (n_voters,)
+        Numbers of records.
+    features : int
+    records_a_choice : int
+        How many records one unit can change.
+    moment : float array, shape (features, features), optional
+        Public second moment of the directions that were shown, for mechanisms that use it.
+    """
+
+    rows: Rows
+    epsilons: Sequence[Fraction]
+    records: NDArray[np.int64]
+    features: int
+    records_a_choice: int = 1
+    moment: Floats | None = None
+
+
 @dataclass(frozen=True)
 class LocalVectorMechanism(LocalMechanism):
     """A local mechanism whose reports all have the same length."""
 
     @abstractmethod
-    def combine(
-        self,
-        rows: Rows,
-        *,
-        epsilons: Sequence[Fraction],
-        records: NDArray[np.int64],
-        features: int,
-        records_a_choice: int = 1,
-        moment: Floats | None = None,
-    ) -> Release:
-        """Return what the reports say together; the server's half.
-
-        Parameters
-        ----------
-        rows : array, shape (n_voters, size)
-        epsilons : sequence of Fraction, one a voter
-        records : int64 array, shape (n_voters,)
-            Numbers of records.
-        features : int
-        records_a_choice : int
-        moment : float array, shape (features, features), optional
-            Public second moment of the directions that were shown, for mechanisms that use it.
-        """
+    def combine(self, collected: Collected) -> Release:
+        """Return what the reports say together; the server's half."""
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
         epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
@@ -63,12 +67,14 @@ class LocalVectorMechanism(LocalMechanism):
             rows[voters] = some
         assert rows is not None
         return self.combine(
-            rows,
-            epsilons=epsilons,
-            records=comparisons.records_per_voter(),
-            features=comparisons.n_features,
-            records_a_choice=together,
-            moment=self._moment(comparisons),
+            Collected(
+                rows,
+                epsilons,
+                comparisons.records_per_voter(),
+                comparisons.n_features,
+                together,
+                self._moment(comparisons),
+            )
         )
 
     def _moment(self, comparisons: Comparisons) -> Floats | None:
@@ -98,10 +104,12 @@ class LocalVectorMechanism(LocalMechanism):
                     f"report {number} does not hold {size} finite numbers as the first one does."
                 )
         return self.combine(
-            np.array([report.values for report in reports]),
-            epsilons=[report.epsilon for report in reports],
-            records=np.array([report.records for report in reports], dtype=np.int64),
-            features=features,
-            records_a_choice=records_a_choice,
-            moment=None if moment is None else np.asarray(moment, dtype=np.float64),
+            Collected(
+                np.array([report.values for report in reports]),
+                [report.epsilon for report in reports],
+                np.array([report.records for report in reports], dtype=np.int64),
+                features,
+                records_a_choice,
+                None if moment is None else np.asarray(moment, dtype=np.float64),
+            )
         )

@@ -23,6 +23,7 @@ _PRECISION = 1 << 12
 _BLOCK = 1 << 18
 _LARGEST_SQUARES = 1 << 61
 _LARGEST_NUMERATOR = 1 << 30
+_LARGEST_RATE = 4  # above, proposals are hardly ever accepted
 _REACH = 40  # no coordinate is beyond this many scales but once in e**40
 
 
@@ -33,7 +34,7 @@ def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: i
     ----------
     source : WordSource
     rate : Fraction
-        Loss a step, above 0.
+        Loss a step, above 0 and at most 4.
     vectors, dimension : int
         Shape of the result; at most `MOST_DIMENSIONS` dimensions, because the share of proposals
         that is accepted falls with them: 9 % for 10, 0.3 % for 23, 0.02 % for 32.
@@ -48,6 +49,11 @@ def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: i
         raise ParameterError(
             f"there are {dimension} features; noise by length takes 1 to {MOST_DIMENSIONS}. Use "
             "linear-gaussian or linear-laplace."
+        )
+    if rate > _LARGEST_RATE:
+        raise ParameterError(
+            f"a loss of {float(rate):.3g} a step leaves next to no noise; lower epsilon, or use "
+            "the mechanism none, which says that it protects nobody."
         )
     p, q = _terms(rate)
     r = math.isqrt(p * p // dimension)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers, sums_by_voter, whole_directions
-from masquerade.preference.local_vectors import LocalVectorMechanism
+from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Unit
 
 Floats = NDArray[np.float64]
@@ -106,17 +104,9 @@ class DirectionReports(LocalVectorMechanism):
         Both are of length 1.
         """
 
-    def combine(
-        self,
-        rows: NDArray[Any],
-        *,
-        epsilons: Sequence[Fraction],
-        records: NDArray[np.int64],
-        features: int,
-        records_a_choice: int = 1,
-        moment: Floats | None = None,
-    ) -> Release:
+    def combine(self, collected: Collected) -> Release:
         """Return the direction of the weighted mean of the reports, each made unbiased."""
+        rows, epsilons, features = collected.rows, collected.epsilons, collected.features
         length = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
         units = rows / np.where(length > 0, length, 1)
         known = {each: self.cosine_moments(each, features) for each in set(epsilons)}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from masquerade.errors import MechanismSyntaxError, ParameterError
+from masquerade.mechanisms.text import read_text_form
 from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
 from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.direction_selection import DirectionSelection
@@ -73,26 +74,15 @@ def preference_mechanism(
     >>> preference_mechanism("none:fit=average,bound=3").bound
     3.0
     """
-    name, _, rest = text.strip().partition(":")
-    if name not in MECHANISMS:
-        raise MechanismSyntaxError(
-            f"preference mechanism {name!r} is unknown; expected one of "
-            f"{', '.join(sorted(MECHANISMS))}."
-        )
+    types = {
+        name: {field.name: str(field.type) for field in dataclasses.fields(kind)}
+        for name, kind in MECHANISMS.items()
+    }
+    name, written = read_text_form(text, types, what="preference mechanism")
     kind = MECHANISMS[name]
-    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    values: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not value:
-            raise MechanismSyntaxError(f"{part!r} in {text!r} is not key=value.")
-        if key not in types:
-            raise MechanismSyntaxError(
-                f"{name} has no parameter {key!r}; it has {', '.join(types)}."
-            )
-        if key in values:
-            raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
-        values[key] = _read(value, types[key], key)
+    values: dict[str, Any] = {
+        key: _read(value, types[name][key], key) for key, value in written.items()
+    }
     for key, given in (("epsilon", epsilon), ("unit", unit)):
         if given is not None:
             if key in values:

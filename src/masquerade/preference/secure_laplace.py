@@ -11,6 +11,7 @@ import numpy as np
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import Words, WordSource
+from masquerade.mechanisms.noise import laplace_variance
 from masquerade.mechanisms.number import Number, whole
 from masquerade.preference.fit_report import (
     ALONE,
@@ -24,7 +25,7 @@ from masquerade.preference.mechanism import Release, Unit
 from masquerade.preference.polya_noise import polya_share
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum, from_words, to_words
-from masquerade.preference.vector_noise import LaplaceNoise, laplace_variance
+from masquerade.preference.vector_noise import LaplaceNoise
 
 SIMULATED_SUM = "the secure sum was simulated: whoever ran this process could see each voter's fit"
 

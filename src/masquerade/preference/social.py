@@ -281,7 +281,10 @@ class SocialPreference:
             if missing:
                 raise ParameterError(f"the alternative has no {missing[0]!r}; give every feature.")
             alternative = [alternative[name] for name in names]
-        vector = np.asarray(alternative, dtype=np.float64)
+        try:
+            vector = np.asarray(alternative, dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.full(0, np.nan)
         if vector.shape != (len(names),) or not np.isfinite(vector).all():
             raise ParameterError(
                 f"an alternative is {alternative!r}, expected {len(names)} finite numbers, one for "
@@ -293,6 +296,11 @@ class SocialPreference:
 def _prepared(
     comparisons: Comparisons, mechanism: str | PreferenceMechanism, epsilon: Any, unit: str | None
 ) -> tuple[PreferenceMechanism, Comparisons]:
+    if not isinstance(comparisons, Comparisons):
+        raise ParameterError(
+            f"{type(comparisons).__name__} was given, expected Comparisons; read a table with "
+            "Comparisons.from_frame(table, ranges=...) first."
+        )
     if isinstance(mechanism, str):
         mechanism = preference_mechanism(mechanism, epsilon=epsilon, unit=unit)
     elif epsilon is not None or unit is not None:

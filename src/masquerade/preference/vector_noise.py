@@ -8,13 +8,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-import numpy as np
-
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.concentrated import epsilon_of_rho
-from masquerade.mechanisms.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
+from masquerade.mechanisms.noise import (
+    discrete_gaussian,
+    discrete_laplace,
+    laplace_variance,
+    scale_rounded_up,
+)
 from masquerade.preference.integer_vectors import Integers
 from masquerade.preference.norm_noise import norm_noise
 
@@ -186,19 +189,3 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
             "raise epsilon or delta, or use a mechanism without delta."
         )
     return Loss(low)
-
-
-def scale_rounded_up(scale: Fraction) -> Fraction:
-    """Return a scale of at most 48 bits, equal where possible, else a little larger."""
-    if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
-        return scale
-    if scale >= LARGEST_SCALE // 2:
-        raise ParameterError("epsilon is so small that the noise would not fit 64 bits; raise it.")
-    bottom = LARGEST_SCALE // (2 * max(math.ceil(scale), 1))
-    return Fraction(math.ceil(scale * bottom), bottom)
-
-
-def laplace_variance(scale: Fraction) -> float:
-    """Return the variance of discrete Laplace noise."""
-    log_ratio = -1 / float(scale)
-    return float(2 * np.exp(log_ratio) / np.expm1(log_ratio) ** 2)

@@ -89,11 +89,24 @@ class Domain:
         return cls(low, high)
 
     def ends(self, objects: pa.Array) -> tuple[Floats, Floats]:
-        """Return the low and the high end of each object, shape (n_objects,) each."""
+        """Return the low and the high end of each object, shape (n_objects,) each.
+
+        Raises
+        ------
+        ParameterError
+            Objects have ends of their own, and none of them is among these.
+        """
         low = np.full(len(objects), float(self.low))
         high = np.full(len(objects), float(self.high))
         if self.of_objects:
-            for i, name in enumerate(objects.to_pylist()):
+            names = objects.to_pylist()
+            if names and not any(name in self.of_objects for name in names):
+                raise ParameterError(
+                    f"ends of their own are given for {list(self.of_objects)[:5]}, and none of "
+                    f"these has a claim; the claims are about {names[:5]}. A name as a text is not "
+                    "the same name as a number."
+                )
+            for i, name in enumerate(names):
                 if name in self.of_objects:
                     low[i], high[i] = map(float, self.of_objects[name])
         return low, high

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.special import ndtri
 
-from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import LARGEST_SCALE
 from masquerade.release.mixture import Mixtures
 from masquerade.release.objects import Floats, Integers
 
@@ -17,7 +13,8 @@ from masquerade.release.objects import Floats, Integers
 def uniforms(source: WordSource, size: int) -> Floats:
     """Return numbers above 0 and below 1, multiples of 2**-54."""
     words = source.words(size) >> np.uint64(11)
-    return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-53)
+    # The largest word would round up to 1.
+    return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-53, 1 - 2.0**-53)
 
 
 def normals(source: WordSource, size: int) -> Floats:
@@ -42,21 +39,3 @@ def points_of(mixtures: Mixtures, samples: Integers, source: WordSource) -> Floa
     chosen = np.searchsorted(upto, target, side="right") - 1
     chosen = np.clip(chosen, mixtures.offset[of], mixtures.offset[of + 1] - 1)
     return np.asarray(mixtures.location[chosen] + mixtures.width[chosen] * normals(source, len(of)))
-
-
-def noise_scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
-    """Return sensitivity / epsilon in terms of at most 48 bits, rounded towards more noise.
-
-    Raises
-    ------
-    ParameterError
-        The noise would not fit 64 bits.
-    """
-    scale = sensitivity / epsilon
-    if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
-        return scale
-    fine = 1 << 20
-    rounded = Fraction(-(-scale * fine // 1), fine)
-    if rounded.numerator > LARGEST_SCALE:
-        raise ParameterError("epsilon is too small: the noise would not fit 64 bits; raise it.")
-    return rounded

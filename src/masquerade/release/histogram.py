@@ -11,10 +11,10 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import discrete_laplace
-from masquerade.mechanisms.number import whole
+from masquerade.mechanisms.noise import discrete_laplace, scale_rounded_up
+from masquerade.mechanisms.number import finite, whole
 from masquerade.release.density import DensityModel
-from masquerade.release.draws import noise_scale, points_of
+from masquerade.release.draws import points_of
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
 from masquerade.release.mixture import Mixtures
@@ -102,10 +102,7 @@ class Histogram(PrivateEngine):
         if self.reliability is None:
             noisy = noisy_counts(claims, grid, None, self.of_object, source)
             return shares_of(noisy, claims.count.astype(np.float64), grid)
-        given = np.array([self.reliability.get(u, 1.0) for u in claims.users.to_pylist()])
-        if not np.isfinite(given).all():
-            raise ParameterError("a user's weight is not finite; correct it.")
-        weight = in_units(given)
+        weight = public_weights(self.reliability, claims)
         weighted = noisy_counts(claims, grid, weight, self.of_object, source) / UNITS_OF_WEIGHT
         # The weights are public, and so is the total.
         total = np.bincount(claims.object, weight[claims.user], claims.n_objects) / UNITS_OF_WEIGHT
@@ -256,7 +253,7 @@ def noisy_counts(
         # exact: sums of whole numbers far below 2**53
         counts = np.bincount(at, weight[claims.user], bins).astype(np.int64)
         largest = UNITS_OF_WEIGHT
-    scale = noise_scale(Fraction(2 * largest), epsilon)
+    scale = scale_rounded_up(2 * largest / epsilon)
     return np.asarray(counts + discrete_laplace(source, scale, bins))
 
 
@@ -265,6 +262,24 @@ def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
     safe = np.where(total > 0, total, 1.0)
     shares = on_simplex(noisy.astype(np.float64), safe, grid.bins) / safe[grid.object]
     return np.where((total > 0)[grid.object], shares, 0.0)
+
+
+def public_weights(given: Mapping[Any, float], claims: ObjectClaims) -> Integers:
+    """Return each user's public weight in whole units, 1 where none was given, shape (n_users,).
+
+    Raises
+    ------
+    ParameterError
+        A weight is no number, or all are of users who made no claim.
+    """
+    users = claims.users.to_pylist()
+    if given and not any(user in given for user in users):
+        raise ParameterError(
+            f"the weights are of {list(given)[:5]}, and none of these made a claim; the claims are "
+            f"of {users[:5]}. A name as a text is not the same name as a number."
+        )
+    known = {u: float(finite(weight, f"the weight of user {u!r}")) for u, weight in given.items()}
+    return in_units(np.array([known.get(user, 1.0) for user in users], dtype=np.float64))
 
 
 def in_units(weight: Floats) -> Integers:

@@ -18,7 +18,7 @@ from masquerade.mechanisms.number import Number, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.guarantee import ReleaseGuarantee
-from masquerade.release.histogram import in_units
+from masquerade.release.histogram import public_weights
 from masquerade.release.mixture import Mixtures
 from masquerade.release.objects import Integers, ObjectClaims
 from masquerade.release.planner import Plan, holds, plan
@@ -174,8 +174,8 @@ class HonestTest(PrivateEngine):
     def _weights(self, claims: ObjectClaims) -> Integers:
         if self.reliability is None:
             return np.ones(len(claims), np.int64)
-        given = np.array([self.reliability.get(u, 1.0) for u in claims.users.to_pylist()])
-        return in_units(given)[claims.user]
+        weight: Integers = public_weights(self.reliability, claims)[claims.user]
+        return weight
 
     def _plans(self, claims: ObjectClaims, weight: Integers) -> list[Plan | None]:
         share = self.chance if self.unit == "claim" else self.chance / self.cap

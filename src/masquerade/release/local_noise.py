@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import discrete_laplace
+from masquerade.mechanisms.noise import discrete_laplace, scale_rounded_up
 from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel
-from masquerade.release.draws import noise_scale
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.mixture import Mixtures
@@ -97,7 +95,7 @@ class LocalNoise(PrivateEngine):
         # in parts of each object's own range.
         part = np.where(high > low, high - low, 1.0) / steps
         place = np.rint((np.clip(claims.value, low[of], high[of]) - low[of]) / part[of])
-        scale = noise_scale(Fraction(steps), self.of_object)
+        scale = scale_rounded_up(steps / self.of_object)
         noisy = place + discrete_laplace(source, scale, len(claims))
         points = low[of] + noisy * part[of]
         found = ObjectClaims(

@@ -93,10 +93,10 @@ class ObjectClaims:
                 "kind='numeric'."
             )
         _check_values(claims, missing)
-        answered = claims.answered()
-        if not len(answered):
+        rows = np.flatnonzero(~claims.unanswered())
+        if not rows.size:
             raise EmptyTable("no claim holds a number; expected at least one.")
-        return _grouped(answered, duplicates, dropped=len(claims) - len(answered))
+        return _grouped(claims.answered(), duplicates, rows=rows, dropped=len(claims) - len(rows))
 
     @property
     def n_objects(self) -> int:
@@ -173,7 +173,10 @@ def _check_values(claims: Claims, missing: Missing) -> None:
         )
 
 
-def _grouped(claims: Claims, duplicates: Duplicates, *, dropped: int) -> ObjectClaims:
+def _grouped(
+    claims: Claims, duplicates: Duplicates, *, rows: Integers, dropped: int
+) -> ObjectClaims:
+    """Return claims by object; `rows` are their places in the table as it was given."""
     objects, task = _sorted_names(claims.tasks, claims.task)
     users, worker = _sorted_names(claims.workers, claims.worker)
     order = np.lexsort((worker, task))
@@ -182,7 +185,7 @@ def _grouped(claims: Claims, duplicates: Duplicates, *, dropped: int) -> ObjectC
     new[1:] = (task[1:] != task[:-1]) | (worker[1:] != worker[:-1])
     if not new.all():
         if duplicates == "error":
-            row = int(order[~new].min()) + 1
+            row = int(rows[order[~new].min()]) + 1
             raise DuplicateClaim(
                 f"row {row}: this user already made a claim about this object "
                 f"({int((~new).sum())} such rows in all); choose one with duplicates='first' or "

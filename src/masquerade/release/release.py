@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers.frames import write_table
+from masquerade.answers.frames import csv_bytes, write_table
 from masquerade.release.density import place_of
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.mixture import Mixtures
@@ -86,6 +86,10 @@ class Release:
                 "value": self.points,
             }
         )
+
+    def csv(self) -> bytes:
+        """Return the points as the content of a CSV file."""
+        return csv_bytes(self.table())
 
     def density_table(self) -> pa.Table:
         """Return the bumps of the densities: ``task``, ``location``, ``weight``, ``width``."""

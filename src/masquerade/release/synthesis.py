@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.accounting import Cost, Ledger
+from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Claims, Frame
-from masquerade.errors import LedgerError, ParameterError
+from masquerade.errors import ParameterError
 from masquerade.mechanisms import Coins, SimulatedCoins
 from masquerade.mechanisms.coins import WordSource, require_coins
 from masquerade.mechanisms.number import Number, finite, whole
@@ -217,31 +217,18 @@ def charge(ledger: Ledger, engine: Engine, claims: ObjectClaims, name: str) -> N
     InsufficientBudget
         A user has too little left, or no rho; what had been reserved was given back.
     """
-    if not name:
-        raise ParameterError("the name of the release is empty; the ledger needs one.")
     objects = claims.objects_per_user()
     costs = {
         made: Cost(name, (), event=engine.loss(1), user=engine.loss(made))
         for made in np.unique(objects[objects > 0]).tolist()
     }
-    reserved: list[str] = []
-    # A key of its own for each call: a name used twice must not make the second release free.
-    key = f"release:{name}:{int(Coins().words(1)[0]):016x}"
     people = [
         (str(person), costs[made])
         for person, made in zip(claims.users.to_pylist(), objects.tolist(), strict=True)
         if made
     ]
-    try:
-        for person, cost in people:
-            ledger.reserve(person, key, cost)
-            reserved.append(person)
-    except LedgerError:
-        for person in reserved:
-            ledger.release(person, key)
-        raise
-    for person in reserved:
-        ledger.commit(person, key)
+    with charged_together(ledger, people, result="release", name=name):
+        pass  # final before anything is drawn
 
 
 def _chosen(engine: Engine | str, *given: Any) -> Engine:

@@ -11,7 +11,7 @@ from masquerade.selection.history import Components, History, Tendencies
 from masquerade.selection.planning import participants_needed
 from masquerade.selection.pool import Pool
 from masquerade.selection.precision import predicted_error
-from masquerade.selection.seats import LevelOffer, seats_by_level, seats_of_wave
+from masquerade.selection.seats import LevelOffer, seats_by_level, seats_of_wave, worth_by_level
 from masquerade.selection.waves import next_wave
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "seats_by_level",
     "seats_of_wave",
     "select",
+    "worth_by_level",
 ]

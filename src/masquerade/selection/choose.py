@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.mechanisms.coins import require_generator
 from masquerade.selection.baselines import (
     at_random,
     best_predictors,
@@ -156,7 +157,7 @@ def select(
             "above 0 with policy 'precision'."
         )
     score = pool.score(budget=budget, alpha=alpha)
-    rng = rng or np.random.default_rng()
+    rng = np.random.default_rng() if rng is None else require_generator(rng)
     if policy == "random":
         chosen = at_random(pool, budget=budget, rng=rng)
     elif policy == "stratified-random":

@@ -47,8 +47,11 @@ def read_pool(path: str | Path, *, options: int | None = None, within: float = 0
     elif level is None:
         raise SchemaError(f"{path} has neither a column level nor noise_variance; give one.")
     else:
-        known = {name: _noise_of_level(name, options) for name in dict.fromkeys(level)}
-        noise = np.array([known[name] for name in level])
+        known: dict[str, float] = {}
+        for row, name in enumerate(level, start=1):
+            if name not in known:
+                known[name] = _noise_of_level(name, options, row)
+        noise = np.array([known[name] for name in level], dtype=np.float64)
     more: dict[str, Any] = {
         name: _numbers(table, name, path)
         for name in ("privacy_share", "bias_variance")
@@ -82,13 +85,13 @@ def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") 
     )
 
 
-def _noise_of_level(name: str, options: int | None) -> float:
+def _noise_of_level(name: str, options: int | None, row: int) -> float:
     """Return what a level's mask adds, in squared widths: of a number, or of all shares."""
     if name == CLEAR:
         return 0.0
     if name not in {level.name for level in LEVELS}:
         known = ", ".join(level.name for level in LEVELS)
-        raise ParameterError(f"level is {name!r}, expected one of {known}, {CLEAR}.")
+        raise ParameterError(f"row {row}: level is {name!r}, expected one of {known}, {CLEAR}.")
     level = level_named(name)
     if options is None:
         return float(1 / level.mu**2)

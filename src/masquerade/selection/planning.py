@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
+from masquerade.mechanisms.mechanism import require_mechanism
 
 
 def participants_needed(
@@ -37,6 +38,11 @@ def participants_needed(
     spread : float, optional
         Standard deviation of answers; default a quarter of the range.
 
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range, or no number is enough.
+
     Examples
     --------
     >>> from masquerade.mechanisms import parse_mechanism
@@ -47,15 +53,14 @@ def participants_needed(
         above = math.inf if name == "margin" else 1.0
         if not 0 < value < above:
             raise ParameterError(f"{name} is {value}, expected above 0 and below {above:g}.")
+    require_mechanism(mechanism)
     z = float(ndtri((1 + confidence) / 2))
     if isinstance(mechanism, CategoricalMechanism):
-        table = mechanism.channel().table
-        keep, other = float(table[0][0]), float(table[0][1])
-        seen = keep - other
+        seen = float(mechanism.signal)
         if seen == 0:
             raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-        reported = other + seen * share
-        return math.ceil(z**2 * reported * (1 - reported) / (margin * seen) ** 2)
+        reported = float(mechanism.other_probability) + seen * share
+        return _rounded_up(z**2 * reported * (1 - reported), margin * seen)
     if not isinstance(mechanism, LatticeMechanism):
         raise ParameterError(
             f"{mechanism} reports neither a category nor a number for each answer; planning needs "
@@ -69,4 +74,13 @@ def participants_needed(
     noise = mechanism.variance()
     if not math.isfinite(noise):
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-    return math.ceil(z**2 * (answers**2 + noise) / margin**2)
+    return _rounded_up(z**2 * (answers**2 + noise), margin)
+
+
+def _rounded_up(variance: float, reach: float) -> int:
+    try:
+        return math.ceil(variance / reach**2)
+    except (OverflowError, ZeroDivisionError) as error:
+        raise ParameterError(
+            "the margin is so small that the participants cannot be counted; widen it."
+        ) from error

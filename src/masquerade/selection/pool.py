@@ -59,6 +59,9 @@ class Pool:
         within: float = 0.0625,
     ) -> None:
         size = len(people)
+        for row, person in enumerate(people, start=1):
+            if not isinstance(person, str):
+                raise ParameterError(f"row {row}: {person!r} is no text; name people by texts.")
         columns = {
             "cost": cost,
             "noise_variance": noise_variance,

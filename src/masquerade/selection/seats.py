@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -121,6 +122,31 @@ def seats_of_wave(
         pool, budget=budget, wave=wave, response_rate=response_rate, responded=came, alpha=alpha
     )
     return _counted(offers, chosen)
+
+
+def worth_by_level(
+    offers: Sequence[LevelOffer], *, budget: float | None, alpha: float = 0.0
+) -> dict[str, tuple[float, float]]:
+    """Return what one person of each level adds to precision, and takes of money and privacy.
+
+    The policy ``"precision"`` asks first where the first is largest for the second.
+
+    Parameters
+    ----------
+    offers, budget, alpha
+        As in `seats_by_level`.
+
+    Examples
+    --------
+    >>> worth = worth_by_level([LevelOffer("high", 60, 2, 4.0)], budget=50)
+    >>> [round(one, 3) for one in worth["high"]]
+    [0.246, 0.04]
+    """
+    pool = _pool([replace(offer, people=1) for offer in offers])
+    total = math.fsum(offer.price * offer.people for offer in offers)
+    score = pool.score(budget=max(total if budget is None else budget, 1e-9), alpha=alpha)
+    pairs = zip(pool.precision.tolist(), score.tolist(), strict=True)
+    return {offer.name: pair for offer, pair in zip(offers, pairs, strict=True)}
 
 
 def _pool(offers: Sequence[LevelOffer]) -> Pool:

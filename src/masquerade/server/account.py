@@ -13,6 +13,7 @@ from starlette.responses import Response
 from masquerade.accounting import Caps, Entry, Rho
 from masquerade.mechanisms import MICRO, Loss
 from masquerade.server.battery import Account, caps_json
+from masquerade.server.desk.wallet_routes import wallet_json
 from masquerade.server.identity import Identity
 from masquerade.server.invitation import invitation, longest_mechanisms
 from masquerade.server.padding import padded, spare
@@ -134,7 +135,11 @@ def account_routes(store: Store) -> APIRouter:
             reports = one["reports"] or []
             room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
             room += spare(one["level"], _LONGEST_LEVEL)
-        return padded({**held, "balance": balance, "entries": entries}, room=room)
+        wallet = wallet_json(store, who)
+        amounts = [one["balance"] for one in wallet["wallets"]]
+        amounts += [one["amount"] for one in wallet["payouts"]]
+        room += sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
+        return padded({**held, "balance": balance, "entries": entries, **wallet}, room=room)
 
     @routes.patch(
         "/me/caps",

@@ -22,15 +22,20 @@ from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.account import account_routes
 from masquerade.server.app_shell import app_shell_routes
+from masquerade.server.building.live import live_pages
 from masquerade.server.building.pages import building_pages
 from masquerade.server.building.routes import building_routes
 from masquerade.server.demo import demo_routes
-from masquerade.server.findings import findings_routes
+from masquerade.server.desk.audit_trail import AuditTrail
+from masquerade.server.desk.deliveries import Deliveries
+from masquerade.server.desk.routes import desk_routes
+from masquerade.server.desk.webhooks import RESULTS_READY
+from masquerade.server.findings import Findings, findings_routes
 from masquerade.server.findings.publication import publication_routes
+from masquerade.server.findings.synthesis_pages import synthesis_pages
 from masquerade.server.operation.logs import fields
 from masquerade.server.operation.metrics import Metrics, RequestMetrics
 from masquerade.server.operation.routes import operation_routes
-from masquerade.server.owner import owner_routes
 from masquerade.server.pages import STATIC, render
 from masquerade.server.participant import participant_routes
 from masquerade.server.problem import (
@@ -52,6 +57,7 @@ from masquerade.server.team.sign_in import sign_in_address
 
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
+_DELIVERY_SECONDS = 5
 
 
 def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
@@ -69,15 +75,25 @@ def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
         caps=settings.caps,
         allow_clear=settings.allow_clear,
         reservation_days=settings.reservation_days,
+        commission_percent=settings.commission_percent,
+        webhook_private=settings.webhook_private,
     )
     guard = Guard(store, settings)
+    findings = Findings(store)
+    deliveries = Deliveries(
+        store.desk.transactions,
+        private=settings.webhook_private,
+        before={RESULTS_READY: lambda token: findings.result_text(store.survey(token))},
+    )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        sweeping = asyncio.create_task(_sweep_daily(store, metrics)) if sweeps else None
+        alone = (_sweep_daily(store, metrics), _deliver(store, deliveries)) if sweeps else ()
+        tasks = [asyncio.create_task(one) for one in alone]
         yield
-        if sweeping is not None:
-            sweeping.cancel()
+        deliveries.end()
+        for task in tasks:
+            task.cancel()
         store.close()
 
     app = FastAPI(
@@ -92,9 +108,13 @@ def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
         **_without_telemetry(),
     )
     app.state.store = store
+    app.add_middleware(AuditTrail, log=store.desk.audit)
     app.add_middleware(BodyLimit)
     app.add_middleware(
-        RateLimits, participant=settings.rate_participant, address=settings.rate_address
+        RateLimits,
+        participant=settings.rate_participant,
+        address=settings.rate_address,
+        preview=settings.rate_preview,
     )
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders)
@@ -109,15 +129,19 @@ def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
     app.include_router(team_routes(store, guard))
     app.include_router(findings_routes(store, guard))
     app.include_router(publication_routes(store, guard))
+    app.include_router(synthesis_pages(store, guard))
     app.include_router(building_routes(store, settings, guard))
     app.include_router(building_pages(store, settings, guard))
-    app.include_router(owner_routes(store, guard))
+    app.include_router(live_pages(store, settings, guard))
+    app.include_router(desk_routes(store, guard))
     if settings.demo:
         app.include_router(demo_routes(store))
     else:
 
         @app.get("/", include_in_schema=False)
-        def front() -> Response:
+        def front(request: Request) -> Response:
+            if guard.actor(request) is None:
+                return render(request, "welcome.html")
             return RedirectResponse("/surveys", 303)
 
     app.include_router(operation_routes(store.engine, settings, metrics))
@@ -133,6 +157,7 @@ async def _sweep_daily(store: Store, metrics: Metrics | None) -> None:
         swept = None
         try:
             swept = await asyncio.to_thread(store.sweeper.sweep)
+            await asyncio.to_thread(store.desk.webhooks.forget_old)
         except SQLAlchemyError as error:  # the database is away; the next sweep finds the same
             _LOGGER.warning("the daily sweep failed: %s", type(error).__qualname__)
         else:
@@ -143,6 +168,16 @@ async def _sweep_daily(store: Store, metrics: Metrics | None) -> None:
         now = datetime.now(UTC)
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
+
+
+async def _deliver(store: Store, deliveries: Deliveries) -> None:
+    """Send what webhooks wait for, every few seconds."""
+    while True:
+        try:
+            await asyncio.to_thread(deliveries.deliver)
+        except SQLAlchemyError as error:  # the database is away; what waits is still there
+            _LOGGER.warning("webhooks wait: %s", type(error).__qualname__)
+        await asyncio.sleep(_DELIVERY_SECONDS)
 
 
 def _without_telemetry() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import lru_cache
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from masquerade.accounting import Rho, explain, keep_in_words
 from masquerade.answers import Question, Rating, ShowIf
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
-from masquerade.server.definition import CLEAR, OfferedLevel
+from masquerade.server.definition import CLEAR, Definition, OfferedLevel
+from masquerade.server.desk.rewards import Reward
 from masquerade.server.padding import encoded
 from masquerade.server.surveys import Asked
 
 _MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas
+_EXAMPLE = 10  # where the scale of the example ends
 
 
 def invitation(asked: Asked, *, state: str) -> dict[str, Any]:
@@ -23,20 +26,45 @@ def invitation(asked: Asked, *, state: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _fixed(asked: Asked) -> dict[str, Any]:
-    definition = asked.definition
+    return introduction(
+        asked.definition,
+        token=asked.token,
+        hash_=asked.hash,
+        simulated=asked.simulated,
+        reward=asked.reward,
+    )
+
+
+def introduction(
+    definition: Definition,
+    *,
+    token: str,
+    hash_: str,
+    simulated: bool = False,
+    reward: Reward | None = None,
+) -> dict[str, Any]:
+    """Return what everybody may know of a survey whatever its state, open or to be opened."""
     return {
-        "token": asked.token,
+        "token": token,
         "title": definition.title,
         "description": definition.description,
         "topic": definition.topic,
-        "hash": asked.hash,
+        "hash": hash_,
         "reveal": definition.reveal,
-        "simulated": asked.simulated,
+        "simulated": simulated,
         "questions": len(definition.questions),
         "kinds": dict(Counter(question.kind for question in definition.questions)),
-        "levels": [level_json(level, asked.token) for level in definition.levels],
+        "levels": [level_json(level, token) for level in definition.levels],
         "fixed_level": definition.fixed_level,
+        "reward": _reward(reward),
     }
+
+
+def _reward(reward: Reward | None) -> dict[str, Any] | None:
+    if reward is None:
+        return None
+    amounts = {name: reward.paid(name) for name in reward.prices} if reward.pays else {}
+    return {"kind": reward.kind, "currency": reward.currency, "amounts": amounts}
 
 
 def level_json(level: OfferedLevel, survey: str) -> dict[str, Any]:
@@ -63,7 +91,10 @@ def _odds(level: OfferedLevel) -> str:
     sentences = [keep_in_words(responses)] if responses else []
     noisy = [m for m in level.mechanisms if isinstance(m, DiscreteGaussian)]
     if noisy:
-        sentences.append(f"Numbers are sent with noise: {_reach(noisy[0])}.")
+        sentences.append(
+            "Numbers are sent with noise in proportion to their range: 4 times in 5, a number "
+            f"between 0 and {_EXAMPLE} is sent within ±{max(map(_reach, noisy))} of the answer."
+        )
     return " ".join(sentences)
 
 
@@ -73,16 +104,23 @@ def _blur(level: OfferedLevel) -> str:
     if level.name == CLEAR:
         return "Nothing is blurred: what you answer is what is sent."
     if isinstance(first, DiscreteGaussian):
-        return f"A number in the middle of its range becomes another: {_reach(first)}."
+        return (
+            f"Somebody who answers {_EXAMPLE // 2} on a scale from 0 to {_EXAMPLE} sends a number "
+            f"between {_EXAMPLE // 2 - _reach(first)} and {_EXAMPLE // 2 + _reach(first)}, 4 times "
+            "in 5."
+        )
     assert isinstance(first, CategoricalMechanism)
     keep = round(100 * float(first.channel().table[0][0]))
     return f"Of 100 people who pick the first answer, about {keep} send it and {100 - keep} do not."
 
 
-def _reach(mechanism: DiscreteGaussian) -> str:
+def _reach(mechanism: DiscreteGaussian) -> int:
+    """Return how far from the answer 4 of 5 reports lie at most, on the scale of the example.
+
+    A question's own scale is not told before it is opened, and noise is in proportion to it.
+    """
     width = mechanism.lattice.high - mechanism.lattice.low
-    times = _MOST_OF_NOISE * float(mechanism.sigma / width)
-    return f"4 times in 5 it is off by at most {times:.1f} times the width of its range"
+    return math.ceil(_EXAMPLE * _MOST_OF_NOISE * float(mechanism.sigma / width))
 
 
 def questions_json(asked: Asked, level: str) -> list[dict[str, Any]]:

@@ -68,6 +68,8 @@ class SurveyRow(Base):
     closes: Mapped[str | None] = mapped_column(String(10))
     # How many people may take part at each level; null where as many as like.
     seats: Mapped[dict[str, int] | None] = mapped_column(JSON(none_as_null=True))
+    # What people get; null where nothing.
+    reward: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class ParticipationRow(Base):

@@ -12,6 +12,7 @@ nothing and is answered as before; any other is refused.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -27,6 +28,7 @@ from masquerade.errors import (
     AlreadyParticipated,
     CommitmentMismatch,
     IdempotencyConflict,
+    InsufficientFunds,
     InvalidReport,
     LevelNotAllowed,
     NotFound,
@@ -37,10 +39,12 @@ from masquerade.errors import (
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.battery import Account
 from masquerade.server.definition import CLEAR, OfferedLevel
+from masquerade.server.desk.completion_codes import code_of, give_code
+from masquerade.server.desk.rewards import BY_CODE, purse_of
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
-from masquerade.server.surveys import OPEN, SUBMITTED, TAKING, Asked, Surveys
+from masquerade.server.surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked, Surveys
 from masquerade.server.transactions import Transactions
 
 RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
@@ -87,6 +91,8 @@ class Participation:
         Of the person, where the step concerns it.
     key : str
         Of the participation on that account.
+    completion_code : str or None
+        By which a panel is shown that the reports have arrived.
     """
 
     id: str
@@ -95,6 +101,7 @@ class Participation:
     state: str
     account: Account | None = None
     key: str = ""
+    completion_code: str | None = None
 
 
 class Participations:
@@ -189,6 +196,9 @@ class Participations:
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
         self._ledger(connection).reserve(who.person, key, offered.cost(token))
+        purse = purse_of(connection, token) if _pays(asked) else None
+        if purse is not None:
+            purse.hold(connection, who, level, attempt, day=self._today())
         account = account_of(connection, who, self._caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
@@ -287,6 +297,7 @@ class Participations:
             _check_reports(asked.definition.level(level), reports)
             _require_sealed(row, commitment)
             _step(connection, row, state=SUBMITTED, reports=list(reports))
+            self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
 
         return self._transactions.write(work)
@@ -332,9 +343,32 @@ class Participations:
             key = who.ledger_key(asked.token, row.attempt)
             self._ledger(connection).release(who.person, key)
             _step(connection, row, state=EXPIRED, day=None)
+            self._give_back(connection, row, asked)
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
+        if self._surveys.state(connection, asked.token) == CANCELLED:
+            # They were ready to answer, and it is not their doing. Too late, there is nothing left.
+            with contextlib.suppress(InsufficientFunds):
+                self._pay(connection, who, row, asked)
+        else:
+            self._give_back(connection, row, asked)
         return ABANDONED
+
+    def _reward(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+        """Give what the survey gives to those who have answered, whatever they have."""
+        self._pay(connection, who, row, asked)
+        if asked.reward is not None and asked.reward.kind == BY_CODE:
+            give_code(connection, asked.token, code_of(who, asked.token))
+
+    def _pay(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+        purse = purse_of(connection, asked.token) if _pays(asked) else None
+        if purse is not None:
+            purse.pay(connection, who, row.level, row.attempt, day=self._today())
+
+    def _give_back(self, connection: Connection, row: Row[Any], asked: Asked) -> None:
+        purse = purse_of(connection, asked.token) if _pays(asked) else None
+        if purse is not None:
+            purse.release(connection, row.level, 1, day=self._today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation."""
@@ -396,7 +430,11 @@ class Participations:
         asked = self._surveys.asked(connection, row.survey)
         account = account_of(connection, who, self._caps)
         key = who.ledger_key(asked.token, row.attempt)
-        return _at(row, asked, state or row.state, account, key)
+        now = state or row.state
+        code = None
+        if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
+            code = code_of(who, asked.token)
+        return _at(row, asked, now, account, key, code)
 
     def _ledger(self, connection: Connection) -> Ledger:
         return Ledger(LedgerTables(connection), clock=self._today, caps=self._caps)
@@ -414,10 +452,20 @@ def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:
     return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
 
 
+def _pays(asked: Asked) -> bool:
+    return asked.reward is not None and asked.reward.pays
+
+
 def _at(
-    row: Row[Any], asked: Asked, state: str, account: Account | None = None, key: str = ""
+    row: Row[Any],
+    asked: Asked,
+    state: str,
+    account: Account | None = None,
+    key: str = "",
+    code: str | None = None,
 ) -> Participation:
-    return Participation(row.id, asked, asked.definition.level(row.level), state, account, key)
+    level = asked.definition.level(row.level)
+    return Participation(row.id, asked, level, state, account, key, code)
 
 
 def account_of(connection: Connection, who: Identity, caps: Caps) -> Account:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends, Header, Security
+from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -12,13 +13,19 @@ from masquerade.errors import Unauthenticated
 from masquerade.server.battery import price
 from masquerade.server.identity import Identity
 from masquerade.server.invitation import longest_questions, questions_json
-from masquerade.server.padding import encoded, padded
+from masquerade.server.padding import encoded, padded, spare
 from masquerade.server.participations import Participation
 from masquerade.server.shapes import Opened, Reserved, Sent, Standing, answers
 from masquerade.server.store import Store
 
 HEADER = "Masquerade-Participant"
 LARGEST_REPORT = 2**53 - 1
+_SCHEME = APIKeyHeader(
+    name=HEADER,
+    scheme_name="participant",
+    description="128 random bits, drawn by the device, in hexadecimal",
+    auto_error=False,
+)
 
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -64,12 +71,7 @@ def participant_of(store: Store) -> Any:
 
     # Asynchronous, as it waits for nothing: others are run in a thread.
     async def participant(
-        secret: Annotated[
-            str | None,
-            Header(
-                alias=HEADER, description="128 random bits, drawn by the device, in hexadecimal"
-            ),
-        ] = None,
+        secret: Annotated[str | None, Security(_SCHEME)],
     ) -> Identity:
         if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
             raise Unauthenticated(
@@ -155,8 +157,11 @@ def protocol_routes(store: Store) -> APIRouter:
             **_standing(done),
             "bill": done.account.bill(done.key, done.level),
             "battery": done.account.battery(),
+            "paid": _paid(done),
+            "completion_code": done.completion_code,
         }
-        return padded(answer, 201 if new else 200)
+        room = spare(answer["paid"], _LONGEST_PAID) if answer["paid"] else 0
+        return padded(answer, 201 if new else 200, room=room)
 
     @routes.post(
         "/{participation}/withdraw",
@@ -178,6 +183,16 @@ def protocol_routes(store: Store) -> APIRouter:
 
 
 _LONGEST_LEVEL = 64  # room for the longest name of a level and for what is between the fields
+
+
+_LONGEST_PAID = 96
+
+
+def _paid(done: Participation) -> dict[str, Any] | None:
+    reward = done.survey.reward
+    if reward is None or not reward.pays:
+        return None
+    return {"currency": reward.currency, "amount": reward.paid(done.level.name)}
 
 
 def _standing(participation: Participation) -> dict[str, Any]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import math
+import re
 import secrets
 import time
 
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from masquerade.server.problem import problem
+from masquerade.server.team.sessions import COOKIE, SECURE_COOKIE
 
 _WINDOW_SECONDS = 60
 _MOST_BUCKETS = 100_000
+_PREVIEW = re.compile(r"/api/v1/surveys/[^/]+/(?:preview|curve)")
 
 
 class Bucket:
@@ -88,14 +93,16 @@ class RateLimits:
     Parameters
     ----------
     app : ASGIApp
-    participant, address : int
-        Most requests a minute, by one participant and from one address; 0 is without limit.
+    participant, address, preview : int
+        Most requests a minute, by one participant, from one address, and by one surveyor for
+        forecasts of plans; 0 is without limit.
     """
 
-    def __init__(self, app: ASGIApp, *, participant: int, address: int) -> None:
+    def __init__(self, app: ASGIApp, *, participant: int, address: int, preview: int) -> None:
         self.app = app
         self._participant = Buckets("participant", participant) if participant else None
         self._address = Buckets("address", address) if address else None
+        self._preview = Buckets("preview", preview) if preview else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on where tokens are left."""
@@ -103,12 +110,16 @@ class RateLimits:
             await self.app(scope, receive, send)
             return
         now = time.monotonic()
+        given = Headers(scope=scope)
+        network = _network_of(str((scope.get("client") or ("",))[0]))
         askers: list[tuple[Buckets, bytes]] = []
-        secret = next((v for k, v in scope["headers"] if k == b"masquerade-participant"), None)
+        secret = given.get("masquerade-participant")
         if self._participant is not None and secret is not None:
-            askers.append((self._participant, secret))
+            askers.append((self._participant, secret.encode()))
         if self._address is not None:
-            askers.append((self._address, _network_of(str((scope.get("client") or ("",))[0]))))
+            askers.append((self._address, network))
+        if self._preview is not None and _PREVIEW.fullmatch(scope["path"]):
+            askers += [(self._preview, one) for one in _surveyors_of(given) or [network]]
         headers: list[tuple[bytes, bytes]] = []
         wait = 0.0
         for buckets, asker in askers:
@@ -132,6 +143,13 @@ class RateLimits:
             await refusal(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)
+
+
+def _surveyors_of(given: Headers) -> list[bytes]:
+    """Return all that may show which surveyor asks; what is made up beside it changes nothing."""
+    cookies = cookie_parser(given.get("cookie", ""))
+    shown = (given.get("authorization"), cookies.get(COOKIE), cookies.get(SECURE_COOKIE))
+    return [one.encode() for one in shown if one]
 
 
 def _network_of(address: str) -> bytes:

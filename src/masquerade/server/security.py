@@ -6,6 +6,7 @@ import logging
 from typing import Final
 
 from fastapi import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from masquerade.server.operation.logs import described, fields
@@ -13,6 +14,10 @@ from masquerade.server.operation.metrics import route_of
 from masquerade.server.problem import problem
 
 LARGEST_BODY = 256 * 1024
+MOST_UPLOADED = 8 * 2**20
+UPLOADS: Final = {"/release/synthetic": MOST_UPLOADED}
+"""Addresses that take more, and how much: read only once it is known who sends it."""
+
 _LOGGER = logging.getLogger(__name__)
 
 POLICY: Final = (
@@ -98,7 +103,11 @@ class LastResort:
 
 
 class BodyLimit:
-    """Refuses request bodies above 256 KiB, whether or not they announce their length."""
+    """Refuses request bodies above 256 KiB, whether or not they announce their length.
+
+    Those of `UPLOADS` may be longer. They are counted while they are read and not read in advance,
+    so that a stranger makes the server hold none of it.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -107,6 +116,9 @@ class BodyLimit:
         """Read the body up to the limit, then pass the request on."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self.app(scope, receive, send)
+            return
+        if scope["path"] in UPLOADS:
+            await self._count(scope, receive, send, UPLOADS[scope["path"]])
             return
         body = bytearray()
         more = not _announces_too_much(scope)
@@ -119,10 +131,7 @@ class BodyLimit:
             too_large = len(body) > LARGEST_BODY
             more = message.get("more_body", False) and not too_large
         if too_large:
-            refusal = problem(
-                413, "body-too-large", f"The body is above {LARGEST_BODY} bytes; send less."
-            )
-            await refusal(scope, receive, send)
+            await _too_large(LARGEST_BODY)(scope, receive, send)
             return
         given = False
 
@@ -134,6 +143,30 @@ class BodyLimit:
             return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         await self.app(scope, replay, send)
+
+    async def _count(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise _TooLargeError
+            return message
+
+        try:
+            await self.app(scope, counted, send)
+        except _TooLargeError:
+            await _too_large(most)(scope, receive, send)
+
+
+class _TooLargeError(Exception):
+    """A body was longer than its address takes; nothing was answered yet."""
+
+
+def _too_large(most: int) -> Response:
+    return problem(413, "body-too-large", f"The body is above {most} bytes; send less.")
 
 
 def _announces_too_much(scope: Scope) -> bool:

@@ -43,8 +43,11 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "cap_clear": whole(10**6),
     "allow_clear": switch,
     "reservation_days": whole(10**6),
+    "commission_percent": whole(100),
+    "webhook_private": switch,
     "rate_participant": whole(10**6),
     "rate_address": whole(10**6),
+    "rate_preview": whole(10**6),
 }
 """Every setting, and what reads its value.
 
@@ -71,9 +74,15 @@ class Settings:
         Whether surveys may offer to send answers as they are.
     reservation_days : int
         How many days after its own a reservation stays.
+    commission_percent : int
+        What the operator gets on top of what participants get, in percent of it.
+    webhook_private : bool
+        Whether webhooks may lead to addresses of this computer and of its network.
     rate_participant, rate_address : int
         Most requests to the interface a minute, by one participant and from one address, in each
         process; 0 is without limit.
+    rate_preview : int
+        Most forecasts of plans a minute, by one surveyor, in each process; 0 is without limit.
     host, port : str, int
         Where to listen; port 0 takes any free one.
     workers : int
@@ -98,8 +107,11 @@ class Settings:
     caps: Caps = field(default_factory=Caps)
     allow_clear: bool = False
     reservation_days: int = 2
+    commission_percent: int = 0
+    webhook_private: bool = False
     rate_participant: int = 120
     rate_address: int = 3000
+    rate_preview: int = 20
     host: str = "127.0.0.1"
     port: int = 8080
     workers: int = 1

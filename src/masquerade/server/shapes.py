@@ -40,6 +40,14 @@ class OfferedLevelShape(Shape):
     blur: str
 
 
+class RewardShape(Shape):
+    """What a survey gives: an amount in a wallet at each level, or a completion code."""
+
+    kind: Literal["wallet", "codes"]
+    currency: str
+    amounts: dict[str, int]
+
+
 class InvitationShape(Shape):
     """What everybody may know of a survey."""
 
@@ -54,6 +62,7 @@ class InvitationShape(Shape):
     kinds: dict[str, int]
     levels: list[OfferedLevelShape]
     fixed_level: str | None
+    reward: RewardShape | None
     state: str
 
 
@@ -163,11 +172,20 @@ class BillShape(Shape):
     day: str
 
 
+class PaidShape(Shape):
+    """What came into the wallet."""
+
+    currency: str
+    amount: int
+
+
 class Sent(Standing):
     """What the server acknowledges."""
 
     bill: BillShape
     battery: BatteryShape
+    paid: PaidShape | None
+    completion_code: str | None
 
 
 class CapsShape(Shape):
@@ -237,6 +255,40 @@ class LedgerPage(Answer):
     next_cursor: str | None
 
 
+class WalletShape(Shape):
+    """What a team owes a person."""
+
+    payer: str
+    name: str
+    currency: str
+    balance: int
+
+
+class PayoutShape(Shape):
+    """What a person asked to be paid; where to is forgotten once it is settled."""
+
+    id: str
+    payer: str
+    currency: str
+    amount: int
+    destination: str
+    state: Literal["asked", "paid", "refused", "taken-back"]
+    day: str
+
+
+class WalletPage(Answer):
+    """What a person is owed, and asked to be paid."""
+
+    wallets: list[WalletShape]
+    payouts: list[PayoutShape]
+
+
+class PayoutAsked(Answer):
+    """A payout, after it was asked for or taken back."""
+
+    payout: PayoutShape
+
+
 class Export(Answer):
     """Everything that is held about a person, as it is kept."""
 
@@ -245,6 +297,8 @@ class Export(Answer):
     caps_to_come: list[dict[str, Any]]
     balance: dict[str, Any]
     entries: list[EntryShape]
+    wallets: list[WalletShape]
+    payouts: list[PayoutShape]
 
 
 class Left(Answer):

@@ -17,6 +17,8 @@ from masquerade.accounting import Caps, Entry, Ledger
 from masquerade.server.building.workshop import Workshop
 from masquerade.server.database import connect, migrate
 from masquerade.server.definition import Definition
+from masquerade.server.desk.desk import Desk
+from masquerade.server.desk.rewards import Purse, Reward
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables
 from masquerade.server.models import FIRST_TEAM, ParticipationRow, SettingRow, table_of
@@ -56,6 +58,10 @@ class Store:
         Whether surveys may offer to send answers as they are.
     reservation_days : int
         How many days after its own a reservation stays.
+    commission_percent : int
+        What the operator gets on top of what participants get.
+    webhook_private : bool
+        Whether webhooks may lead into the network of this computer.
 
     Attributes
     ----------
@@ -69,6 +75,8 @@ class Store:
         Surveys from draft to end.
     surveyors : Surveyors
         Accounts and teams of those who ask.
+    desk : Desk
+        Money, completion codes, webhooks and the audit log.
     """
 
     def __init__(
@@ -79,6 +87,8 @@ class Store:
         caps: Caps | None = None,
         allow_clear: bool = False,
         reservation_days: int = 2,
+        commission_percent: int = 0,
+        webhook_private: bool = False,
     ) -> None:
         self.engine = connect(url)
         migrate(self.engine)
@@ -102,6 +112,12 @@ class Store:
         )
         self.surveyors = Surveyors(
             self._transactions, today=self._today, key=lambda: self.setting("challenge_key")
+        )
+        self.desk = Desk(
+            self._transactions,
+            today=self._today,
+            commission_percent=commission_percent,
+            webhook_private=webhook_private,
         )
 
     def close(self) -> None:
@@ -166,18 +182,27 @@ class Store:
         simulated_truth: dict[str, list[float]] | None = None,
         listed: bool = False,
         team: str = FIRST_TEAM,
+        reward: Reward | None = None,
+        budget: int = 0,
     ) -> Survey:
         """Keep a survey of a team and open it; its definition cannot change from here on."""
-        return self._transactions.write(
-            lambda c: self._surveys.insert(
-                c,
+
+        def work(connection: Connection) -> Survey:
+            survey = self._surveys.insert(
+                connection,
                 definition,
                 day=self._today(),
                 simulated_truth=simulated_truth,
                 listed=listed,
                 team=team,
+                reward=reward,
             )
-        )
+            if reward is not None:
+                purse = Purse(team, survey.token, reward)
+                purse.fill(connection, budget, day=self._today())
+            return self._surveys.read(connection, survey.token)
+
+        return self._transactions.write(work)
 
     def survey(self, token: str) -> Survey:
         """Return a survey.

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
 from masquerade.server.definition import CLEAR, Definition
+from masquerade.server.desk.rewards import Reward
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
 
@@ -59,6 +60,8 @@ class Survey:
         The last day on which it is open, or takes what was begun.
     seats : dict or None
         How many people may take part at each level.
+    reward : Reward or None
+        What people get for taking part.
     """
 
     token: str
@@ -74,6 +77,7 @@ class Survey:
     document: dict[str, Any] | None = None
     closes: str | None = None
     seats: dict[str, int] | None = None
+    reward: Reward | None = None
 
 
 class Asked:
@@ -84,6 +88,8 @@ class Asked:
     token, hash, pseudonym_key : str
     definition : Definition
     simulated, listed : bool
+    reward : Reward or None
+        As it was at the opening; what the survey was given since is in its row only.
     """
 
     def __init__(self, row: Any) -> None:
@@ -92,6 +98,7 @@ class Asked:
         self.pseudonym_key: str = row.pseudonym_key
         self.simulated: bool = row.simulated_truth is not None
         self.listed: bool = row.listed
+        self.reward = Reward.from_json(row.reward)
         self._definition: dict[str, Any] = row.definition
 
     @cached_property
@@ -140,6 +147,7 @@ class Surveys:
         document: dict[str, Any] | None = None,
         closes: str | None = None,
         seats: dict[str, int] | None = None,
+        reward: Reward | None = None,
     ) -> Survey:
         """Keep a new survey, open; its token is a draft's, or drawn."""
         names = [level.name for level in definition.levels]
@@ -165,6 +173,7 @@ class Surveys:
                 "document": document,
                 "closes": closes,
                 "seats": seats,
+                "reward": None if reward is None else reward.to_json(),
             },
         )
         tables = LedgerTables(connection)
@@ -201,7 +210,7 @@ class Surveys:
         condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
         return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
 
-    def lapse(self, connection: Connection, *, day: str, until: str) -> None:
+    def lapse(self, connection: Connection, *, day: str, until: str) -> list[str]:
         """Let what ends by itself end: grace first, then the last day of being open.
 
         Parameters
@@ -211,16 +220,23 @@ class Surveys:
             Today.
         until : str
             The day to which surveys that end today take what was begun.
+
+        Returns
+        -------
+        list of str
+            Tokens of those that are closed now.
         """
         past = _SURVEY.c.closes < day
-        connection.execute(
+        closed = connection.scalars(
             update(_SURVEY)
             .where(_SURVEY.c.state == CLOSING, past)
             .values(state=CLOSED, closed=day, closes=None)
-        )
+            .returning(_SURVEY.c.token)
+        ).all()
         connection.execute(
             update(_SURVEY).where(_SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
         )
+        return list(closed)
 
     def _survey(self, connection: Connection, row: Any, responses: int) -> Survey:
         return Survey(
@@ -237,6 +253,7 @@ class Surveys:
             document=row.document,
             closes=row.closes,
             seats=row.seats,
+            reward=Reward.from_json(row.reward),
         )
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
+from masquerade.server.desk.rewards import purse_of
+from masquerade.server.desk.webhooks import ENDED, RESULTS_READY, tell
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
-from masquerade.server.participations import EXPIRED, RESERVED
-from masquerade.server.surveys import OPEN, Surveys
+from masquerade.server.participations import EXPIRED, OPENED, RESERVED, SEALED
+from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING, Surveys
 from masquerade.server.transactions import Transactions
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
 )  # fmt: skip
+
+CLAIM_DAYS = 30
+"""For how many days after a survey was cancelled people get what they were ready to earn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,17 @@ class Sweeper:
         # it reserved given back.
         everywhere = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token))  # by the index
         lapsed = everywhere & (_PARTICIPATION.c.day < before)
-        self._transactions.write(lambda c: _expire(c, lapsed))
+        self._transactions.write(lambda c: _expire(c, lapsed, today=self._today))
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
-        self._transactions.write(lambda c: self._surveys.lapse(c, day=self._today(), until=until))
-        closed = select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN)
-        self._transactions.write(lambda c: _expire(c, _PARTICIPATION.c.survey.in_(closed)))
+
+        def lapse(connection: Connection) -> None:
+            for token in self._surveys.lapse(connection, day=self._today(), until=until):
+                self._tell(connection, token)
+
+        self._transactions.write(lapse)
+        closed = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN))
+        self._transactions.write(lambda c: _expire(c, closed, today=self._today))
+        self._transactions.write(self._settle)
         released = self._release(self._database.reservations(before))
         released += self._release(self._database.reservations_of_closed())
         raised = self._raise()
@@ -88,9 +101,57 @@ class Sweeper:
         return Swept(released, raised)
 
     def survey_closed(self, token: str) -> None:
-        """Give back what is reserved for a survey that is closed."""
-        self._transactions.write(lambda c: _expire(c, _PARTICIPATION.c.survey == token))
+        """Give back what is reserved for a survey that is closed, and tell that it is."""
+        mine = _PARTICIPATION.c.survey == token
+
+        def work(connection: Connection) -> None:
+            _expire(connection, mine, today=self._today)
+            self._settle(connection, token)
+            self._tell(connection, token)
+
+        self._transactions.write(work)
         self._release(self._database.reservations_of(token))
+
+    def _settle(self, connection: Connection, token: str | None = None) -> None:
+        """Give teams back what is left of the money of surveys that are over.
+
+        Of a survey that was cancelled, what people get who had seen its questions stays for them
+        for some days.
+        """
+        query = select(_SURVEY.c.token, _SURVEY.c.state, _SURVEY.c.closed).where(
+            _SURVEY.c.reward.is_not(None), _SURVEY.c.state.not_in(TAKING)
+        )
+        if token is not None:
+            query = query.where(_SURVEY.c.token == token)
+        for row in connection.execute(query).all():
+            purse = purse_of(connection, row.token)
+            if purse is None:
+                continue
+            keep, day = 0, self._today()
+            late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
+            if row.state == CANCELLED and (row.closed or "") >= late.isoformat():
+                begun = (
+                    select(_PARTICIPATION.c.level, func.count().label("people"))
+                    .where(
+                        _PARTICIPATION.c.survey == row.token,
+                        _PARTICIPATION.c.state.in_((OPENED, SEALED)),
+                    )
+                    .group_by(_PARTICIPATION.c.level)
+                )
+                keep = sum(
+                    purse.reward.cost(one.level) * one.people for one in connection.execute(begun)
+                )
+            purse.settle(connection, keep=keep, day=day)
+
+    def _tell(self, connection: Connection, token: str) -> None:
+        """Tell the team's webhooks that a survey is over."""
+        columns = (_SURVEY.c.team, _SURVEY.c.state, _SURVEY.c.closed)
+        row = connection.execute(select(*columns).where(_SURVEY.c.token == token)).one()
+        if row.state in TAKING:
+            return
+        tell(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
+        if row.state in FINISHED:
+            tell(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
     def _release(self, reservations: list[tuple[str, str]]) -> int:
         ledger = Ledger(self._database, clock=self._today, caps=self._caps)
@@ -123,9 +184,15 @@ class Sweeper:
         )
 
 
-def _expire(connection: Connection, condition: object) -> None:
-    connection.execute(
-        update(_PARTICIPATION)
-        .where(_PARTICIPATION.c.state == RESERVED, condition)  # type: ignore[arg-type]
-        .values(state=EXPIRED, day=None)
-    )
+def _expire(connection: Connection, condition: Any, *, today: Callable[[], str]) -> None:
+    """Let reservations lapse, with the money that was set aside for them."""
+    paying = select(_SURVEY.c.token).where(_SURVEY.c.reward.is_not(None))
+    change = update(_PARTICIPATION).where(_PARTICIPATION.c.state == RESERVED, condition)
+    change = change.values(state=EXPIRED, day=None)
+    connection.execute(change.where(_PARTICIPATION.c.survey.not_in(paying)))
+    lapsed = change.where(_PARTICIPATION.c.survey.in_(paying))
+    rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
+    for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
+        purse = purse_of(connection, survey)
+        if purse is not None:
+            purse.release(connection, level, count, day=today())

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from masquerade.answers import Frame, Truths, to_arrow
+from masquerade.answers.frames import plain_column
 from masquerade.errors import InputError, ParameterError, SchemaError
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
@@ -118,7 +119,7 @@ def deviations(answers: Answers, truths: Truths) -> Floats:
     given, true = _matched(answers, truths)
     try:
         return _some(given.cast(pa.float64()).to_numpy() - true.cast(pa.float64()).to_numpy())
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"values and truths must be numbers to be compared: {error}") from error
 
 
@@ -139,12 +140,8 @@ def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
             f"the answers have columns {table.column_names}; expected 'task' and 'label' (or "
             "'value')."
         )
-    tasks = table["task"].combine_chunks()
-    known = truths.table["task"].combine_chunks()
-    if tasks.type != known.type:
-        tasks, known = tasks.cast(pa.string()), known.cast(pa.string())
-    true = truths.table["truth"].combine_chunks().take(pc.index_in(tasks, value_set=known))
-    given = table[found].combine_chunks()
+    true = truths.of_tasks(plain_column(table, "task"))
+    given = plain_column(table, found)
     both = pc.and_(pc.is_valid(true), pc.is_valid(given))
     return given.filter(both), true.filter(both)
 

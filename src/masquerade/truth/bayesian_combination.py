@@ -13,6 +13,7 @@ from masquerade.truth.agreement import agreement_surplus
 from masquerade.truth.ballots import WorkerSums, judge_tasks, judge_workers
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
 from masquerade.truth.intervals import mixture_errors
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.remarks import Remark, prior_only
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
@@ -101,10 +102,7 @@ class BayesianCombination(CategoricalEstimator):
             raise ParameterError(f"accuracy is {self.accuracy}, expected above 0 and below 1.")
         if not 0 < self.strength < np.inf:
             raise ParameterError(f"strength is {self.strength}, expected above 0.")
-        if not self.tolerance > 0:
-            raise ParameterError(f"tolerance is {self.tolerance}, expected above 0.")
-        if self.max_iterations < 1:
-            raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
 
     def _solve(self, problem: Problem) -> Solution:
         votes = problem.votes

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Truths
-from masquerade.errors import InputError, ParameterError
+from masquerade.errors import InputError
+from masquerade.mechanisms.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.votes import Floats
 
@@ -55,8 +56,7 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
     pyarrow.Table
         ``low``, ``high`` (the range), ``tasks``, ``mean_posterior``, ``accuracy``.
     """
-    if bins < 1:
-        raise ParameterError(f"bins is {bins}, expected at least 1.")
+    bins = whole(bins, "bins", low=1)
     sure, right = _scored(fit, truths)
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)

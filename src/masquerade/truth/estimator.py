@@ -13,6 +13,7 @@ from masquerade.answers.claims import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms.mechanism import require_mechanism
 
 Kind = Literal["categorical", "numeric"]
 
@@ -50,6 +51,8 @@ class Estimator(ABC):
         ParameterError
             The claims are of another kind, or not of the mechanism's domain.
         """
+        if mechanism is not None:
+            require_mechanism(mechanism)
         claims = self._as_claims(data, mechanism)
         if mechanism is not None:
             self._check(claims, mechanism)

@@ -61,9 +61,7 @@ def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
         return ReportVariance(_SPREAD**2, mechanism.variance() / width**2, width, MEAN)
     if not isinstance(mechanism, CategoricalMechanism):
         raise ParameterError(f"{mechanism} reports neither a category nor a number.")
-    table = mechanism.channel().table
-    keep, other = float(table[0][0]), float(table[0][1])
-    signal = keep - other
+    other, signal = float(mechanism.other_probability), float(mechanism.signal)
     if signal <= 0:
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
     if not isinstance(question, Rating | Number):
@@ -132,6 +130,12 @@ def expected_margin(
     asked = {name: count for name, count in people.items() if count > 0}
     if not asked:
         return math.nan
+    unknown = [name for name in asked if name not in mechanisms]
+    if unknown:
+        raise ParameterError(
+            f"people are asked at level {unknown[0]!r}, which has no mechanism; there are "
+            f"{', '.join(mechanisms)}."
+        )
     single = [report_variance(question, mechanisms[name]) for name in asked]
     n = np.array(list(asked.values()), dtype=np.float64)
     levels = LevelValues(

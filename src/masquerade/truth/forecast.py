@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Truths
-from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import Presence
+from masquerade.mechanisms.number import whole
 from masquerade.truth.accuracy import accuracy, mean_absolute_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.error_bounds import Floats
@@ -170,8 +170,7 @@ def forecast(
     >>> 0.6 < expected.found.mean < expected.unmasked.mean < 1, expected.constant.mean < 0.65
     (True, True)
     """
-    if runs < 1:
-        raise ParameterError(f"runs is {runs}, expected at least 1.")
+    runs = whole(runs, "runs", low=1)
     estimator = method_named(method)() if isinstance(method, str) else method
     categorical = estimator.kind == "categorical"
     score = accuracy if categorical else mean_absolute_error

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Truths
@@ -42,8 +41,7 @@ def _truths(gold: Gold) -> Truths:
     if isinstance(gold, Truths):
         return gold
     if isinstance(gold, Mapping) and not {"task", "truth"} <= set(gold):
-        table = pa.table({"task": list(gold), "truth": list(gold.values())})
-        return Truths.from_frame(table)
+        return Truths.from_frame({"task": list(gold), "truth": list(gold.values())})
     if hasattr(gold, "index") and hasattr(gold, "to_numpy") and not hasattr(gold, "columns"):
         pairs = {"task": gold.index.to_numpy(), "truth": gold.to_numpy()}
         return Truths.from_frame(pairs)

@@ -180,7 +180,7 @@ def level_mean(
     EmptyTable
         No reports.
     ParameterError
-        A mechanism masks categories, or the pool or bias does not fit.
+        A mechanism masks categories, a report is no number, or the pool or bias does not fit.
 
     Notes
     -----
@@ -204,6 +204,11 @@ def level_mean(
     values = []
     for name, (reports, _) in groups.items():
         worth = start + step * np.asarray(reports, dtype=np.float64)
+        odd = np.flatnonzero(~np.isfinite(worth))
+        if odd.size:
+            raise ParameterError(
+                f"report {odd[0] + 1} at level {name!r} is no finite number; leave it out."
+            )
         values.append(worth if bias is None else worth - _bias_of(name, bias, len(worth)))
     if pooled is None:  # a level that nobody chose is none of the respondents'
         names = tuple(name for name, some in zip(names, values, strict=True) if len(some))
@@ -257,7 +262,7 @@ def people_variance(n: Floats, seen: Floats, masks: Floats, *, width: float) -> 
 def _noise(mechanism: CategoricalMechanism | DiscreteGaussian) -> float:
     if isinstance(mechanism, DiscreteGaussian):
         return mechanism.variance()
-    if mechanism.channel().table[0][0] != 1:
+    if mechanism.keep_probability != 1:
         raise ParameterError(f"{mechanism} masks categories; a mean of numbers needs noise.")
     return 0.0
 

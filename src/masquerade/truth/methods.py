@@ -82,8 +82,12 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
     >>> method_named("MajorityVote").name, method_named("truth_discovery").name
     ('majority-vote', 'truth-discovery')
     """
+    if not isinstance(text, str):
+        raise ParameterError(f"method is {text!r}, expected a name such as 'majority-vote'.")
     wanted = _bare(text)
     if wanted == "auto":
+        if kind not in AUTO:
+            raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         return AUTO[kind]
     known = {_bare(method.name): method for method in METHODS} | _ALIASES
     if wanted not in known:

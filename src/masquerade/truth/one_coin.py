@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.ballots import largest_change
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
 from masquerade.truth.components import Components, components
+from masquerade.truth.iteration import check_accuracy_prior, check_iteration
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.rows import row_max
 from masquerade.truth.votes import Floats
@@ -84,16 +84,8 @@ class OneCoin(CategoricalEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.accuracy_prior) != 2 or not all(
-            0 < value < np.inf for value in self.accuracy_prior
-        ):
-            raise ParameterError(
-                f"accuracy_prior is {self.accuracy_prior!r}, expected two positive numbers (a, b)."
-            )
-        if not self.tolerance > 0:
-            raise ParameterError(f"tolerance is {self.tolerance}, expected above 0.")
-        if self.max_iterations < 1:
-            raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
+        check_accuracy_prior(self.accuracy_prior)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
 
     def _solve(self, problem: Problem) -> Solution:
         votes, mechanism = problem.votes, problem.mechanism

@@ -39,8 +39,7 @@ class ResponseChannel:
         ParameterError
             Reports say nothing about the answers.
         """
-        row = mechanism.channel().table[0]
-        other, signal = float(row[1]), float(row[0] - row[1])
+        other, signal = float(mechanism.other_probability), float(mechanism.signal)
         if abs(signal) < 1e-12:
             raise ParameterError(
                 f"{mechanism} reports independently of the answers (epsilon 0); nothing can be "

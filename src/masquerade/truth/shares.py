@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.response_channel import ResponseChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Shares:
     reported: NDArray[np.float64]
     estimates: tuple[Estimate, ...]
     confidence: float
-    _inverse: NDArray[np.float64]
+    _channel: ResponseChannel
     _options: int
 
     def mean(self, scores: Sequence[float]) -> Estimate:
@@ -71,9 +72,10 @@ class Shares:
         People who chose "no answer" are left out of a mean over a mechanism with that symbol
         (a ratio of two estimates; its error is by the delta method).
         """
-        if len(scores) != self._options:
+        if len(scores) != self._options or not np.isfinite(scores).all():
             raise ParameterError(
-                f"{len(scores)} scores for {self._options} options; give one an option."
+                f"scores are {list(scores)} for {self._options} options; give one finite number an "
+                "option."
             )
         symbols = len(self.reported)
         score = np.zeros(symbols)
@@ -88,7 +90,7 @@ class Shares:
         # A report y counts contribution[y] to the mean; its expectation given the answer x is
         # deviation[x], so the variance splits into what people differ by and what masks add.
         deviation = (score - value * answered) / base
-        contribution = self._inverse @ deviation
+        contribution = self._channel.values(deviation)
         total = self._variance(contribution, self.reported)
         sampling = min(self._variance(deviation, np.clip(held, 0, None)), total)
         return _estimate(value, total, sampling, low, high, self.confidence)
@@ -151,15 +153,9 @@ def estimate_shares(
     n = int(counted.sum())
     if n == 0:
         raise EmptyTable("there are no reports; shares need at least one.")
-    channel = mechanism.channel().matrix()
-    other = float(channel[0, 1])
-    signal = float(channel[0, 0]) - other
-    if abs(signal) < 1e-12:
-        raise ParameterError(
-            f"{mechanism} reports independently of the answers (epsilon 0); nothing can be learnt."
-        )
+    channel = ResponseChannel.of(mechanism)
+    other, signal = channel.other, channel.signal
     reported = counted / n
-    inverse = (np.eye(mechanism.symbols) - other) / signal
     quantile = float(ndtri(0.5 + confidence / 2))
     estimates = []
     for share in reported:
@@ -178,7 +174,7 @@ def estimate_shares(
                 min(max(ends[1], 0.0), 1.0),
             )
         )
-    return Shares(n, reported, tuple(estimates), confidence, inverse, mechanism.options)
+    return Shares(n, reported, tuple(estimates), confidence, channel, mechanism.options)
 
 
 def _estimate(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from masquerade.errors import ParameterError
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
 from masquerade.truth.components import components
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.problem import Problem, Solution, vote_shares
 from masquerade.truth.ties import chances
 from masquerade.truth.votes import Floats
@@ -103,8 +104,7 @@ class TruthDiscovery(CategoricalEstimator):
             )
         if self.floor is not None and not math.isfinite(self.floor):
             raise ParameterError(f"floor is {self.floor}, expected a finite number or None.")
-        if self.max_iterations < 1:
-            raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
+        check_iteration(self.max_iterations)
 
     def _solve(self, problem: Problem) -> Solution:
         votes = problem.votes

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from masquerade.errors import ParameterError
 from masquerade.truth.ballots import judge_tasks, judge_workers
 from masquerade.truth.bayesian_combination import vote_weight
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
+from masquerade.truth.iteration import check_accuracy_prior, check_iteration
 from masquerade.truth.mask import Mask
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.start import first_posterior
@@ -69,14 +69,8 @@ class TwoCoin(CategoricalEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.accuracy_prior) != 2 or not all(0 < x < np.inf for x in self.accuracy_prior):
-            raise ParameterError(
-                f"accuracy_prior is {self.accuracy_prior!r}, expected two positive numbers (a, b)."
-            )
-        if not self.tolerance > 0:
-            raise ParameterError(f"tolerance is {self.tolerance}, expected above 0.")
-        if self.max_iterations < 1:
-            raise ParameterError(f"max_iterations is {self.max_iterations}, expected at least 1.")
+        check_accuracy_prior(self.accuracy_prior)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
 
     def _solve(self, problem: Problem) -> Solution:
         ballots, s = problem.ballots, problem.votes.n_options

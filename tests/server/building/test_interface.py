@@ -319,3 +319,26 @@ def test_closing_pages_lead_on(desk: Desk, kit: Kit) -> None:
     token = desk.opened(template="pick")["token"]
     assert "cancelled" in press("cancel")
     assert desk.store.survey(token).state == "cancelled"
+
+
+def test_the_review_tells_what_it_costs(desk: Desk) -> None:
+    """In all and by level; whether that is a limit, and what of the team's money is set aside."""
+    draft = desk.make(template="pick")
+    page = f"/surveys/{draft['token']}/review"
+    assert "people take part for nothing" in desk.client.get(page).text
+    plan = {"people": 100, "prices": {"high": 1, "medium": 2, "low": 3}}
+    draft = desk.change(draft, plan=plan)
+    cost = draft["forecast"]["cost"]
+    assert cost == sum(one["asked"] * one["price"] for one in draft["forecast"]["levels"]) > 100
+    text = desk.client.get(page).text
+    assert f'{cost} <small class="muted">credits as planned' in text
+    assert "Places are not limited" in text
+    draft = desk.change(draft, plan={"quotas": True})
+    text = desk.client.get(page).text
+    assert "credits at most" in text
+    assert "Places are not limited" not in text
+    desk.change(draft, plan={"quotas": False, "reward": "wallet"})
+    text = desk.client.get(page).text
+    assert "credits at most" in text
+    assert f"{cost} for people" in text
+    assert "of the team’s" in text

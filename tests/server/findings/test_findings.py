@@ -238,15 +238,20 @@ def test_only_results_of_published_surveys_are_public(closed: tuple[Site, str]) 
 
 
 def test_the_page_shows_the_result(closed: tuple[Site, str]) -> None:
-    """The page holds the same object as the interface, warns where levels differ, and links."""
+    """The page has a part for each question, warns where levels differ, and links all files."""
     site, address = closed
     page = site.owner.get(address.removeprefix("/api/v1")).text
-    told = page.partition('<script type="application/json" id="result">')[2]
-    found = json.loads(told.partition("</script>")[0])
-    assert found == site.owner.get(f"{address}/results").json()
-    assert f"{address}/reports.parquet" in page
-    differ = any(q["heterogeneity"]["differ"] for q in found["questions"] if q["options"])
+    found = site.owner.get(f"{address}/results").json()
+    for name in ("results.csv", "results", "codebook", "notebook"):
+        assert f'href="{address}/{name}"' in page
+    for kind in REPORT_FORMATS:
+        assert f'href="{address}/reports.{kind}"' in page
+    tests = [q["heterogeneity"] for q in found["questions"]]
+    tests += [q["mean"]["heterogeneity"] for q in found["questions"] if q["mean"]]
+    differ = any(test["differ"] for test in tests)
     assert ("answered differently" in page) == differ
+    for question in found["questions"]:
+        assert f'id="question-{question["id"]}"' in page
     assert 'id="ranking"' in page
 
 

@@ -13,6 +13,8 @@ from hypothesis.errors import Unsatisfiable
 
 from masquerade.answers import Choice, Comparison, Number, Rating
 from masquerade.server.definition import Definition
+from masquerade.server.desk.rewards import Reward
+from masquerade.server.models import FIRST_TEAM
 from masquerade.server.participations import commitment_of
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 8
+EXAMPLES = 5
 DOCUMENT = "/api/v1/openapi.json"
 PARTICIPANTS = ("/api/v1/me", "/api/v1/participations", "/api/v1/invitations", "/api/v1/levels")
 
@@ -99,7 +101,9 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
     import httpx
 
     server = live_server(rate_participant=0, rate_address=0)
-    survey = server.store.open_survey(of_every_kind(), listed=True)
+    server.store.desk.funds.pay_in(FIRST_TEAM, amount=9, currency="credits", note="", key="k")
+    reward = Reward("wallet", "credits", {"high": 3})
+    survey = server.store.open_survey(of_every_kind(), listed=True, reward=reward, budget=9)
     schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
     described = {
         (result.ok().method.upper(), result.ok().path): result.ok()
@@ -141,8 +145,12 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
             ask("PUT", f"{steps}/response", sent, participation=id_)
         ask("PATCH", "/me/caps", {"epsilon": 9})
         ask("PATCH", "/me/caps", {"epsilon": 10, "confirm": True})
-        for path in ("/me", "/me/ledger", "/me/export", "/invitations"):
+        wish = {"payer": FIRST_TEAM, "currency": "credits", "destination": "Ann"}
+        for _ in range(2):
+            payout = ask("POST", "/me/payouts", wish, key="2" * 32)["payout"]["id"]
+        for path in ("/me", "/me/ledger", "/me/export", "/me/wallet", "/invitations"):
             ask("GET", path)
+        ask("POST", "/me/payouts/{payout}/take-back", payout=payout)
         ask("POST", f"{steps}/withdraw", participation=id_)
         other = server.store.open_survey(of_every_kind())
         body = {"survey": other.token, "level": "high"}

@@ -23,11 +23,17 @@ BODY_TO_COME = HEAD + b"Content-Length: 1000\r\n\r\n"
 CHUNKS_TO_COME = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server as `masquerade serve` runs it, with less patience."""
-    monkeypatch.setattr(DeadlineProtocol, "patience", PATIENCE)
-    settings = Settings(f"sqlite:///{tmp_path / 'slow.sqlite3'}", rate_address=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DeadlineProtocol, "patience", PATIENCE)
+        yield from running(tmp_path_factory.mktemp("slow"))
+
+
+def running(folder: Path) -> Iterator[Any]:
+    """Run a server until it is not needed any more."""
+    settings = Settings(f"sqlite:///{folder / 'slow.sqlite3'}", rate_address=0)
     bound, ready = listen("127.0.0.1", 0), threading.Event()
     app = create_app(settings)
 

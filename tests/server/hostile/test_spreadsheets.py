@@ -28,23 +28,18 @@ def test_no_cell_of_any_file_is_a_formula(site: Site, kit: Kit) -> None:
     for number in range(12):
         site.phone().take_part(survey, [number % 4, -number], level=levels[number % 2])
     site.store.close_survey(survey.token)
-    met, texts = 0, ""
+    texts = ""
     for path in (
-        f"/surveys/{survey.token}/results.csv",
         f"/api/v1/surveys/{survey.token}/results.csv",
         f"/api/v1/surveys/{survey.token}/reports.csv",
     ):
         answer = site.owner.get(path)
-        if answer.status_code == 404:  # another way leads to it
-            continue
         assert answer.status_code == 200, (path, answer.text[:300])
         rows = list(csv.reader(io.StringIO(answer.text)))
         assert len(rows) > 1
-        met += 1
         texts += answer.text
         for row in rows:
             for cell in row:
                 if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
                     assert A_NUMBER.fullmatch(cell), (path, cell)
-    assert met >= 2
     assert "1+1" in texts

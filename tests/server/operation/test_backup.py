@@ -160,12 +160,14 @@ def test_all_columns_have_a_form(sqlite_store: Store, kit: Kit) -> None:
     assert kept == '{"b" : 1.0, "a":1e2}'
 
 
-def test_only_an_empty_database_is_filled(database_url: str, sqlite_store: Store, kit: Kit) -> None:
+def test_only_an_empty_database_is_filled(
+    empty_database_url: str, sqlite_store: Store, kit: Kit
+) -> None:
     """A database with tables is refused and keeps what it has."""
-    there = furnished(database_url, kit)
+    there = furnished(empty_database_url, kit)
     before = kit.everything(there)
     with pytest.raises(NotEmpty, match="not empty"):
-        restore(copy_of(sqlite_store), database_url)
+        restore(copy_of(sqlite_store), empty_database_url)
     assert kit.everything(there) == before
     there.close()
 
@@ -267,9 +269,9 @@ def test_a_broken_ledger_is_backed_up_and_not_restored(
     assert not (tmp_path / "x.sqlite3").exists()
 
 
-def test_an_empty_database_has_nothing_to_back_up(database_url: str) -> None:
+def test_an_empty_database_has_nothing_to_back_up(empty_database_url: str) -> None:
     """A database without our tables is an error and not an empty backup."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     with pytest.raises(WrongSchema):
         backup(engine, io.BytesIO())
     engine.dispose()

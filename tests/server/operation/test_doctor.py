@@ -152,12 +152,12 @@ def test_a_foreign_table(furnished: Store) -> None:
     only(wrong(furnished), "tables", "foreign_one", status="warning")
 
 
-def test_a_schema_behind(database_url: str) -> None:
+def test_a_schema_behind(empty_database_url: str) -> None:
     """A schema of an earlier version asks for the upgrade."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine, to="0002")
     engine.dispose()
-    found = {one.check: one for one in examine(Settings(database_url))}
+    found = {one.check: one for one in examine(Settings(empty_database_url))}
     assert found["schema"].status == "problem"
     assert "migrate" in found["schema"].detail
     assert found["ledger"].status == "skipped"

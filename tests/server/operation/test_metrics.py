@@ -143,9 +143,9 @@ def test_not_ready_without_the_database() -> None:
     engine.dispose()
 
 
-def test_ready_again(database_url: str) -> None:
+def test_ready_again(empty_database_url: str) -> None:
     """A database is not ready before it is migrated, and ready afterwards."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     assert "None" in (not_ready(engine) or "")
     migrate(engine)
     assert not_ready(engine) is None

@@ -169,15 +169,15 @@ def require_sound(url: str) -> None:
 
 @pytest.mark.parametrize("through", ["migration", "backup"])
 def test_from_the_second_revision(
-    database_url: str, new_database: NewDatabase, through: str
+    empty_database_url: str, new_database: NewDatabase, through: str
 ) -> None:
     """Every row of every table of the second revision is there afterwards, as it was."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine, to="0002")
     fill_second(engine)
     before = rows_of(engine)
     assert len(before["participation"]) == PEOPLE
-    url = database_url
+    url = empty_database_url
     if through == "backup":
         file = io.BytesIO()
         assert backup(engine, file).revision == "0002"
@@ -195,14 +195,14 @@ def test_from_the_second_revision(
 
 @pytest.mark.parametrize("through", ["migration", "backup"])
 def test_from_the_first_revision(
-    database_url: str, new_database: NewDatabase, through: str
+    empty_database_url: str, new_database: NewDatabase, through: str
 ) -> None:
     """Surveys and secrets stay as they were; every response and every charge is there, once."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine, to="0001")
     fill_first(engine)
     before = rows_of(engine)
-    url = database_url
+    url = empty_database_url
     if through == "backup":
         file = io.BytesIO()
         assert backup(engine, file).revision == "0001"
@@ -226,9 +226,9 @@ def test_from_the_first_revision(
     require_sound(url)
 
 
-def test_a_schema_from_the_future_is_refused(database_url: str) -> None:
+def test_a_schema_from_the_future_is_refused(empty_database_url: str) -> None:
     """A database that a newer version made is an error that says so, and stays as it is."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     migrate(engine)
     with engine.execution_options(write=True).begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")

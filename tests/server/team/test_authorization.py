@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from tests.server.conftest import Kit
     from tests.server.team.conftest import Cast, TeamKit
+
+    from masquerade.server.surveys import Survey
 
 EVERYBODY, PARTICIPANT, MEMBER = "everybody", "participant", "member"
 """Beside rights: what needs no name, a participant's secret, a session of any member."""
@@ -53,6 +55,8 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/sign-in/passkey"): 422,
     ("POST", "/sign-in/passkey/begin"): EVERYBODY,
     ("GET", "/join/{token}"): 404,
+    ("GET", "/r/{token}"): 404,
+    ("GET", "/r/{token}/embed"): 404,
     ("POST", "/join/{token}"): 404,
     ("POST", "/join/{token}/sign-in"): 404,
     # Participants' devices.
@@ -107,7 +111,9 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/api/v1/surveys/{token}/preview"): "survey:read",
     ("GET", "/api/v1/surveys/{token}/progress"): "survey:read",
     ("POST", "/api/v1/surveys/{token}/publish"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/unpublish"): "survey:write",
     ("POST", "/api/v1/surveys/{token}/selection-runs"): "survey:write",
+    ("GET", "/api/v1/surveys/{token}/selection-runs"): "survey:read",
     ("GET", "/api/v1/surveys/{token}/selection-runs/{run}"): "survey:read",
     ("POST", "/api/v1/surveys/{token}/validate"): "survey:read",
     ("GET", "/surveys"): "survey:read",
@@ -124,7 +130,10 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/surveys/{token}/extend"): "survey:write",
     ("POST", "/surveys/{token}/open"): "survey:write",
     ("POST", "/surveys/{token}/publish"): "survey:write",
+    ("POST", "/surveys/{token}/unpublish"): "survey:write",
     ("GET", "/surveys/{token}/review"): "survey:write",
+    ("POST", "/surveys/{token}/seats"): "survey:write",
+    ("POST", "/surveys/{token}/waves"): "survey:write",
     # Results and reports.
     ("GET", "/api/v1/surveys/{token}/results"): "results:read",
     ("GET", "/api/v1/surveys/{token}/results.csv"): "results:read",
@@ -132,8 +141,44 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/surveys/{token}/cross-table"): "results:read",
     ("GET", "/api/v1/surveys/{token}/notebook"): "reports:read",
     ("GET", "/api/v1/surveys/{token}/reports.{kind}"): "reports:read",
-    ("GET", "/surveys/{token}/results.csv"): "results:read",
-    ("GET", "/surveys/{token}/results.json"): "results:read",
+    ("GET", "/release"): "reports:read",
+    ("GET", "/release/promise"): "reports:read",
+    ("POST", "/release/synthetic"): "reports:read",
+    # The desk.
+    ("GET", "/api/v1/me/wallet"): PARTICIPANT,
+    ("POST", "/api/v1/me/payouts"): PARTICIPANT,
+    ("POST", "/api/v1/me/payouts/{payout}/take-back"): PARTICIPANT,
+    ("GET", "/api/v1/funds"): "funds:manage",
+    ("POST", "/api/v1/funds/deposits"): "funds:manage",
+    ("POST", "/api/v1/funds/withdrawals"): "funds:manage",
+    ("POST", "/api/v1/funds/surveys/{token}"): "funds:manage",
+    ("GET", "/api/v1/funds/payouts"): "funds:manage",
+    ("GET", "/api/v1/funds/payouts.csv"): "funds:manage",
+    ("POST", "/api/v1/funds/payouts/{payout}/paid"): "funds:manage",
+    ("POST", "/api/v1/funds/payouts/{payout}/refused"): "funds:manage",
+    ("GET", "/funds"): "funds:manage",
+    ("POST", "/funds/deposits"): "funds:manage",
+    ("POST", "/funds/withdrawals"): "funds:manage",
+    ("POST", "/funds/surveys/{token}"): "funds:manage",
+    ("POST", "/funds/payouts"): "funds:manage",
+    ("GET", "/funds/payouts.csv"): "funds:manage",
+    ("GET", "/api/v1/webhooks"): "team:manage",
+    ("POST", "/api/v1/webhooks"): "team:manage",
+    ("DELETE", "/api/v1/webhooks/{webhook}"): "team:manage",
+    ("POST", "/api/v1/webhooks/{webhook}/test"): "team:manage",
+    ("GET", "/api/v1/webhooks/{webhook}/deliveries"): "team:manage",
+    ("GET", "/webhooks"): "team:manage",
+    ("POST", "/webhooks"): "team:manage",
+    ("POST", "/webhooks/{webhook}/remove"): "team:manage",
+    ("POST", "/webhooks/{webhook}/test"): "team:manage",
+    ("GET", "/api/v1/audit"): "audit:read",
+    ("GET", "/api/v1/audit/integrity"): "audit:read",
+    ("GET", "/audit"): "audit:read",
+    ("GET", "/api/v1/surveys/{token}/codes"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/codes/check"): "survey:write",
+    ("GET", "/surveys/{token}/codes"): "survey:write",
+    ("GET", "/surveys/{token}/codes.csv"): "survey:write",
+    ("POST", "/surveys/{token}/codes"): "survey:write",
 }
 REFUSED = (401, 403)
 
@@ -154,12 +199,29 @@ class Served:
 
     app: FastAPI
     client: httpx.Client
+    scenes: dict[str | int, Scene] = field(default_factory=dict)
 
     @property
     def store(self) -> Store:
         """What it keeps."""
         store: Store = self.app.state.store
         return store
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A team's survey, a member who can be spared, and everybody who may ask."""
+
+    survey: Survey
+    extra: str
+    everybody: dict[str, dict[str, str]]
+
+    @classmethod
+    def of(cls, cast: Cast, kit: Kit, need: str | int) -> Scene:
+        """Return one in which nothing has happened yet."""
+        extra = cast.another("viewer")
+        survey = cast.store.open_survey(kit.define(), team=cast.team)
+        return cls(survey, extra, everybody(cast, need))
 
 
 @pytest.fixture(scope="module")
@@ -242,18 +304,24 @@ def test_who_may_use_a_route(
 ) -> None:
     """Each asker gets what the row says: let through, 401, 403, or 404 for another team's."""
     store, client = served.store, served.client
-    cast = team_kit.cast(store)
-    extra = cast.another("viewer")
-    survey = store.open_survey(kit.define(), team=cast.team)
     need = NEEDS[method, path]
-    for who, headers in everybody(cast, need).items():
+    # These do not change who anybody is: the same people can ask for the next one too.
+    if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/funds", "/webhooks")):
+        scene = served.scenes.get(need) or Scene.of(team_kit.cast(store), kit, need)
+        served.scenes[need] = scene
+    else:
+        scene = Scene.of(team_kit.cast(store), kit, need)
+    survey, extra = scene.survey, scene.extra
+    for who, headers in scene.everybody.items():
         values = {
-            "token": survey.token if "surveys" in path or path == "/s/{token}" else "0" * 32,
+            "token": survey.token if "survey" in path or path[:3] in ("/s/", "/r/") else "0" * 32,
             "account": extra,
             "invitation": "0" * 64,
             "credential": "AAAA",
             "participation": "0" * 32,
             "run": "0" * 32,
+            "webhook": "0" * 32,
+            "payout": "0" * 32,
             "kind": "csv",
             "build_hash": "0" * 16,
             "name": "app.js",
@@ -326,11 +394,12 @@ def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: 
         ({**signed_in, "Sec-Fetch-Site": "cross-site"}, csrf),
     ]
     before = kit.everything(store)
-    values = dict.fromkeys(("invitation", "credential", "run", "kind"), "0")
-    for method, path in changing():
+    values = dict.fromkeys(("invitation", "credential", "run", "kind", "webhook", "payout"), "0")
+    for number, (method, path) in enumerate(changing()):
         token = survey.token if "surveys" in path else "0"
         where = path.format(token=token, account=cast.members["viewer"], **values)
-        for headers, form in attempts:
+        # Each route without our token, and with one of the other attempts in turn.
+        for headers, form in (attempts[0], attempts[1 + number % (len(attempts) - 1)]):
             body: dict[str, Any] = {"json": {}} if path.startswith("/api/") else {"data": form}
             answer = client.request(method, where, headers=headers, **body)
             assert answer.status_code == 403, (path, headers, answer.text)
@@ -405,3 +474,25 @@ def test_an_open_route_is_not_opened_by_its_method(served: Served) -> None:
     for path in ("/team/members/0/remove", "/tokens/0/revoke", "/sign-out", "/team/leave"):
         for method in ("GET", "PUT", "DELETE", "PATCH"):
             assert served.client.request(method, path).status_code == 405, (method, path)
+
+
+def test_the_description_says_who_may_ask(served: Served) -> None:
+    """For programs: each route of the interface names the header that it wants, as its row does."""
+    document = served.app.openapi()
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["token"]["scheme"] == "bearer"
+    assert schemes["participant"]["name"] == "Masquerade-Participant"
+    surveyor: list[dict[str, list[str]]] = [{"token": []}, {"session": []}]
+    published = "/results"
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            need = NEEDS[method.upper(), path]
+            found = operation.get("security")
+            if need == EVERYBODY:
+                assert found is None, path
+            elif need == PARTICIPANT:
+                assert found == [{"participant": []}], path
+            elif path.endswith((published, f"{published}.csv")):
+                assert found == [{}, *surveyor], path  # everybody's, once it is published
+            else:
+                assert found == surveyor, path

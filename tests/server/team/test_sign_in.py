@@ -99,6 +99,19 @@ def test_signing_in_and_out(here: Cast, browser: Browser) -> None:
     assert browser.client.get("/team", headers=headers).url.path == "/sign-in"
 
 
+def test_a_stranger_is_welcomed(here: Cast, browser: Browser) -> None:
+    """Without a session the first page leads both kinds of people on; with one it is not shown."""
+    page = browser.get("/")
+    assert (page.status_code, page.url.path) == (200, "/")
+    assert re.findall(r'<a class="button[^"]*" href="([^"]+)">([^<]+)</a>', page.text) == [
+        ("/me", "I was invited"),
+        ("/sign-in", "I run surveys"),
+    ]
+    assert "csrf" not in page.text
+    browser.post("/sign-in", **SIGNED_IN)
+    assert browser.get("/").url.path == "/surveys"
+
+
 def test_a_session_begins_with_a_new_secret(here: Cast, browser: Browser) -> None:
     """A cookie that somebody put there before the sign-in is worth nothing after it."""
     planted = "planted-by-somebody-else-00000000000000000"
@@ -154,34 +167,32 @@ def test_over_https_the_cookie_is_bound_to_it(live_server: LiveServers, team_kit
             assert client.get("/team", headers=headers).status_code == status, cookie
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"password": "five words in a row"},
-        {"login": "nobody"},
-        {"login": ""},
-        {"login": "ann\0"},
-        {"login": "a" * 5000},
-        {"login": "owner"},
-        {"code": "000000", "login": "coded"},
-    ],
-)
-def test_a_wrong_sign_in_tells_nothing(
-    here: Cast, browser: Browser, wrong: dict[str, str], team_kit: TeamKit
-) -> None:
+WRONG = [
+    {"password": "five words in a row"},
+    {"login": "nobody"},
+    {"login": ""},
+    {"login": "ann\0"},
+    {"login": "a" * 5000},
+    {"login": "owner"},
+    {"code": "000000", "login": "coded"},
+]
+
+
+def test_a_wrong_sign_in_tells_nothing(here: Cast, browser: Browser, team_kit: TeamKit) -> None:
     """Whatever of login, password and code is wrong, the answer is the same, and costs one hash."""
     accounts = here.store.surveyors.accounts
     coded = here.another("editor", password=passwords.hash_password(team_kit.password))
     accounts.rename(coded, login="coded", name="Coded")
     secret, now = totp.new_secret(), int(time.time()) // 30
     assert accounts.ask_for_codes(coded, secret, totp.code_at(secret, now))
-    form = {**SIGNED_IN, **wrong}
-    answer = browser.client.post("/sign-in", data=form)
-    assert answer.status_code == 401
-    assert "set-cookie" not in answer.headers
     plain = browser.client.post("/sign-in", data={**SIGNED_IN, "password": "six words in a row"})
-    same = plain.text.replace('value="ann"', f'value="{html.escape(form["login"])}"')
-    assert answer.text == same
+    for wrong in WRONG:
+        form = {**SIGNED_IN, **wrong}
+        answer = browser.client.post("/sign-in", data=form)
+        assert answer.status_code == 401, wrong
+        assert "set-cookie" not in answer.headers
+        same = plain.text.replace('value="ann"', f'value="{html.escape(form["login"])}"')
+        assert answer.text == same, wrong
 
 
 def test_every_wrong_sign_in_costs_one_hash(
@@ -237,19 +248,23 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("path", HOSTILE)
-def test_nobody_is_led_elsewhere(here: Cast, browser: Browser, path: str) -> None:
+def test_nobody_is_led_elsewhere(here: Cast, browser: Browser, team_kit: TeamKit) -> None:
     """Whatever "next" says, signing in leads to a page of this server."""
-    assert safe_path(path) == HOME
-    form = browser.client.get("/sign-in", params={"next": path})
-    assert f'name="next" value="{HOME}"' in form.text
-    for _ in range(2):  # signed out, then signed in
-        answer = browser.client.post(
-            "/sign-in", data={**SIGNED_IN, "next": path}, follow_redirects=False
-        )
-        assert (answer.status_code, answer.headers["location"]) == (303, HOME)
-        answer = browser.client.get("/sign-in", params={"next": path}, follow_redirects=False)
-        assert (answer.status_code, answer.headers["location"]) == (303, HOME)
+    hashed = passwords.hash_password(team_kit.password)
+    accounts = here.store.surveyors.accounts
+    for number, path in enumerate(HOSTILE):
+        assert safe_path(path) == HOME
+        browser.client.cookies.clear()
+        form = browser.client.get("/sign-in", params={"next": path})
+        assert f'name="next" value="{HOME}"' in form.text
+        # Somebody else each time, as nobody signs in so often.
+        accounts.rename(here.another("editor", password=hashed), login=f"ann{number}", name="Ann")
+        sent = {**SIGNED_IN, "login": f"ann{number}", "next": path}
+        for _ in range(2):  # signed out, then signed in
+            answer = browser.client.post("/sign-in", data=sent, follow_redirects=False)
+            assert (answer.status_code, answer.headers["location"]) == (303, HOME), path
+            answer = browser.client.get("/sign-in", params={"next": path}, follow_redirects=False)
+            assert (answer.status_code, answer.headers["location"]) == (303, HOME), path
 
 
 @given(path=st.text(max_size=30) | st.from_regex(r"[/\\:.a-z@\s]{0,12}", fullmatch=True))

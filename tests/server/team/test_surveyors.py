@@ -374,9 +374,9 @@ def second_schema(engine: Engine) -> None:
         connection.execute(text("INSERT INTO setting VALUES ('session_key', 'k')"))
 
 
-def test_surveys_of_before_belong_to_the_first_team(database_url: str) -> None:
+def test_surveys_of_before_belong_to_the_first_team(empty_database_url: str) -> None:
     """The migration gives every survey to one first team and forgets the old cookie's key."""
-    engine = connect(database_url)
+    engine = connect(empty_database_url)
     second_schema(engine)
     migrate(engine, to="0003")
     with engine.connect() as connection:

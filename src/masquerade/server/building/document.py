@@ -57,6 +57,8 @@ class Plan(_Strict):
     budget: Amount | None = None
     alpha: Annotated[int | float, Field(ge=0, le=1)] = 0
     policy: _POLICIES = "precision"
+    # What people get through this server: nothing, an amount in a wallet, or a panel's code.
+    reward: Literal["none", "wallet", "codes"] = "none"
     quotas: bool = False
     closes: Day | None = None
 
@@ -232,6 +234,8 @@ def _places_of_plan(document: Document) -> list[Place]:
         for level in getattr(plan, name)
         if level not in document.levels
     ]
+    if plan.reward == "wallet" and not any(plan.prices.values()):
+        found.append(("/plan/prices", "Say what people get, or let nothing be paid here."))
     if plan.shares and not any(plan.shares.values()):
         found.append(("/plan/shares", "At least one level needs people."))
     return found

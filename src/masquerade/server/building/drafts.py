@@ -21,6 +21,8 @@ from masquerade.server.building.document import (
 )
 from masquerade.server.building.made import made_before
 from masquerade.server.building.tables import DraftRow, SelectionRunRow
+from masquerade.server.desk.rewards import Purse, Reward
+from masquerade.server.desk.webhooks import OPENED, tell
 from masquerade.server.models import table_of
 from masquerade.server.surveys import Survey, Surveys
 from masquerade.server.transactions import Transactions
@@ -204,6 +206,8 @@ class Drafts:
         team: str,
         version: int | None = None,
         seats: Mapping[str, int] | None = None,
+        reward: Reward | None = None,
+        budget: int = 0,
     ) -> Survey:
         """Open a draft: what it asks cannot change from here on.
 
@@ -214,11 +218,17 @@ class Drafts:
             That was read.
         seats : mapping of str to int, optional
             How many people may take part at each level.
+        reward : Reward, optional
+            What people get.
+        budget : int
+            How much of the team's money the survey may spend on that.
 
         Raises
         ------
         InvalidDocument
             It is not finished.
+        InsufficientFunds
+            The team has less.
         StaleVersion, NotFound
         """
 
@@ -230,7 +240,7 @@ class Drafts:
             if places:
                 raise InvalidDocument(places)
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
-            return self._surveys.insert(
+            self._surveys.insert(
                 connection,
                 definition_of(old.document),
                 day=self._today(),
@@ -241,7 +251,12 @@ class Drafts:
                 document=old.document.to_json(),
                 closes=old.document.plan.closes,
                 seats=None if seats is None else dict(seats),
+                reward=reward,
             )
+            if reward is not None:
+                Purse(team, token, reward).fill(connection, budget, day=self._today())
+            tell(connection, team, OPENED, survey=token, day=self._today())
+            return self._surveys.read(connection, token)
 
         return self._transactions.write(work)
 

@@ -1,4 +1,4 @@
-"""Surveyors' pages: all surveys, the builder, audience and budget, review, and the live survey."""
+"""Surveyors' pages: all surveys, the builder, audience and budget, review; what a survey shows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from fastapi import APIRouter, Depends, File, Form, Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from masquerade.answers import Number
+from masquerade.answers import Number, Rating
 from masquerade.errors import InvalidDocument, MasqueradeError
-from masquerade.server.building.answers import draft_json, progress_json
+from masquerade.server.battery import caps_json
+from masquerade.server.building.answers import draft_json
 from masquerade.server.building.document import definition_of, read_document_text
 from masquerade.server.building.drafts import DRAFT, Draft
-from masquerade.server.building.routes import open_draft, share_link
+from masquerade.server.building.live import live_page
+from masquerade.server.building.routes import open_draft
 from masquerade.server.building.templates import TEMPLATES, template_named
 from masquerade.server.definition import ALL_LEVELS, CLEAR
 from masquerade.server.described import described
+from masquerade.server.desk.rewards import reward_and_budget
 from masquerade.server.findings import Findings
 from masquerade.server.findings.publication import published_context
 from masquerade.server.findings.shown import result_view
-from masquerade.server.invitation import level_json
-from masquerade.server.pages import qr_code, render
+from masquerade.server.invitation import introduction
+from masquerade.server.pages import render
 from masquerade.server.settings import Settings
-from masquerade.server.store import Store, Survey
+from masquerade.server.store import Store
 from masquerade.server.surveys import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.team import Actor, Guard
 
@@ -118,34 +121,17 @@ def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
             return _draft_page(request, token, actor, "review.html")
         survey = actor.survey(token)
         if survey.state in TAKING:
-            return _live(request, survey)
+            return live_page(store, settings, request, survey)
         seen = actor.may("results:read") or survey.state == PUBLISHED
         shown = survey.state in FINISHED and seen
         context = {
             "survey": survey,
             "shown": described(survey),
             "view": result_view(survey.definition, findings.result(survey)) if shown else None,
-            "synthesis": any(isinstance(q, Number) for q in survey.definition.questions),
+            "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
             **published_context(guard, request, token),
         }
         return render(request, "survey.html", context)
-
-    @routes.post("/surveys/{token}/close")
-    def close(
-        token: str, grace_days: Annotated[int, Form()] = 0, actor: Actor = writer
-    ) -> Response:
-        workshop.close(actor.survey(token), grace_days=grace_days)
-        return _to(f"/surveys/{token}")
-
-    @routes.post("/surveys/{token}/extend")
-    def extend(token: str, closes: Annotated[str, Form()] = "", actor: Actor = writer) -> Response:
-        workshop.extend(actor.survey(token), closes or None)
-        return _to(f"/surveys/{token}")
-
-    @routes.post("/surveys/{token}/cancel")
-    def cancel(token: str, actor: Actor = writer) -> Response:
-        workshop.cancel(actor.survey(token))
-        return _to(f"/surveys/{token}")
 
     @routes.post("/surveys/{token}/publish")
     def publish(token: str, actor: Actor = writer) -> Response:
@@ -157,21 +143,6 @@ def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
         workshop.unpublish(actor.survey(token))
         return _to(f"/surveys/{token}")
 
-    def _live(request: Request, survey: Survey) -> Response:
-        link = share_link(settings, request, survey.token)
-        progress = progress_json(survey, workshop.progress(survey))
-        plan = workshop.document(survey).plan
-        context = {
-            "survey": survey,
-            "link": link,
-            "qr": qr_code(link),
-            "progress": progress,
-            "target": sum(survey.seats.values()) if survey.seats else plan.people,
-            "shown": described(survey),
-            "today": workshop.today,
-        }
-        return render(request, "live.html", context)
-
     def _draft_page(request: Request, token: str, actor: Actor, name: str, **more: Any) -> Response:
         if not workshop.is_draft(token, team=actor.team.id):
             return _to(f"/surveys/{actor.survey(token).token}")
@@ -182,7 +153,8 @@ def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
             "known": known,
             "document": draft.document,
             "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
-            "invited": _invited(draft, valid=known["valid"]),
+            **_promised(draft, known["forecast"], store.desk.commission_percent),
+            "caps": caps_json(workshop.caps),
             **more,
         }
         return render(request, name, context, status=422 if more else 200)
@@ -190,11 +162,22 @@ def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
     return routes
 
 
-def _invited(draft: Draft, *, valid: bool) -> list[dict[str, Any]]:
-    """Return what participants are told of each level."""
-    if not valid:
-        return []
-    return [level_json(level, draft.token) for level in definition_of(draft.document).levels]
+def _promised(
+    draft: Draft, forecast: dict[str, Any] | None, commission_percent: int
+) -> dict[str, Any]:
+    """Return what people see before they begin, and what is set aside to pay them.
+
+    Of what cannot be opened yet there is neither.
+    """
+    if forecast is None:
+        return {"introduction": None, "set_aside": 0}
+    definition = definition_of(draft.document)
+    asked = {level["name"]: level["asked"] for level in forecast["levels"]}
+    reward, budget = reward_and_budget(draft.document.plan, asked, commission_percent)
+    told = introduction(
+        definition, token=draft.token, hash_=definition.content_hash(), reward=reward
+    )
+    return {"introduction": told, "set_aside": budget}
 
 
 def _newest_first(one: Any) -> tuple[int, str]:

@@ -29,6 +29,7 @@ from masquerade.server.building.forecast import error_by_cost, forecast
 from masquerade.server.building.made import body_text
 from masquerade.server.building.selection_runs import Wish, run_selection
 from masquerade.server.building.templates import template_named
+from masquerade.server.desk.rewards import NOTHING, reward_and_budget
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 from masquerade.server.team import Actor, Guard
@@ -55,12 +56,6 @@ class Closing(_Body):
     """How long what was begun can be finished."""
 
     grace_days: Annotated[int, Field(ge=0, le=30)] = 1
-
-
-class Extension(_Body):
-    """What of an open survey can change."""
-
-    closes: str | None
 
 
 def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter:
@@ -100,7 +95,9 @@ def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter
         survey = actor.survey(token)
         return JSONResponse(survey_json(survey, workshop, link=_link(request, token)))
 
-    @routes.patch("/{token}", summary="Change a draft, or give an open survey more time")
+    @routes.patch(
+        "/{token}", summary="Change a draft, or the last day and the seats of an open survey"
+    )
     def change(
         token: str,
         changes: Annotated[dict[str, Any], Body()],
@@ -112,13 +109,17 @@ def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter
             draft = workshop.change(token, changes, team=actor.team.id, version=_version(if_match))
             return _answered(draft_json(draft, workshop), draft)
         survey = actor.survey(token)
-        if set(changes) != {"closes"}:
+        if set(changes) == {"closes"}:
+            workshop.extend(survey, changes["closes"])
+        elif set(changes) == {"seats"}:
+            workshop.set_seats(survey, _seats(changes["seats"]))
+        else:
             raise WrongState(
-                f"this survey is {survey.state}, so what it asks is frozen. Only its last day can "
-                'still change: {"closes": "YYYY-MM-DD"}.',
+                f"this survey is {survey.state}, so what it asks is frozen. One at a time, its "
+                'last day or its seats can still change: {"closes": "YYYY-MM-DD"}, or '
+                '{"seats": {level: number}}.',
                 state=survey.state,
             )
-        workshop.extend(survey, changes["closes"])
         survey = actor.survey(token)
         return JSONResponse(survey_json(survey, workshop, link=_link(request, token)))
 
@@ -218,6 +219,12 @@ def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter
         location = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
         return JSONResponse(run, 201, headers={"Location": location})
 
+    @routes.get("/{token}/selection-runs", summary="All selections of a survey, in their order")
+    def selections(token: str, actor: Actor = reader) -> dict[str, Any]:
+        if not workshop.is_draft(token, team=actor.team.id):
+            actor.survey(token)
+        return {"runs": workshop.runs(token)}
+
     @routes.get("/{token}/selection-runs/{run}", summary="A selection and why it is as it is")
     def selection(token: str, run: str, actor: Actor = reader) -> dict[str, Any]:
         if not workshop.is_draft(token, team=actor.team.id):
@@ -256,17 +263,34 @@ def open_draft(store: Store, actor: Actor, token: str, *, version: int | None = 
     workshop = store.workshop
     draft = workshop.draft(token, team=actor.team.id)
     places = workshop.places(draft.document)
-    seats = None
-    if draft.document.plan.quotas and not places:
+    plan = draft.document.plan
+    seats = reward = None
+    budget = 0
+    if not places and (plan.quotas or plan.reward != NOTHING):
         found = forecast(draft.document, definition_of(draft.document), caps=workshop.caps)
-        seats = {level["name"]: level["asked"] for level in found["levels"]}
-    return workshop.open(token, team=actor.team.id, version=version or draft.version, seats=seats)
+        asked = {level["name"]: level["asked"] for level in found["levels"]}
+        seats = asked if plan.quotas else None
+        reward, budget = reward_and_budget(plan, asked, store.desk.commission_percent)
+    return workshop.open(
+        token,
+        team=actor.team.id,
+        version=version or draft.version,
+        seats=seats,
+        reward=reward,
+        budget=budget,
+    )
 
 
 def share_link(settings: Settings, request: Request, token: str) -> str:
     """Return the address at which people take part."""
     base = settings.public_url or str(request.base_url).rstrip("/")
     return f"{base}/s/{token}"
+
+
+def _seats(given: Any) -> dict[str, int] | None:
+    if given is not None and not isinstance(given, dict):
+        raise ParameterError(f"seats is {given!r}, expected an object of levels and numbers.")
+    return given
 
 
 def _version(if_match: str | None) -> int:

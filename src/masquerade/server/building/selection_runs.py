@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, ParameterError, WrongState
-from masquerade.server.building.document import definition_of
+from masquerade.server.building.answers import progress_json
+from masquerade.server.building.document import Document, definition_of
 from masquerade.server.building.drafts import DRAFT
 from masquerade.server.building.forecast import expected_levels, margins, offers_of
+from masquerade.server.building.workshop import Progress
+from masquerade.server.definition import Definition
 from masquerade.server.store import Store
-from masquerade.server.surveys import OPEN
+from masquerade.server.surveys import OPEN, Survey
 from masquerade.server.team import Actor
 
 
@@ -45,8 +51,6 @@ def run_selection(
     ------
     NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
     """
-    from masquerade.selection import seats_by_level, seats_of_wave
-
     workshop = store.workshop
     if workshop.is_draft(token, team=actor.team.id):
         survey, state = None, DRAFT
@@ -59,16 +63,47 @@ def run_selection(
         survey = actor.survey(token)
         state, document = survey.state, workshop.document(survey)
         definition = survey.definition
-        came = workshop.progress(survey).responses
+        came = known_levels(survey, workshop.progress(survey), document.plan.shares)
     if wish.apply and state != OPEN:
         raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
+    run = {"state": state, **_decided(document, definition, came, wish, workshop.caps)}
+    kept = workshop.keep_run(token, run, request=request)
+    if wish.apply and survey is not None:
+        seats = {level["name"]: level["seats"] for level in run["levels"]}
+        workshop.set_seats(survey, seats)
+    return kept
+
+
+def known_levels(survey: Survey, progress: Progress, shares: Mapping[str, float]) -> dict[str, int]:
+    """Return how many answered at each level, as far as the page of a survey tells it.
+
+    Levels that are not counted apart get their sum in the proportions that were expected, so that
+    a run tells no more than the page. The total is exact.
+    """
+    shown = progress_json(survey, progress)
+    known = {level["name"]: level["responses"] for level in shown["levels"]}
+    hidden = [name for name, count in known.items() if count is None]
+    rest = shown["responses"] - sum(count or 0 for count in known.values())
+    planned = {name: shares[name] for name in hidden if shares.get(name)}
+    return {**known, **expected_levels(hidden, planned, rest)}
+
+
+def _decided(
+    document: Document, definition: Definition, came: dict[str, int], wish: Wish, caps: Caps
+) -> dict[str, Any]:
+    """Return what a run decides, and all that it was decided by."""
+    from masquerade.selection import seats_by_level, seats_of_wave, worth_by_level
+
     plan = document.plan
     names = [level.name for level in definition.levels]
     prices = {name: plan.prices.get(name, 0) for name in names}
     people = max(plan.people, sum(came.values()))
     expected = expected_levels(names, plan.shares, people)
     expected = {name: max(expected[name], came[name]) for name in names}
-    offers = offers_of(definition, expected, prices, workshop.caps)
+    paid = any(prices.values())
+    # Where nobody is paid, a wave divides people: each costs one.
+    costs = prices if paid or wish.wave is None else dict.fromkeys(names, 1)
+    offers = offers_of(definition, expected, costs, caps)
     budget = plan.budget if wish.budget is None else wish.budget
     alpha = float(plan.alpha if wish.alpha is None else wish.alpha)
     policy = wish.policy or plan.policy
@@ -82,8 +117,10 @@ def run_selection(
         )
         total = {name: max(seats[name], came[name]) for name in names}
     else:
-        if budget is None or policy != "precision":
-            raise ParameterError("a wave needs a budget, and the policy 'precision'.")
+        if policy != "precision":
+            raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
+        if budget is None:
+            budget = sum(expected[name] * costs[name] for name in names)
         seats = seats_of_wave(
             offers,
             budget=float(budget),
@@ -93,11 +130,11 @@ def run_selection(
             alpha=alpha,
         )
         total = {name: came[name] + seats[name] for name in names}
+    worth = worth_by_level(offers, budget=budget, alpha=alpha)
     inputs = [
         [o.name, o.people, o.price, o.noise_variance, o.privacy_share, came[o.name]] for o in offers
     ]
-    run = {
-        "state": state,
+    return {
         "policy": policy,
         "alpha": alpha,
         "budget": budget,
@@ -107,27 +144,29 @@ def run_selection(
         "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
         "cost": sum(total[name] * prices[name] for name in names),
         "currency": plan.currency,
+        "responses": sum(came.values()),
+        "expected": round(sum(seats.values()) * wish.response_rate),
         "levels": [
             {
-                "name": name,
-                "responded": came[name],
-                "asked": seats[name],
-                "seats": total[name],
-                "price": prices[name],
+                "name": offer.name,
+                "responded": came[offer.name],
+                "asked": seats[offer.name],
+                "seats": total[offer.name],
+                "price": prices[offer.name],
+                "noise_variance": offer.noise_variance,
+                "privacy_share": offer.privacy_share if offer.privacy_share < math.inf else None,
+                "precision": worth[offer.name][0],
+                "burden": worth[offer.name][1] if worth[offer.name][1] < math.inf else None,
             }
-            for name in names
+            for offer in offers
         ],
         "questions": margins(definition, total, estimator=document.estimator),
-        "why": _why(policy, alpha, wish),
+        "why": _why(policy, alpha, wish, paid=paid),
         "applied": wish.apply,
     }
-    kept = workshop.keep_run(token, run, request=request)
-    if wish.apply and survey is not None:
-        workshop.set_seats(survey, total)
-    return kept
 
 
-def _why(policy: str, alpha: float, wish: Wish) -> str:
+def _why(policy: str, alpha: float, wish: Wish, *, paid: bool) -> str:
     how = {
         "precision": "whoever adds most precision for money and privacy comes first, with seats "
         "for every level",
@@ -141,4 +180,6 @@ def _why(policy: str, alpha: float, wish: Wish) -> str:
         parts.append(f"It stops at a standard error of {wish.precision_target:g} widths.")
     if wish.wave is not None:
         parts.append(f"Wave {wish.wave}: who came counts, what they reported does not.")
+        if not paid:
+            parts.append("Nobody is paid, so the budget counts people.")
     return " ".join(parts)

@@ -42,6 +42,7 @@ from masquerade.server.transactions import Transactions
 _DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _BEGUN = ("opened", "sealed")
+_MOST = 1_000_000  # seats at a level
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +159,30 @@ class Workshop(Drafts):
     def set_seats(self, survey: Survey, seats: Mapping[str, int] | None) -> None:
         """Say how many people may take part at each level of an open survey.
 
+        Who has begun goes on, also where more have than may from now on.
+
+        Parameters
+        ----------
+        survey : Survey
+        seats : mapping of str to int, or None
+            For each level that the survey offers; None: as many as come.
+
         Raises
         ------
-        WrongState
+        WrongState, ParameterError
         """
         new = None if seats is None else dict(seats)
+        names = {level.name for level in survey.definition.levels}
+        if new is not None and set(new) != names:
+            raise ParameterError(
+                f"seats are given for {sorted(new)}, expected one number for each of "
+                f"{sorted(names)}; or none at all, for as many as come."
+            )
+        for name, count in (new or {}).items():
+            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= _MOST:
+                raise ParameterError(
+                    f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
+                )
         if not self._transactions.write(
             lambda c: self._surveys.step(c, survey.token, states=(OPEN,), seats=new)
         ):
@@ -281,15 +301,24 @@ class Workshop(Drafts):
             The key was used for another request.
         """
         drawn = secrets.token_hex(16)
-        row = {"id": drawn, "survey": token, "day": self._today(), "run": run}
+        before = select(func.count()).where(_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
             known = made_before(connection, request, drawn, today=self._today())
             if known is None:
-                connection.execute(insert(_RUN), row)
+                number = int(connection.execute(before).scalar_one()) + 1
+                row = {"id": drawn, "survey": token, "day": self._today()}
+                connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
             return known or drawn
 
         return self.run(token, self._transactions.write(work))
+
+    def runs(self, token: str) -> list[dict[str, Any]]:
+        """Return the selection runs of a survey, the first one first."""
+        query = select(_RUN).where(_RUN.c.survey == token)
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
+        return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))
 
     def run(self, token: str, run: str) -> dict[str, Any]:
         """Return a selection run of a survey.

@@ -75,7 +75,7 @@ class AuditLog:
             # Two at once want the same place; the database lets one have it, the other tries again.
             query = select(_ENTRY).where(_ENTRY.c.team == team)
             last = connection.execute(query.order_by(_ENTRY.c.sequence.desc()).limit(1)).first()
-            values = {**deed, "team": team, "day": self._today()}
+            values: dict[str, Any] = {**deed, "team": team, "day": self._today()}
             if last is not None and all(getattr(last, name) == values[name] for name in values):
                 return False
             values["sequence"] = 0 if last is None else last.sequence + 1
@@ -133,4 +133,3 @@ def hash_of(values: dict[str, Any]) -> str:
     """Return the hash of an entry with all its fields but the hash."""
     text = json.dumps({name: values[name] for name in _TOLD}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-

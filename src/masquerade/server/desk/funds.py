@@ -367,7 +367,7 @@ def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Lin
     query: Any = (
         select(
             _TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note,
-            func.sum(_TRANSFER.c.amount).label("amount"), func.count().label("count"),
+            func.sum(_TRANSFER.c.amount).label("amount"), func.count().label("times"),
         )
         .join(debit, debit.id == _TRANSFER.c.debit)
         .where(debit.team == team, _TRANSFER.c.what != "earned")
@@ -376,7 +376,7 @@ def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Lin
         .limit(limit)
     )  # fmt: skip
     return [
-        Line(row.day, row.what, row.currency, row.note, int(row.amount), row.count)
+        Line(row.day, row.what, row.currency, row.note, int(row.amount), row.times)
         for row in connection.execute(query)
     ]
 

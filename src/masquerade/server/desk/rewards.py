@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select, update
 
@@ -26,6 +26,9 @@ from masquerade.server.desk.book import (
 from masquerade.server.desk.webhooks import BUDGET_LOW, tell
 from masquerade.server.identity import Identity
 from masquerade.server.models import SurveyRow, table_of
+
+if TYPE_CHECKING:
+    from masquerade.server.building.document import Plan
 
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 LOW_PERCENT = 20
@@ -72,9 +75,14 @@ class Reward:
             "given": self.given,
         }
 
+    @property
+    def pays(self) -> bool:
+        """Whether money moves."""
+        return self.kind == IN_WALLET
+
     def paid(self, level: str) -> int:
         """Return what a person gets into the wallet."""
-        return self.prices.get(level, 0) if self.kind == IN_WALLET else 0
+        return self.prices.get(level, 0) if self.pays else 0
 
     def commission(self, level: str) -> int:
         """Return what the operator gets for a person."""
@@ -83,6 +91,25 @@ class Reward:
     def cost(self, level: str) -> int:
         """Return what a person costs the surveyor, all together."""
         return self.paid(level) + self.commission(level)
+
+
+def reward_and_budget(
+    plan: Plan, asked: Mapping[str, int], commission_percent: int
+) -> tuple[Reward | None, int]:
+    """Return what a survey gives by its plan, and the money that this takes.
+
+    Parameters
+    ----------
+    plan : Plan
+    asked : mapping of str to int
+        How many people are expected to take part at each level.
+    commission_percent : int
+    """
+    if plan.reward == NOTHING:
+        return None, 0
+    prices = {level: plan.prices.get(level, 0) for level in asked}
+    reward = Reward(plan.reward, plan.currency.strip(), prices, commission_percent)
+    return reward, sum(people * reward.cost(level) for level, people in asked.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +228,6 @@ def purse_of(connection: Connection, survey: str) -> Purse | None:
     columns = (_SURVEY.c.team, _SURVEY.c.reward)
     row = connection.execute(select(*columns).where(_SURVEY.c.token == survey)).first()
     reward = None if row is None else Reward.from_json(row.reward)
-    if row is None or reward is None or reward.kind != IN_WALLET:
+    if row is None or reward is None or not reward.pays:
         return None
     return Purse(row.team, survey, reward)

@@ -159,7 +159,7 @@ class Wallets:
             if wanted < 1:
                 raise ParameterError("there is nothing to pay out.")
             book.move(wallet, Place(payer, currency, CLEARING), wanted, what="payout", key=key)
-            row = {
+            row: dict[str, Any] = {
                 "id": id_, "team": payer, "payee": who.payee(payer), "currency": currency,
                 "amount": wanted, "destination": said, "state": ASKED, "day": self._today(),
             }  # fmt: skip

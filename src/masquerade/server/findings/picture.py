@@ -56,20 +56,20 @@ class Axis:
         return not self.low <= value <= self.high
 
     def ticks(self) -> list[tuple[str, str]]:
-        """Return place and text of four to seven round numbers within the axis.
+        """Return place and text of some round numbers within the axis.
 
         Examples
         --------
         >>> [text for _, text in Axis(0, 80).ticks()]
         ['0', '20', '40', '60', '80']
         >>> [text for _, text in Axis(0, 1, percent=True).ticks()]
-        ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
+        ['0 %', '25 %', '50 %', '75 %', '100 %']
         """
         span = self.high - self.low
         size = 10.0 ** math.floor(math.log10(span))
-        step = next(
-            step for part in (0.1, 1.0) for one in _STEPS if span / (step := one * size * part) <= 5
-        )
+        most = 4 if self.percent else 5
+        steps = [one * size * part for part in (0.1, 1.0) for one in _STEPS]
+        step = next(step for step in steps if span / step <= most + 1e-9)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [(self.at(k * step), self._text(k * step)) for k in range(first, last + 1)]
 

@@ -15,6 +15,7 @@ from masquerade.server.findings.kept import Findings
 from masquerade.server.store import Store, Survey
 from masquerade.server.surveys import PUBLISHED
 from masquerade.server.team import Actor, Guard
+from masquerade.server.team.guard import SOMETIMES
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is signed in"},
@@ -53,12 +54,12 @@ def findings_routes(store: Store, guard: Guard) -> APIRouter:
 
     seen = Depends(shown)
 
-    @routes.get("/results")
+    @routes.get("/results", openapi_extra=SOMETIMES)
     def results(survey: Survey = seen) -> Response:
         """Return the result, always the same bytes."""
         return Response(findings.result_text(survey), media_type="application/json")
 
-    @routes.get("/results.csv")
+    @routes.get("/results.csv", openapi_extra=SOMETIMES)
     def results_csv(survey: Survey = seen) -> Response:
         """Return the numbers of the result as one tidy table."""
         return _file(findings.table(survey), _CSV, f"results-{survey.token}.csv")

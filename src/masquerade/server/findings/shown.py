@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.answers import Number, Question, Rating
-from masquerade.server.definition import Definition
+from masquerade.answers import Comparison, Number, Question, Rating
+from masquerade.server.definition import CLEAR, Definition
 from masquerade.server.findings.picture import Axis
 
 LIKELIEST = "mle"
@@ -77,6 +77,11 @@ class Figures:
             return f"{100 * value:.{self.digits}f} %"
         return self._number(value)
 
+    def spread(self, value: float | None) -> str:
+        """Return half of an interval in words: of shares, percentage points."""
+        points = self.name == "share" and value is not None
+        return f"{100 * value:.{self.digits}f} %-points" if points and value else self.margin(value)
+
     def between(self, numbers: Mapping[str, Any]) -> str:
         """Return an interval in words."""
         if numbers.get("low") is None:
@@ -122,13 +127,14 @@ def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, 
     return {
         "result": result,
         "description": definition.description,
+        "in_clear": any(level["name"] == CLEAR for level in result["levels"]),
         "few": 0 < result["responses"] < FEW,
         "estimators": [
             {"name": name, "title": title, "says": says, "headline": name == result["estimator"]}
             for name, (title, says) in names.items()
         ],
         "questions": questions,
-        "differing": [one["text"] for one in questions if one["differ"] is not None],
+        "differing": [one["short"] for one in questions if one["differ"] is not None],
         "ranking": _ranking(result["ranking"]),
         "methods": methods_text(result),
         "bibtex": bibliography(result),
@@ -161,6 +167,7 @@ def _question(
     return {
         "id": found["id"],
         "text": found["text"],
+        "short": _short(question),
         "kind": found["kind"],
         "n": found["n"],
         "differ": min(differ, default=None),
@@ -250,8 +257,8 @@ def _sure(
         "errors": [],
         "more": [],
         "unmasked": None,
-        "forecast": figures.margin(found["forecast_standard_error"]),
-        "error": figures.margin(numbers.get("standard_error")),
+        "forecast": figures.spread(found["forecast_standard_error"]),
+        "error": figures.spread(numbers.get("standard_error")),
         "top": None,
         "together": None,
         "sensitivity": None,
@@ -269,16 +276,23 @@ def _sure(
         {
             "name": words[name][0],
             "says": words[name][1],
-            "error": figures.margin(numbers[f"{name}_error"]),
+            "error": figures.spread(numbers[f"{name}_error"]),
             "part": part,
         }
         for name, part in sees["parts"].items()
         if part >= 0.0005
     ]
-    sure["more"] = [(people, figures.margin(margin)) for people, margin in sees["more"]]
-    sure["margin"] = figures.margin(sees["margin"])
+    sure["more"] = [(people, figures.spread(margin)) for people, margin in sees["more"]]
+    sure["margin"] = figures.spread(sees["margin"])
     sure["unmasked"] = sees["unmasked"]
     return sure
+
+
+def _short(question: Question) -> str:
+    """Return what tells a question from others; many pairs are asked in the same words."""
+    if isinstance(question, Comparison):
+        return f"{question.text} {question.item_a} / {question.item_b}"
+    return question.text
 
 
 def _levels_of_options(found: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:

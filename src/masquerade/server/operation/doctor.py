@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 # All tables are known once the application is.
 import masquerade.server.app  # noqa: F401
 from masquerade.server.database import connect
+from masquerade.server.desk.integrity import audit_findings, book_findings
 from masquerade.server.operation.content_checks import ledger_findings, survey_findings
 from masquerade.server.operation.database_checks import (
     clock_findings,
@@ -22,6 +23,8 @@ from masquerade.server.operation.database_checks import (
 from masquerade.server.operation.finding import OK, PROBLEM, SKIPPED, Finding
 from masquerade.server.operation.settings_checks import settings_findings
 from masquerade.server.settings import Settings
+
+_CONTENT = ("surveys", "ledger", "book", "audit log")
 
 
 def examine(
@@ -75,14 +78,16 @@ def _database(
         yield from integrity_findings(connection)
         if schema.status != OK:
             detail = "not looked at, as the schema is of another version."
-            yield from (Finding(c, SKIPPED, detail) for c in ("tables", "surveys", "ledger"))
+            yield from (Finding(c, SKIPPED, detail) for c in ("tables", *_CONTENT))
             return
         structure = list(structure_findings(connection))
         yield from structure
         if any(one.status == PROBLEM and "index" not in one.detail for one in structure):
             detail = "not looked at, as tables are not as they should be."
-            yield from (Finding(c, SKIPPED, detail) for c in ("surveys", "ledger"))
+            yield from (Finding(c, SKIPPED, detail) for c in _CONTENT)
             return
         yield from clock_findings(connection, now())
         yield from survey_findings(connection)
         yield from ledger_findings(connection, progress=progress)
+        yield from book_findings(connection)
+        yield from audit_findings(connection)

@@ -65,7 +65,7 @@ def _secrecy(settings: Settings) -> Iterator[Finding]:
 
 def _limits(settings: Settings) -> Iterator[Finding]:
     public = settings.public_url is not None and not _local(_host(settings.public_url))
-    for name in ("rate_participant", "rate_address"):
+    for name in ("rate_participant", "rate_address", "rate_preview"):
         if getattr(settings, name) == 0 and public:
             yield Finding(CHECK, WARNING, f"{name} is 0: nothing slows down who asks too often.")
     if settings.caps.clear and not settings.allow_clear:

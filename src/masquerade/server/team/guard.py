@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fastapi import Request
+from fastapi import Request, Security
 from fastapi.concurrency import run_in_threadpool
+from fastapi.security import APIKeyCookie, HTTPBearer
 
 from masquerade.errors import Forbidden, NotFound, Unauthenticated
 from masquerade.server.security import same_origin
 from masquerade.server.settings import Settings
 from masquerade.server.team.accounts import Account
-from masquerade.server.team.sessions import csrf_token, session_secret
+from masquerade.server.team.sessions import COOKIE, csrf_token, session_secret
 from masquerade.server.team.surveyors import Known
 from masquerade.server.team.teams import Team
 
@@ -26,6 +27,26 @@ if TYPE_CHECKING:
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 _READING = ("GET", "HEAD", "OPTIONS")
 _BEARER = "bearer "
+
+# For the interface's description alone: who asks is decided below.
+_TOKEN = Security(
+    HTTPBearer(
+        scheme_name="token",
+        bearerFormat="mq_…",
+        description="A surveyor's token, as the page of tokens shows it once",
+        auto_error=False,
+    )
+)
+_SESSION = Security(
+    APIKeyCookie(
+        name=COOKIE,
+        scheme_name="session",
+        description=f"A signed-in browser; what changes something also needs {CSRF_HEADER}",
+        auto_error=False,
+    )
+)
+SOMETIMES: dict[str, Any] = {"security": [{}, {"token": []}, {"session": []}]}
+"""What the description says of a route that asks who it is for some objects only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,7 @@ class Actor:
         return self.store.surveys(team=self.team.id)
 
 
-Dependency = Callable[[Request], Coroutine[Any, Any, Actor]]
+Dependency = Callable[..., Coroutine[Any, Any, Actor]]
 
 
 class Guard:
@@ -97,7 +118,7 @@ class Guard:
         It raises `Unauthenticated` (pages: sign in first) and `Forbidden`.
         """
 
-        async def actor(request: Request) -> Actor:
+        async def actor(request: Request, _token: Any = _TOKEN, _session: Any = _SESSION) -> Actor:
             found = await self._admitted(request)
             missing = [right for right in rights if right not in found.rights]
             if missing:

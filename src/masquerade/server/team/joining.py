@@ -42,6 +42,7 @@ def joining_routes(store: Store, guard: Guard, door: Door) -> APIRouter:
             member = invitations.join_new(token, login=login, name=name or login, password=password)
         except ParameterError as error:
             return page(request, token, error=error, login=login, name=name)
+        request.state.member = member
         response = RedirectResponse(HOME, 303)
         door.let_in(request, response, member.account, team=member.team.id)
         return response
@@ -63,6 +64,7 @@ def joining_routes(store: Store, guard: Guard, door: Door) -> APIRouter:
             member = invitations.join(token, account.id)
         except WrongState as error:
             return page(request, token, error=error, login=login, known=True)
+        request.state.member = member
         response = RedirectResponse(HOME, 303)
         door.let_in(request, response, account, team=member.team.id)
         return response
@@ -73,6 +75,7 @@ def joining_routes(store: Store, guard: Guard, door: Door) -> APIRouter:
             member = invitations.join(token, actor.account.id)
         except WrongState as error:
             return page(request, token, error=error)
+        request.state.member = member
         response = RedirectResponse(HOME, 303)
         door.let_in(request, response, actor.account, team=member.team.id)
         return response

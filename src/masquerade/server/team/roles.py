@@ -13,7 +13,7 @@ RIGHTS: Final = {
     "survey:write": "make, open and close surveys",
     "results:read": "see results",
     "reports:read": "take away single masked reports",
-    "team:manage": "invite people, change roles, end anybody's tokens",
+    "team:manage": "invite people, change roles, end anybody's tokens, set webhooks",
     "funds:manage": "pay in and pay out",
     "audit:read": "see the audit log and check the ledger",
     "settings:read": "see the server's settings",

@@ -11,10 +11,10 @@ import pyarrow as pa
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, NotFitted, ParameterError
 from masquerade.mechanisms import Mechanism, Presence
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.channel_model import CrowdModel, Floats, Grid, Pool
 from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator
 from masquerade.truth.numeric.ordinal import ordinal_claims
-from masquerade.truth.numeric.quality_weighted import check_iteration
 from masquerade.truth.numeric.remarks import Remark, prior_only
 from masquerade.truth.numeric.reports_table import ReportTable
 
@@ -115,7 +115,7 @@ class ChannelEM(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         if self.estimate not in get_args(Estimate):
             raise ParameterError(
                 f"estimate is {self.estimate!r}, expected one of "

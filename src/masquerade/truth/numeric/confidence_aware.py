@@ -11,9 +11,10 @@ from scipy.special import chdtri
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.crowd import Crowd
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
-from masquerade.truth.numeric.quality_weighted import check_iteration, weighted_error
+from masquerade.truth.numeric.quality_weighted import weighted_error
 
 _SMALLEST = 1e-6
 
@@ -60,7 +61,7 @@ class ConfidenceAware(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         if not 0 < self.significance < 1:
             raise ParameterError(
                 f"significance is {self.significance}, expected above 0 and below 1."

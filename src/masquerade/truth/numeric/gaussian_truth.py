@@ -11,9 +11,9 @@ from scipy.special import stdtrit
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.crowd import Crowd
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
-from masquerade.truth.numeric.quality_weighted import check_iteration
 
 
 @dataclass(eq=False, kw_only=True)
@@ -60,7 +60,7 @@ class GaussianTruth(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         for name, number in (("shape", self.shape), ("scale", self.scale)):
             if not 0 < number < np.inf:
                 raise ParameterError(f"{name} is {number}, expected above 0.")

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.crowd import Crowd, Floats
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
 
@@ -64,7 +65,7 @@ class QualityWeighted(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         if not 0 < self.floor < np.inf:
             raise ParameterError(f"floor is {self.floor}, expected above 0.")
 
@@ -124,11 +125,3 @@ def weighted_error(
         degrees = np.maximum(np.where(freedom > 0, squared**2 / freedom, np.inf), 1.0)
     reach = stdtrit(np.minimum(degrees, 1e6), (1 + confidence) / 2) * error
     return error, reach
-
-
-def check_iteration(tolerance: float, max_iterations: int) -> None:
-    """Raise `ParameterError` unless the two are in range."""
-    if not tolerance > 0:
-        raise ParameterError(f"tolerance is {tolerance}, expected above 0.")
-    if max_iterations < 1:
-        raise ParameterError(f"max_iterations is {max_iterations}, expected at least 1.")

@@ -12,9 +12,9 @@ from scipy.special import gammaln, stdtrit
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
+from masquerade.truth.iteration import check_iteration
 from masquerade.truth.numeric.crowd import Crowd, Floats
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
-from masquerade.truth.numeric.quality_weighted import check_iteration
 
 _STRENGTHS = np.geomspace(0.25, 256, 31)
 _STEP = 0.1  # of the logarithm of the crowd's variance, in its search
@@ -65,7 +65,7 @@ class Reliability(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         if not 0 <= self.sharpness <= 1:
             raise ParameterError(f"sharpness is {self.sharpness}, expected 0 to 1.")
 
@@ -117,7 +117,7 @@ class HeavyTail(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_iteration(self.tolerance, self.max_iterations)
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
         if not self.tail > 0:
             raise ParameterError(f"tail is {self.tail}, expected above 0.")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError
+from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
     LatticeMechanism,
@@ -80,11 +80,15 @@ class ReportTable:
 
         Raises
         ------
+        EmptyTable
+            There is no answer among the claims.
         ParameterError
             An option is no number, or the claims are numbers of many kinds without a mechanism.
         """
         if mechanism is None:
             claims = claims.answered()
+        if not len(claims):
+            raise EmptyTable("every claim is 'no answer'; give claims of which some are answers.")
         if claims.options is not None:
             symbol, values, given, skipped = _of_options(claims, mechanism, levels)
             every = True

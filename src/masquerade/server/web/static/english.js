@@ -247,6 +247,29 @@ export const ENGLISH = {
     withdrawDo: "Take my answers out",
     late: "The survey is closed: its results are worked out and answers stay in them.",
   },
+  reward: {
+    title: "What you get",
+    amount: (amount, currency) => `${amount} ${currency}`,
+    at: (money, level) => `${level}: ${money}`,
+    whatever: "Paid once your masked answers have arrived, whatever they are.",
+    code: "A completion code, once your masked answers have arrived. Show it to the panel that sent you.",
+    yours: "For you",
+    codeHint: "Copy this code to the panel that sent you. It leads nobody to your answers.",
+    paidHint: "It is in your wallet, on the page Privacy. Nothing there leads to your answers.",
+    wallet: "Your wallet",
+    walletText:
+      "What you earned, for each team that asked. Where you want it paid to tells the team who you " +
+      "are, but not which answers are yours.",
+    owed: (money, team) => `${money} from ${team}`,
+    payTo: "Pay it to",
+    payToHint: "For example an account number or an e-mail address. It is deleted once you are paid.",
+    payToMissing: "Please say where it is to be paid.",
+    ask: "Ask for it",
+    payouts: "Asked for",
+    states: { asked: "waiting", paid: "paid", refused: "could not be paid", "taken-back": "taken back" },
+    takeBack: "Put it back",
+    done: "Done.",
+  },
   ended: {
     withdrawn: ["Taken back", "What you sent is no longer part of this survey's results."],
     abandoned: [

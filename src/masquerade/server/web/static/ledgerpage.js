@@ -16,6 +16,8 @@ import {
   servers,
   theirs,
 } from "./pieces.js";
+import { randomName } from "./coins.js";
+import { wallets } from "./rewardview.js";
 import { words } from "./words.js";
 
 export class LedgerPage {
@@ -43,6 +45,8 @@ export class LedgerPage {
       entries = entries.concat(answer.ok ? answer.data.entries : []);
       cursor = answer.data.next_cursor ?? null;
     }
+    const wallet = answer.ok ? await this.server.wallet() : answer;
+    this.wallet = wallet.ok ? wallet.data : null;
     this.failure = answer.ok ? null : answer;
     if (answer.ok) await this.device.keep("ledger", entries);
     else entries = (await this.device.kept("ledger")) ?? [];
@@ -65,6 +69,7 @@ export class LedgerPage {
         me ? this.#standing(me) : paragraph(said.empty, "lead"),
         me && [
           card(said.timeline, this.#timeline(titles, levels)),
+          this.#owed(),
           card(said.caps, this.#caps(me)),
         ],
         fold(said.explain, said.explainText.map((text) => element("p", {}, text))),
@@ -155,6 +160,32 @@ export class LedgerPage {
         ),
       clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
     );
+  }
+
+  #owed() {
+    const { wallet } = this;
+    if (!wallet || wallet.wallets.length + wallet.payouts.length === 0) return null;
+    const answering = {
+      ask: (one, destination) => this.#ask(one, destination),
+      takeBack: ({ id }) => this.#settle(() => this.server.takeBack(id)),
+    };
+    return card(words().reward.wallet, wallets(wallet, answering));
+  }
+
+  #ask(one, destination) {
+    if (!destination.trim()) return this.screen.announce(words().reward.payToMissing);
+    // A press that is repeated after a lost answer must not ask twice.
+    this.asking ??= randomName();
+    return this.#settle(() => this.server.askForPayout(one, destination.trim(), this.asking));
+  }
+
+  async #settle(request) {
+    const answer = await request();
+    if (!answer.lost) this.asking = null;
+    if (answer.ok) await this.#load();
+    await this.render({ focus: false });
+    const { done } = words().reward;
+    return this.screen.announce(answer.ok ? done : textOf(reasonOf(answer)), { good: answer.ok });
   }
 
   #caps({ caps }) {

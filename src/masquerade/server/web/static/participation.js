@@ -138,11 +138,12 @@ export class Participation {
   async send(record) {
     const answer = await this.server.respond(record.id, record);
     if (!answer.ok) return this.#refused(answer);
-    return this.#arrive("sealed", answer.data, (old, { bill = {} }) =>
-      old.reveal === "after_send"
-        ? { ...old, step: "sent", bill }
-        : { ...withoutContent(old), step: "finished", bill },
-    );
+    return this.#arrive("sealed", answer.data, (old, { bill = {}, paid, completion_code: code }) => {
+      const got = { bill, ...(paid ? { paid } : {}), ...(code ? { code } : {}) };
+      return old.reveal === "after_send"
+        ? { ...old, step: "sent", ...got }
+        : { ...withoutContent(old), step: "finished", ...got };
+    });
   }
 
   /** Delete answers and reports, which have been sent and looked at. */

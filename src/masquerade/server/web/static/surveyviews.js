@@ -17,6 +17,7 @@ import {
   paragraph,
   theirs,
 } from "./pieces.js";
+import { promised, received } from "./rewardview.js";
 import { shownOf } from "./shown.js";
 import { words } from "./words.js";
 
@@ -49,6 +50,7 @@ export function intro(invitation, { chosen, caps, left, failure }, answering) {
       element("span", {}, words().home.minutes(minutesFor(questions))),
     ),
     battery(left),
+    promised(invitation),
     levelPicker(invitation, chosen, caps, answering),
     element(
       "div",
@@ -198,6 +200,7 @@ export function done(record, { again, left, open, failure }, { withdraw }) {
     !again && motif(),
     heading(again ? said.again : said.title),
     paragraph(again ? said.once : unmasked(record) ? words().clear.done : said.sent, "lead"),
+    received(record),
     bill(record.bill),
     battery(left),
     failureNotice(failure),

@@ -7,6 +7,12 @@ import { marginText } from "./questions.js";
 
 const ALL = inPage("all-levels");
 const GRADED = { none: 8, low: 4, medium: 2, high: 1 }; // Kandappu et al. (2014), as a start
+const AFTER_MILLISECONDS = 5000;
+const HOW_PAID = {
+  none: "Masquerade counts what this comes to and promises nobody anything.",
+  codes: "Each sees a code after sending, shows it to the panel, and is paid there. You check codes off on the survey’s page. A code leads nobody to anybody’s answers.",
+  wallet: "What the survey may spend is set aside when it opens. People are told the amounts before they begin, and paid when their reports arrive, whatever those are.",
+};
 const draft = new Draft(inPage("known"), heard);
 const at = (id) => document.getElementById(id);
 let curve = null;
@@ -32,7 +38,8 @@ function pay() {
 function setPay(kind) {
   const amount = { volunteer: () => 0, flat: () => 10, graded: (name) => 10 * (GRADED[name] ?? 1) };
   const prices = Object.fromEntries(levels().map((name) => [name, amount[kind](name)]));
-  set({ prices: kind === "volunteer" ? {} : prices, budget: null }, true);
+  const reward = kind === "volunteer" && plan().reward === "wallet" ? "none" : plan().reward;
+  set({ prices: kind === "volunteer" ? {} : prices, budget: null, reward }, true);
 }
 
 /** What everybody together would cost who can be reached. */
@@ -127,7 +134,22 @@ function budgetFields() {
         element("div", { className: "ends", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, limited ? String(most) : "no limit")),
       ],
     kind !== "volunteer" &&
-      element("p", { className: "hint" }, "Masquerade keeps count of what this comes to. It pays nobody: no money moves here."),
+      selectField(
+        "How it is paid",
+        plan().reward,
+        [
+          ["none", "elsewhere: this is for planning only"],
+          ["wallet", "into a wallet here, out of your team’s funds"],
+          ["codes", "by a panel, for a completion code"],
+        ],
+        (reward) => set({ reward }, true),
+      ),
+    kind !== "volunteer" &&
+      element("p", { className: "hint" }, HOW_PAID[plan().reward] ?? HOW_PAID.none),
+    kind === "volunteer" &&
+      check("Give a completion code", plan().reward === "codes", (on) => set({ reward: on ? "codes" : "none" }), {
+        hint: "For people of a panel: each sees a code after sending and shows it there. It leads nobody to anybody’s answers.",
+      }),
   );
 }
 
@@ -249,6 +271,7 @@ async function drawCurve() {
   if (curve?.wanted !== wanted) {
     const { budget: _own, ...rest } = plan();
     const answer = await ask("POST", `${draft.path}/curve`, rest);
+    if (answer.status === 429) setTimeout(drawCurve, AFTER_MILLISECONDS); // asked too often
     if (!answer.ok) return;
     curve = { wanted, points: answer.data.points };
   }
@@ -257,7 +280,7 @@ async function drawCurve() {
   const [width, height] = [320, 120];
   const most = Math.max(...points.map(({ cost }) => cost)) || 1;
   const top = Math.max(...points.map(({ margin }) => margin));
-  const place = ({ cost, margin }) => [30 + ((width - 40) * cost) / most, height - 18 - ((height - 30) * margin) / top];
+  const place = ({ cost, margin }) => [30 + ((width - 40) * cost) / most, height - 18 - ((height - 46) * margin) / top];
   const svg = (tag, attributes, text = "") => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));

@@ -20,6 +20,12 @@ async function refresh() {
     write(at("responses"), responses);
     write(at("unfinished"), unfinished);
     at("towards").value = responses;
+    const came = at("came");
+    if (came) {
+      const count = Math.max(0, responses - Number(came.dataset.before));
+      write(came, count);
+      at("wave").value = Math.min(count, at("wave").max);
+    }
     for (const { name, responses: count } of levels) {
       const row = [...at("levels").children].find((each) => each.dataset.level === name);
       if (!row) continue;

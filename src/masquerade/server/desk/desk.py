@@ -1,0 +1,51 @@
+"""What the store keeps of money, codes, webhooks and deeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from masquerade.server.desk.audit import AuditLog
+from masquerade.server.desk.completion_codes import CompletionCodes
+from masquerade.server.desk.funds import Funds
+from masquerade.server.desk.wallets import Wallets
+from masquerade.server.desk.webhooks import Webhooks
+from masquerade.server.transactions import Transactions
+
+
+class Desk:
+    """Everything at the desk.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    commission_percent : int
+        What the operator gets on top of what participants get.
+    webhook_private : bool
+        Whether webhooks may lead into the network of this computer.
+
+    Attributes
+    ----------
+    funds : Funds
+    wallets : Wallets
+    codes : CompletionCodes
+    webhooks : Webhooks
+    audit : AuditLog
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        today: Callable[[], str],
+        commission_percent: int,
+        webhook_private: bool,
+    ) -> None:
+        self.transactions = transactions
+        self.commission_percent = commission_percent
+        self.funds = Funds(transactions, today=today)
+        self.wallets = Wallets(transactions, today=today)
+        self.codes = CompletionCodes(transactions)
+        self.webhooks = Webhooks(transactions, today=today, private=webhook_private)
+        self.audit = AuditLog(transactions, today=today)

@@ -1,0 +1,327 @@
+"""Results in a real browser: read by each estimator, published, shown elsewhere, released."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, ViewportSize, expect
+
+from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.mechanisms import mask_response
+from masquerade.server.definition import Definition
+from masquerade.server.participations import commitment_of
+from masquerade.server.surveys import Survey
+
+from .conftest import NewVisitor, Visitor
+from .test_surveyors import faults
+
+pytestmark = pytest.mark.browser
+
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+LEVELS = ("high", "low")
+QUESTIONS: tuple[Question, ...] = (
+    Choice("c", "Which beast do you fear?", ("Aardvark", "Basilisk", "Chimera")),
+    Rating("r", "How wild is the beast?", low_label="tame", high_label="wild"),
+    Number("n", "How many scales has it?", 0, 80, "scales"),
+    Comparison("p", "Which is worse?", "Basilisk", "Chimera"),
+)
+
+
+def closed(server: Any, *questions: Question, people: int = 16, **asked: Any) -> Survey:
+    """Return a closed survey with people at both levels, whose answers differ by level."""
+    given: dict[str, Any] = {"title": "Beasts", "levels": LEVELS, **asked}
+    definition = Definition.at_levels(questions=questions or QUESTIONS, **given)
+    survey = server.store.open_survey(definition)
+    steps = server.store.participations
+    for number in range(people):
+        level = definition.levels[number % len(definition.levels)]
+        mechanisms: Any = level.mechanisms
+        who, salt = server.store.identity(secrets.token_hex(16)), secrets.token_hex(16)
+        key = secrets.token_hex(16)
+        begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=key)
+        steps.open(who, begun.id)
+        reports = mask_response(
+            [(number + place) % 2 for place in range(len(mechanisms))], mechanisms
+        )
+        steps.seal(who, begun.id, commitment_of(begun.id, reports, salt))
+        steps.respond(
+            who, begun.id, reports=reports, salt=salt, level=level.name, survey_hash=survey.hash
+        )
+    found: Survey = server.store.close_survey(survey.token)
+    return found
+
+
+@pytest.fixture
+def owner(generous: Any, new_visitor: NewVisitor) -> Visitor:
+    """A signed-in owner at a desk."""
+    visitor = new_visitor(viewport=DESKTOP)
+    visitor.page.goto(generous.owner_link)
+    return visitor
+
+
+class Elsewhere(ThreadingHTTPServer):
+    """Another site, with pages of its own."""
+
+    def __init__(self) -> None:
+        pages: dict[str, bytes] = {}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(pages.get(self.path.strip("/"), b""))
+
+            def log_message(self, *_args: object) -> None:
+                """Say nothing."""
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.pages = pages
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def show(self, name: str, body: str) -> None:
+        """Make a page."""
+        self.pages[name] = f'<!doctype html><link rel=icon href="data:,">{body}'.encode()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Elsewhere]:
+    """A running site on another port."""
+    with Elsewhere() as site:
+        thread = threading.Thread(target=site.serve_forever, daemon=True)
+        thread.start()
+        yield site
+        site.shutdown()
+        thread.join(10)
+
+
+def published(server: Any, **asked: Any) -> Survey:
+    """Return a survey with published results."""
+    survey = closed(server, **asked)
+    server.store.workshop.publish(survey)
+    found: Survey = server.store.survey(survey.token)
+    return found
+
+
+def seen(part: Locator) -> Locator:
+    """Return those of some elements that can be seen."""
+    return part.locator("visible=true")
+
+
+def figures(page: Page, question: str) -> list[str]:
+    """Return the figures of a question's charts that can be seen."""
+    return seen(page.locator(f"#question-{question} > div .plot-figures b")).all_inner_texts()
+
+
+def test_each_estimator_can_be_read(generous: Any, owner: Visitor) -> None:
+    """By mouse and by keyboard; the one that was fixed is read first and said to be fixed."""
+    survey, page = closed(generous, estimator="respondent"), owner.page
+    page.goto(f"{generous.url}/surveys/{survey.token}")
+    result = page.request.get(f"{generous.url}/api/v1/surveys/{survey.token}/results").json()
+    mean = result["questions"][1]["mean"]["estimators"]
+    headline = seen(page.locator("#question-r .headline b"))
+    said = seen(page.locator(".estimators p"))
+    expect(headline).to_have_text(f"{mean['respondent']['mean']:.2f}".replace("-", "−"))
+    expect(said).to_contain_text("Fixed before anybody answered")
+    for name, title in (("eb", "Balanced"), ("ivw", "Sharpest")):
+        page.get_by_text(title, exact=True).click()
+        expect(headline).to_have_text(f"{mean[name]['mean']:.2f}".replace("-", "−"))
+        expect(said).to_have_count(1)
+        expect(said).to_contain_text("not what was fixed")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("without an interval")
+    likeliest = [o["likeliest_share"] for o in result["questions"][0]["options"]]
+    assert figures(page, "c") == [f"{100 * share:.0f} %" for share in likeliest]
+    assert owner.complaints == []
+
+
+def test_chart_and_table_say_the_same(generous: Any, new_visitor: NewVisitor) -> None:
+    """Each bar and each dot stands where the table says, at both widths, also without scripts."""
+    survey = published(generous)
+    for width, scripts in ((390, True), (1280, True), (1280, False)):
+        visitor = new_visitor(viewport={"width": width, "height": 900}, java_script_enabled=scripts)
+        page = visitor.page
+        page.goto(f"{generous.url}/r/{survey.token}")
+        for question in ("c", "r", "n", "p"):
+            part = page.locator(f"#question-{question}")
+            part.get_by_text("The same as a table").first.click()
+            table = seen(part.locator("> div table tbody tr td:nth-of-type(1)")).all_inner_texts()
+            drawn = figures(page, question)
+            assert sorted(table) == sorted(drawn)
+        for row in seen(page.locator("#question-n > div .plot li:has(.dot)")).all():
+            value = float(row.locator("b").inner_text().split()[0].replace("−", "-"))
+            track, dot = row.locator("svg.track").bounding_box(), row.locator(".dot").bounding_box()
+            assert track is not None
+            assert dot is not None
+            place = (dot["x"] + dot["width"] / 2 - track["x"]) / track["width"]
+            assert place == pytest.approx(0.025 + 0.95 * value / 80, abs=0.01)
+        assert visitor.complaints == []
+
+
+def test_results_are_published_and_taken_back(
+    generous: Any, owner: Visitor, new_visitor: NewVisitor
+) -> None:
+    """A stranger sees what is published by its link, and nothing once it is unpublished."""
+    survey, page = closed(generous), owner.page
+    page.goto(f"{generous.url}/surveys/{survey.token}")
+    page.get_by_role("button", name="Publish results").click()
+    link = str(page.locator("#public-link").get_attribute("href"))
+    stranger = new_visitor(viewport=DESKTOP)
+    stranger.page.goto(link)
+    expect(stranger.page.locator("h1")).to_have_text("Beasts")
+    expect(stranger.page.locator("#question-c .plot").first).to_be_visible()
+    expect(stranger.page.locator("#methods-text")).to_contain_text("Warner, 1965")
+    stranger.page.get_by_text("Download", exact=True).click()
+    with stranger.page.expect_download() as download:
+        stranger.page.get_by_text("Numbers as a table").click()
+    assert download.value.suggested_filename == f"results-{survey.token}.csv"
+    assert not any("/surveys/" in r.url and "/api/" not in r.url for r in stranger.requests)
+    page.get_by_role("button", name="Unpublish").click()
+    expect(page.get_by_role("button", name="Publish results")).to_be_visible()
+    fresh = new_visitor()
+    answer = fresh.page.goto(link)
+    assert answer is not None
+    assert answer.status == 404
+    assert (owner.complaints, stranger.complaints) == ([], [])
+
+
+def test_other_pages_show_the_embedded_one_alone(
+    generous: Any, new_visitor: NewVisitor, elsewhere: Elsewhere
+) -> None:
+    """In a frame of another origin the embed is drawn with its style; the full page is refused."""
+    survey = published(generous)
+    visitor = new_visitor(viewport=DESKTOP)
+    page = visitor.page
+
+    elsewhere.show("embed", f'<iframe src="{generous.url}/r/{survey.token}/embed" height=700>')
+    elsewhere.show("whole", f'<iframe src="{generous.url}/r/{survey.token}" height=700>')
+    page.goto(f"{elsewhere.url}/embed")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("h1")).to_have_text("Beasts")
+    bar = frame.locator(".track .bar").first
+    expect(bar).to_be_visible()
+    assert bar.evaluate("e => getComputedStyle(e).fill") != "rgb(0, 0, 0)"
+    assert visitor.complaints == []
+    with page.expect_popup() as popup:
+        frame.get_by_role("link").click()
+    expect(popup.value.locator("h1")).to_have_text("Beasts")
+    page.goto(f"{elsewhere.url}/whole")
+    page.wait_for_timeout(300)
+    assert page.frame_locator("iframe").locator(".plot").count() == 0
+    assert "frame-ancestors" in " ".join(visitor.complaints)
+
+
+def test_every_page_of_results_can_be_used_by_everybody(generous: Any, owner: Visitor) -> None:
+    """axe-core finds nothing with all parts open, targets are 44 pixels, nothing is cut off."""
+    items = tuple(Choice(f"i{i}", f"Beast {i}?", ("cat", "dog"), truth="cat") for i in range(3))
+    mixed, labels = published(generous), closed(generous, *items, template="label")
+    page = owner.page
+    for path in (
+        f"/surveys/{mixed.token}",
+        f"/surveys/{labels.token}",
+        f"/release?survey={mixed.token}",
+    ):
+        page.goto(generous.url + path)
+        page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+        assert faults(page) == {}
+    page.set_viewport_size(DESKTOP)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{generous.url}/r/{mixed.token}/embed")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert owner.complaints == []
+
+
+def test_the_menu_is_left_by_keyboard(generous: Any, owner: Visitor) -> None:
+    """Escape closes it and gives the focus back; a click elsewhere closes it too."""
+    survey, page = closed(generous), owner.page
+    page.goto(f"{generous.url}/surveys/{survey.token}")
+    menu = page.locator("details.menu")
+    menu.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(menu.get_by_role("link", name="Codebook")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu.get_by_role("link", name="Codebook")).to_be_hidden()
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    menu.locator("summary").click()
+    page.locator("h1").click()
+    expect(menu.get_by_role("link", name="Codebook")).to_be_hidden()
+
+
+def test_paper_shows_what_is_folded(generous: Any, new_visitor: NewVisitor) -> None:
+    """Printed, everything is open and black on white, and nothing can be pressed."""
+    survey = published(generous)
+    page = new_visitor(viewport=DESKTOP, color_scheme="dark").page
+    page.goto(f"{generous.url}/r/{survey.token}")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(seen(page.locator("#question-c .sure")).first).to_contain_text("What more people")
+    expect(seen(page.locator("#question-c .parts")).first).to_be_visible()
+    expect(seen(page.locator(".button, [type=radio]"))).to_have_count(0)
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert (
+        page.locator("main details[open]").count() == page.locator("details.by-level[open]").count()
+    )
+
+
+def test_a_file_becomes_synthetic_data(generous: Any, owner: Visitor, tmp_path: Path) -> None:
+    """The promise stands before a file is chosen; consent is asked for; both files come down."""
+    page = owner.page
+    file = tmp_path / "claims.csv"
+    file.write_text(
+        "task,worker,value\n"
+        + "".join(f"t{t},w{w},{(t + w) % 11}\n" for t in range(5) for w in range(20))
+    )
+    page.goto(f"{generous.url}/release")
+    go = page.get_by_role("button", name="Make synthetic data")
+    page.get_by_label("Lowest possible value").fill("0")
+    page.get_by_label("Highest possible value").fill("10")
+    page.get_by_label("ε").fill("0.5")
+    expect(page.locator("#promise")).to_contain_text("epsilon = 0.5 (proven)")
+    page.locator("#file").set_input_files(file)
+    expect(go).to_be_disabled()
+    page.get_by_role("checkbox").check()
+    go.click()
+    expect(page.locator("#summary")).to_have_text("150 synthetic values about 5 tasks.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the values").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0] == '"task","worker","value"'
+    assert len(lines) == 151
+    with page.expect_download() as download:
+        page.get_by_role("link", name="codebook").click()
+    assert "epsilon = 0.5" in Path(download.value.path()).read_text()
+    assert owner.complaints == []
+    page.get_by_label("ε").fill("0")
+    expect(page.locator("#promise")).to_contain_text("above 0")
+    expect(go).to_be_disabled()
+    page.get_by_label("ε").fill("1")
+    file.write_text("task,worker,value\nt,w,one\n")
+    page.locator("#file").set_input_files(file)
+    expect(page.locator("#promise")).to_contain_text("epsilon = 1 (proven)")
+    go.click()
+    expect(page.get_by_role("alert")).to_contain_text(re.compile("row 1"))
+
+
+def test_reports_of_a_survey_become_synthetic_data(generous: Any, owner: Visitor) -> None:
+    """From the page of results, with the survey's own ranges."""
+    survey, page = closed(generous), owner.page
+    page.goto(f"{generous.url}/surveys/{survey.token}")
+    page.get_by_role("link", name="Synthetic data").click()
+    expect(page.locator("#promise")).to_contain_text("2 objects with their own ends")
+    page.get_by_label("People at level").select_option("low")
+    page.get_by_label("Protected is").select_option("user")
+    expect(page.locator("#promise")).to_contain_text("all claims of one user")
+    page.get_by_role("button", name="Make synthetic data").click()
+    expect(page.locator("#summary")).to_have_text("60 synthetic values about 2 tasks.")
+    assert owner.complaints == []
