@@ -36,7 +36,7 @@ from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
 from masquerade.server.definition import Definition
 from masquerade.server.models import ParticipationRow, table_of
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import Survey
 
 CARDS = Cards(__file__)

@@ -14,7 +14,7 @@ from masquerade.accounting import Caps
 from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.mechanisms import Loss, mask_response
 from masquerade.server.definition import Definition
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import Survey
 
 PHONE = {"width": 390, "height": 844}

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.mechanisms import mask_response
 from masquerade.server.definition import Definition
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import Survey
 
 from .conftest import NewVisitor, Visitor

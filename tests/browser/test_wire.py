@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from masquerade.answers import Choice, Number, Rating
 from masquerade.server.definition import KEEP_PER_PERSON
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 
 from .conftest import (
     ANSWERS,

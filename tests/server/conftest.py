@@ -18,7 +18,8 @@ from sqlalchemy import MetaData, select
 from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
 from masquerade.server.definition import KEEP_PER_ANSWER, Definition
-from masquerade.server.participations import Participation, commitment_of
+from masquerade.server.participations import Participation
+from masquerade.server.sealed import commitment_of
 from masquerade.server.store import Survey
 from masquerade.server.team.sessions import COOKIE, csrf_token
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from masquerade.server import Store
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit

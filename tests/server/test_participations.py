@@ -37,8 +37,8 @@ from masquerade.server.participations import (
     SEALED,
     WITHDRAWN,
     Participation,
-    commitment_of,
 )
+from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import SUBMITTED, Survey
 
 if TYPE_CHECKING:

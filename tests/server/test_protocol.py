@@ -15,8 +15,8 @@ import pytest
 from masquerade.accounting import Caps
 from masquerade.answers import Choice, Comparison, Number, Rating
 from masquerade.mechanisms import Loss
-from masquerade.server.participations import commitment_of
 from masquerade.server.rate_limit import Buckets
+from masquerade.server.sealed import commitment_of
 from masquerade.server.security import LARGEST_BODY
 
 if TYPE_CHECKING:

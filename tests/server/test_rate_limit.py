@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
+
+from tests.server.running import run
 
 from masquerade.server.rate_limit import RateLimits
 
@@ -34,7 +35,7 @@ def statuses(*addresses: str) -> list[int]:
             }
             await limited(scope, receive, send)
 
-    asyncio.run(ask())
+    run(ask())
     return found
 
 
@@ -77,7 +78,7 @@ def previews(*headers: dict[str, str], path: str = "/api/v1/surveys/a1/preview")
             }  # fmt: skip
             await limited(scope, receive, send)
 
-    asyncio.run(ask())
+    run(ask())
     return found
 
 

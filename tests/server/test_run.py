@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.server.running import run
 
 from masquerade.errors import ParameterError
 from masquerade.server.run import address, listen, open_browser
@@ -123,5 +124,5 @@ def test_answers_are_sent_at_once() -> None:
         server.close()
 
     with listen("127.0.0.1", 0) as bound:
-        asyncio.run(serve_one())
+        run(serve_one())
     assert found == [1]

@@ -19,7 +19,8 @@ from masquerade.server.described import described
 from masquerade.server.findings import Findings
 from masquerade.server.findings.shown import result_view
 from masquerade.server.pages import render
-from masquerade.server.participations import Participation, commitment_of
+from masquerade.server.participations import Participation
+from masquerade.server.sealed import commitment_of
 from masquerade.server.store import OPEN, Store, Survey
 
 PEOPLE = 200

@@ -13,8 +13,6 @@ nothing and is answered as before; any other is refused.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -29,14 +27,12 @@ from masquerade.errors import (
     CommitmentMismatch,
     IdempotencyConflict,
     InsufficientFunds,
-    InvalidReport,
     LevelNotAllowed,
     NotFound,
     SeatsTaken,
     SurveyHashMismatch,
     WrongState,
 )
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.battery import Account
 from masquerade.server.definition import CLEAR, OfferedLevel
 from masquerade.server.desk.completion_codes import code_of, give_code
@@ -44,15 +40,12 @@ from masquerade.server.desk.rewards import BY_CODE, purse_of
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
+from masquerade.server.sealed import check_reports, commitment_of, require_sealed
 from masquerade.server.surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked, Surveys
 from masquerade.server.transactions import Transactions
 
 RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
 WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
-
-# Noise reaches farther with probability below 1e-340: such a report no honest device has drawn,
-# and one of them could move a mean at will.
-_REACH = 40
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -284,7 +277,7 @@ class Participations:
         def work(connection: Connection) -> tuple[Participation, bool]:
             row, asked = self._mine(connection, who, participation)
             if row.state == SUBMITTED:
-                _require_sealed(row, commitment)
+                require_sealed(row.commitment, commitment)
                 return self._standing(connection, who, row), False
             self._require(row, SEALED)
             self._require_open(connection, row, hold=True)
@@ -294,8 +287,8 @@ class Participations:
                 raise SurveyHashMismatch(
                     "these reports are for another version of the survey; reload the page."
                 )
-            _check_reports(asked.definition.level(level), reports)
-            _require_sealed(row, commitment)
+            check_reports(asked.definition.level(level), reports)
+            require_sealed(row.commitment, commitment)
             _step(connection, row, state=SUBMITTED, reports=list(reports))
             self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
@@ -440,18 +433,6 @@ class Participations:
         return Ledger(LedgerTables(connection), clock=self._today, caps=self._caps)
 
 
-def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:
-    """Return what a device sends before it shows or sends its reports.
-
-    Examples
-    --------
-    >>> commitment_of("0" * 32, [1, -4], "f" * 32)[:16]
-    '66fc3097f8497255'
-    """
-    fields = {"participation": participation, "reports": list(reports), "salt": salt}
-    return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
-
-
 def _pays(asked: Asked) -> bool:
     return asked.reward is not None and asked.reward.pays
 
@@ -476,30 +457,3 @@ def account_of(connection: Connection, who: Identity, caps: Caps) -> Account:
 
 def _step(connection: Connection, row: Row[Any], **values: Any) -> None:
     connection.execute(_STEP, {"one": row.id, **values})
-
-
-def _require_sealed(row: Row[Any], commitment: str) -> None:
-    if row.commitment is None or not secrets.compare_digest(row.commitment, commitment):
-        raise CommitmentMismatch("these are not the reports that were sealed.")
-
-
-def _check_reports(level: OfferedLevel, reports: Sequence[int]) -> None:
-    if len(reports) != len(level.mechanisms):
-        raise InvalidReport(
-            f"{len(reports)} reports for {len(level.mechanisms)} questions; send one each."
-        )
-    for number, (report, mechanism) in enumerate(
-        zip(reports, level.mechanisms, strict=True), start=1
-    ):
-        low, high = possible_reports(mechanism)
-        if not low <= report <= high:
-            raise InvalidReport(f"report {number} is none that its mask gives: {low} to {high}.")
-
-
-def possible_reports(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the smallest and the largest report of a mechanism, both included."""
-    if isinstance(mechanism, CategoricalMechanism):
-        return 0, mechanism.symbols - 1
-    assert isinstance(mechanism, DiscreteGaussian)
-    reach = int(_REACH * (mechanism.sigma / mechanism.lattice.step)) + 1
-    return -reach, mechanism.lattice.points - 1 + reach

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 from masquerade.server.security import LARGEST_BODY
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from masquerade.answers import Choice, Comparison, Number, Rating
 from masquerade.server.definition import Definition
 from masquerade.server.desk.rewards import Reward
 from masquerade.server.models import FIRST_TEAM
-from masquerade.server.participations import commitment_of
+from masquerade.server.sealed import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
