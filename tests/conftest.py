@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
 import subprocess
@@ -57,6 +58,17 @@ def missing(what: str, reason: str) -> NoReturn:
     if what in os.environ.get(REQUIRE_VARIABLE, "").replace(" ", "").split(","):
         pytest.fail(f"{reason} ({what} is named by {REQUIRE_VARIABLE})", pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Undo what a command that serves in this process sets, so that no test logs for another."""
+    loggers = [logging.getLogger(), logging.getLogger("masquerade")]
+    before = [(logger, logger.handlers[:], logger.level) for logger in loggers]
+    yield
+    for logger, handlers, level in before:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

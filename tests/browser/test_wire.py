@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from masquerade.answers import Choice, Number, Rating
+from masquerade.answers import Choice, Number, Rating, ShowIf
 from masquerade.server.definition import KEEP_PER_PERSON
 from masquerade.server.sealed import commitment_of
 
@@ -170,6 +170,28 @@ def test_bodies_are_as_long_at_every_level(generous: Any, new_visitor: NewVisito
             assert size[1] % 1024 == size[0] % 1024 == 0
     assert set(lengths) == {*BODIES, "open"}
     assert all(len(sizes) == 1 for sizes in lengths.values()), lengths
+
+
+def test_whether_a_question_was_asked_does_not_show(generous: Any, new_visitor: NewVisitor) -> None:
+    """Who is asked a follow-up and who is not send the same requests, bodies as long, in full."""
+    lead = Choice("lead", "Seen one?", SENTINELS[:2])
+    survey = open_survey(
+        generous,
+        questions=(lead, Choice("more", "Which?", SENTINELS[:3], allow_skip=True)),
+        conditions=(None, ShowIf("lead", SENTINELS[:1])),
+    )
+    seen = []
+    for answers in ([0, 2], [1]):
+        visitor = new_visitor()
+        visitor.page.goto(f"{generous.url}/s/{survey.token}")
+        Person(visitor.page, answers=answers).finish()
+        changing = [r for r in visitor.requests if r.method != "GET"]
+        seen.append([(r.url.rpartition("/")[2], len(r.post_data or "")) for r in changing])
+        assert len(sent_by(visitor)["response"]["reports"]) == 2
+        for text in everything_of(visitor):
+            assert not any(sentinel in text for sentinel in SENTINELS)
+    assert seen[0] == seen[1]
+    assert [name for name, _ in seen[0]] == ["participations", "open", "seal", "response"]
 
 
 def test_nothing_is_sent_before_the_person_says_so(generous: Any, new_visitor: NewVisitor) -> None:

@@ -31,6 +31,9 @@ Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Level = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 Report = Annotated[int, Field(ge=-LARGEST_REPORT, le=LARGEST_REPORT)]
+IdempotencyKey = Annotated[
+    str, Header(pattern=r"^[0-9a-f]{32}$", description="Random; resending is safe with it")
+]
 Padding = Annotated[
     str, Field(pattern=r"^ *$", description="Spaces, so that bodies have few different sizes")
 ]
@@ -97,10 +100,7 @@ def protocol_routes(store: Store) -> APIRouter:
     )
     def reserve(
         beginning: Beginning,
-        idempotency_key: Annotated[
-            str,
-            Header(pattern=r"^[0-9a-f]{32}$", description="Random; resending is safe with it"),
-        ],
+        idempotency_key: IdempotencyKey,
         who: Identity = who_asks,
     ) -> Response:
         begun, new = steps.reserve(

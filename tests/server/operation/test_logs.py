@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import secrets
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,18 +20,15 @@ SECRET = "what-somebody-sent"
 
 
 @pytest.fixture(params=[JsonLines, Lines])
-def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+def written(request: pytest.FixtureRequest) -> io.StringIO:
     """Collect what a form of log writes of everything."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(request.param())
     root = logging.getLogger()
-    before = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    yield stream
-    root.removeHandler(handler)
-    root.setLevel(before)
+    return stream
 
 
 def test_an_exception_is_told_without_its_text(written: io.StringIO) -> None:
@@ -103,21 +99,15 @@ def test_what_is_told_of_an_unexpected_error(
             assert phone.participant not in line
 
 
-def test_the_forms_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_forms_of_a_process() -> None:
     """As text only warnings are told; as JSON also what happens as it should."""
     root, own = logging.getLogger(), logging.getLogger("masquerade")
-    before = root.handlers[:], root.level, own.level
-    try:
-        configure("text")
-        assert not own.isEnabledFor(logging.INFO)
-        configure("json")
-        assert own.isEnabledFor(logging.INFO)
-        assert not logging.getLogger("sqlalchemy").isEnabledFor(logging.INFO)
-        assert [type(one.formatter) for one in root.handlers] == [JsonLines]
-    finally:
-        root.handlers[:], level, own_level = before[0], before[1], before[2]
-        root.setLevel(level)
-        own.setLevel(own_level)
+    configure("text")
+    assert not own.isEnabledFor(logging.INFO)
+    configure("json")
+    assert own.isEnabledFor(logging.INFO)
+    assert not logging.getLogger("sqlalchemy").isEnabledFor(logging.INFO)
+    assert [type(one.formatter) for one in root.handlers] == [JsonLines]
 
 
 def test_a_normal_answer_is_not_logged(live_server: LiveServers, written: io.StringIO) -> None:

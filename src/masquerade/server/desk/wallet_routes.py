@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from masquerade.server.desk.funds_routes import payout_json
 from masquerade.server.desk.wallets import Payout, Wallet
 from masquerade.server.identity import Identity
 from masquerade.server.padding import padded, spare
-from masquerade.server.protocol import Body, Hex128, participant_of
+from masquerade.server.protocol import Body, Hex128, IdempotencyKey, participant_of
 from masquerade.server.shapes import PayoutAsked, WalletPage, answers
 from masquerade.server.store import Store
 
@@ -52,10 +52,7 @@ def wallet_routes(store: Store) -> APIRouter:
     )
     def ask(
         wish: Wish,
-        idempotency_key: Annotated[
-            str,
-            Header(pattern=r"^[0-9a-f]{32}$", description="Random; resending is safe with it"),
-        ],
+        idempotency_key: IdempotencyKey,
         who: Identity = who_asks,
     ) -> Response:
         payout, new = wallets.ask(
