@@ -114,17 +114,15 @@ def serve(url: str, pipe: Connection) -> None:
     """Run a server until the pipe says so."""
     import threading
 
-    import uvicorn
+    from masquerade.server.run import address, listen, server_of
 
-    from masquerade.server.run import address, listen
-
-    bound = listen("127.0.0.1", 0)
-    app = create_app(Settings(url, rate_participant=0, rate_address=0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    bound, ready = listen("127.0.0.1", 0), threading.Event()
+    settings = Settings(url, rate_participant=0, rate_address=0)
+    app = create_app(settings)
+    server = server_of(app, settings, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    ready.wait()
     pipe.send((address(bound), app.state.store.new_owner_token(), os.getpid()))
     pipe.recv()
     server.should_exit = True

@@ -12,17 +12,15 @@ import os
 import shutil
 import subprocess
 import tempfile
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import hypothesis
 import pytest
-import uvicorn
+from tests.serving import serving
 
 from masquerade.server import Settings, Store, create_app, database
 from masquerade.server.database import connect, migrate
@@ -264,7 +262,7 @@ class LiveServers(Protocol):
 @contextmanager
 def live_servers(folder: Path, migrated: Path) -> Iterator[LiveServers]:
     """Start servers on free ports of this computer, each in a thread of its own, until the end."""
-    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+    stack, numbers = ExitStack(), itertools.count()
 
     def start(
         *,
@@ -273,41 +271,21 @@ def live_servers(folder: Path, migrated: Path) -> Iterator[LiveServers]:
         public_url: str | None = None,
         **settings: Any,
     ) -> LiveServer:
-        bound = listen("127.0.0.1", 0)
         if database is None:
-            file = folder / f"live-{len(running)}.sqlite3"
+            file = folder / f"live-{next(numbers)}.sqlite3"
             shutil.copy(migrated, file)
             database = f"sqlite:///{file}"
-        app = create_app(Settings(database, public_url, demo, **settings))
+        made = Settings(database, public_url, demo, shutdown_seconds=5, **settings)
+        app = create_app(made)
         store: Store = app.state.store
         if demo:
             furnish(store)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=5
-        )
-        server = uvicorn.Server(config)
-
-        def run(sockets: Sequence[object]) -> None:
-            with bound:
-                server.run(sockets=list(sockets))  # type: ignore[arg-type]
-
-        thread = threading.Thread(target=run, args=([bound],), daemon=True)
-        thread.start()
-        running.append((server, thread))
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            assert time.monotonic() < deadline, "the server takes too long to start"
-            time.sleep(0.005)
+        bound, _ = stack.enter_context(serving(app, made))
         url = address(bound)
         return LiveServer(url, app, store, f"{url}/owner?token={store.new_owner_token()}")
 
-    yield start
-    for server, _ in running:
-        server.should_exit = True
-    for _, thread in running:
-        thread.join(PATIENCE_SECONDS)
-        assert not thread.is_alive(), "the server did not stop"
+    with stack:
+        yield start
 
 
 @pytest.fixture

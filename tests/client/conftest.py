@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
+from tests.serving import serving
 
 from masquerade.accounting import Caps
 from masquerade.answers import Choice, Comparison, Number, Question, Rating
@@ -19,7 +17,7 @@ from masquerade.client import Client, Identity
 from masquerade.mechanisms import Loss
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.definition import ALL_LEVELS, Definition
-from masquerade.server.run import address, listen
+from masquerade.server.run import address
 from masquerade.server.store import Survey
 
 EVERY_KIND: tuple[Question, ...] = (
@@ -108,19 +106,9 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     database = f"sqlite:///{tmp_path_factory.mktemp('client') / 'server.sqlite3'}"
     caps = Caps(Loss(100_000_000))
     app = create_app(Settings(database, caps=caps, rate_participant=0, rate_address=0))
-    bound = listen("127.0.0.1", 0)
-    app.state.url = address(bound)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        time.sleep(0.01)
-    yield app.state
-    server.should_exit = True
-    thread.join(30)
-    bound.close()
-    assert not thread.is_alive(), "the server did not stop"
+    with serving(app) as (bound, _):
+        app.state.url = address(bound)
+        yield app.state
 
 
 @pytest.fixture

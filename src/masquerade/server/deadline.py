@@ -6,20 +6,23 @@ import asyncio
 import sys
 from typing import Any, Final
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a whole request may take to arrive, and how long an answer may wait to be read on."""
 
+LARGEST_HEAD: Final = 64 * 1024
+"""How many bytes of a request may be there, beside its body, before they are whole."""
+
 _FILES_OF_OTHERS = 128  # of the files that a process may open: database, log, static files
 
 
-class DeadlineProtocol(H11Protocol):
+class DeadlineProtocol(HttpToolsProtocol):
     """HTTP/1.1 with a deadline for the whole of each request, head and body.
 
     It counts from the connection or from the first byte of a further request; between requests the
-    server's own, shorter one holds. Bytes that dribble in do not begin it anew.
+    server's own, shorter one holds. Bytes that dribble in do not begin it anew. What is no part of
+    a body, such as a head, is refused where it is long, as it has to be held until it is whole.
     """
 
     patience = PATIENCE_SECONDS
@@ -28,6 +31,8 @@ class DeadlineProtocol(H11Protocol):
         super().__init__(*args, **options)
         self._arriving: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._begun = False
+        self._held = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -41,12 +46,37 @@ class DeadlineProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Begin the deadline with a request's first byte; end it with its last."""
+        """Begin the deadline where bytes are of a request that is not whole yet."""
+        self._held += len(data)
         super().data_received(data)
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._forget_arriving()
-        elif self._arriving is None and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._held > LARGEST_HEAD:
+            self.send_400_response("The head of this request is too long.")
+        elif self._arriving is None and (self._begun or self._answered()):
             self._arriving = self.loop.call_later(self.patience, self.transport.abort)
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._begun = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Hold the head no longer."""
+        self._held = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a part of the body."""
+        self._held = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the deadline with the last byte of the request."""
+        self._begun = False
+        self._held = 0
+        self._forget_arriving()
+        super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Wait for the other end to read on."""
@@ -60,6 +90,10 @@ class DeadlineProtocol(H11Protocol):
             self._unread.cancel()
             self._unread = None
         super().resume_writing()
+
+    def _answered(self) -> bool:
+        """Return whether no request is being answered; then all that comes is of a further one."""
+        return self.cycle is None or self.cycle.response_complete
 
     def _forget_arriving(self) -> None:
         if self._arriving is not None:

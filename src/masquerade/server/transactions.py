@@ -3,7 +3,8 @@
 SQLite has one writer and waits for the disk at every commit. So one thread here writes for all:
 it takes whatever changes wait, puts them into one transaction, each behind a savepoint of its own,
 commits once, and only then tells each caller. What fails takes back itself and nothing else.
-PostgreSQL does the same inside, so there each change is a transaction of its own.
+PostgreSQL does the same inside, so there each change is a transaction of its own; only so many are
+under way at once as keep a processor busy, for more threads would take it from each other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ Work = Callable[[Connection], T]
 
 _ATTEMPTS = 8
 _MOST_AT_ONCE = 64
+_UNDER_WAY = 4
 _DEADLOCK = ("40P01", "40001")
 
 
@@ -38,6 +40,7 @@ class Transactions:
         self._writing = engine.execution_options(write=True)
         self._reading = engine
         self._queue: _Writer | None = None
+        self._turns = threading.BoundedSemaphore(_UNDER_WAY)
         if engine.dialect.name == "sqlite":
             self._queue = _Writer(self._writing)
         else:
@@ -68,7 +71,7 @@ class Transactions:
             return self._queue.run(work)
         for _ in range(_ATTEMPTS):
             try:
-                with self._writing.begin() as connection:
+                with self._turns, self._writing.begin() as connection:
                     return work(connection)
             except IntegrityError as error:
                 # The same came twice at once; the next attempt finds it.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from sqlalchemy import Connection, insert
+from tests.serving import serving
 
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.building.workshop import Workshop
 from masquerade.server.models import table_of
-from masquerade.server.run import address, listen
+from masquerade.server.run import address
 from masquerade.server.team.accounts import insert_account
 from masquerade.server.team.sessions import COOKIE, csrf_token
 from masquerade.server.team.tables import TeamRow
@@ -91,17 +90,11 @@ def new_member(connection: Connection, team: str, role: str) -> str:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
     """A server for the tests of a module, each of which has a team of its own."""
-    bound = listen("127.0.0.1", 0)
     folder = tmp_path_factory.mktemp("site")
     settings = Settings(f"sqlite:///{folder / 'a.sqlite3'}", rate_participant=0, rate_address=0)
     app = create_app(settings, sweeps=False)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    thread = threading.Thread(target=lambda: server.run(sockets=[bound]), daemon=True)
-    thread.start()
-    yield address(bound), app.state.store  # whoever comes too early waits
-    server.should_exit = True
-    thread.join(30)
-    bound.close()
+    with serving(app) as (bound, _):
+        yield address(bound), app.state.store
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.serving import serving
 
 from masquerade.server import Settings, create_app
 from masquerade.server.deadline import DeadlineProtocol, most_connections
-from masquerade.server.run import address, listen, server_of
+from masquerade.server.run import address
 
 PATIENCE = 0.6
 MANY = 150
@@ -34,7 +35,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def running(folder: Path) -> Iterator[Any]:
     """Run a server until it is not needed any more."""
     settings = Settings(f"sqlite:///{folder / 'slow.sqlite3'}", rate_address=0)
-    bound, ready = listen("127.0.0.1", 0), threading.Event()
     app = create_app(settings)
 
     @app.get("/large")
@@ -43,17 +43,10 @@ def running(folder: Path) -> Iterator[Any]:
 
         return Response(b"x" * 30_000_000)
 
-    server = server_of(app, settings, ready=ready.set)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    assert ready.wait(30)
-    server.url = address(bound)  # type: ignore[attr-defined]
-    server.port = bound.getsockname()[1]  # type: ignore[attr-defined]
-    yield server
-    server.should_exit = True
-    thread.join(30)
-    bound.close()
-    assert not thread.is_alive()
+    with serving(app, settings) as (bound, server):
+        server.url = address(bound)  # type: ignore[attr-defined]
+        server.port = bound.getsockname()[1]  # type: ignore[attr-defined]
+        yield server
 
 
 def ended(line: socket.socket, dribble: bytes = b"") -> bool:
@@ -89,6 +82,34 @@ def test_a_slow_request_is_ended(served: Any, beginning: bytes, dribble: bytes) 
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall(beginning)
         assert ended(line, dribble)
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"GET /api/v1/levels?",
+        b"GET /api/v1/levels HTTP/1.1\r\nHost: x\r\nX: ",
+        CHUNKS_TO_COME + b"1\r\n \r\n1;",
+        CHUNKS_TO_COME + b"1\r\n \r\n0\r\nX: ",
+    ],
+    ids=["address", "header", "chunk", "trailer"],
+)
+def test_what_is_held_until_it_is_whole_is_short(
+    served: Any, beginning: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address, a header or the like that does not end is refused, not kept in memory."""
+    monkeypatch.setattr(DeadlineProtocol, "patience", 60)  # so it is not the deadline that ends it
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as line:
+        line.sendall(beginning)
+        with contextlib.suppress(ConnectionError):  # where it closes before all has been sent
+            for _ in range(40):
+                line.sendall(b"a" * 65536)
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            answer = line.recv(65536)
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
+        assert ended(line)
+    assert not served.server_state.connections
 
 
 def test_others_are_served_meanwhile(served: Any) -> None:

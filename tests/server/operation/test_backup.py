@@ -232,7 +232,11 @@ def test_a_refused_restore_leaves_postgresql_empty(
     engine.dispose()
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"[]\n"), b"\x1f\x8b\x08"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no archive", gzip.compress(b"[]\n"), b"\x1f\x8b\x08"],
+    ids=["empty", "text", "of nothing", "cut"],
+)
 def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes) -> None:
     """A file of something else is an error, and no database is made."""
     with pytest.raises(BrokenBackup):

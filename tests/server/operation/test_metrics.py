@@ -48,7 +48,7 @@ def test_requests_are_counted_by_template(watched: LiveServer, kit: Kit) -> None
         client.get(f"/s/{survey.token}")
         client.get("/nowhere/at/all")
         client.get("/static/style.css")
-        client.request("BREW", f"/s/{survey.token}")
+        client.request("PROPFIND", f"/s/{survey.token}")
     found = counts(watched, "masquerade_requests_total")
     template = "/api/v1/participations/{participation}"
     assert found[("POST", "/api/v1/participations", "201")] == 1

@@ -6,7 +6,6 @@ Each route of the application has one row in ``NEEDS``. A new route without a ro
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import uvicorn
+from tests.serving import serving
 
 from masquerade.server import Settings, Store, create_app
-from masquerade.server.run import address, listen
+from masquerade.server.run import address
 from masquerade.server.team.roles import RIGHTS, ROLES
 
 if TYPE_CHECKING:
@@ -229,15 +228,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A running server."""
     file = tmp_path_factory.mktemp("authorization") / "store.sqlite3"
     app = create_app(Settings(f"sqlite:///{file}", rate_participant=0, rate_address=0))
-    bound = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
-    thread.start()
-    with httpx.Client(base_url=address(bound), trust_env=False) as client:  # it waits for the start
+    with (
+        serving(app) as (bound, _),
+        httpx.Client(base_url=address(bound), trust_env=False) as client,
+    ):
         yield Served(app, client)
-    server.should_exit = True
-    thread.join(30)
-    bound.close()
 
 
 def test_every_route_has_a_row(served: Served) -> None:

@@ -1,0 +1,42 @@
+"""Servers in a thread of the tests' own process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from masquerade.server import Settings
+from masquerade.server.run import listen, server_of
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
+PATIENCE_SECONDS = 30
+
+
+@contextmanager
+def serving(
+    app: FastAPI, settings: Settings | None = None
+) -> Iterator[tuple[socket.socket, uvicorn.Server]]:
+    """Serve as `masquerade serve` does, on a free port, until the block ends.
+
+    Yields
+    ------
+    socket, uvicorn.Server
+    """
+    bound, ready = listen("127.0.0.1", 0), threading.Event()
+    server = server_of(app, settings or Settings(""), ready=ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    with bound:
+        thread.start()
+        assert ready.wait(PATIENCE_SECONDS), "the server did not start"
+        try:
+            yield bound, server
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE_SECONDS)
+            assert not thread.is_alive(), "the server did not stop"
