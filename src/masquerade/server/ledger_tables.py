@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, literal_column, select, update
+from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.orm import aliased
@@ -28,29 +29,47 @@ _FINISHED = ("commit", "release", "clear_disclosure")
 _ENTRIES = select(
     *_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts
 ).join_from(_ENTRY, _COST)  # fmt: skip
-_ALL = (
-    _ENTRIES.add_columns(
-        _BALANCE.c.caps.label("stood"), *(_BALANCE.c[name].label(f"b_{name}") for name in _NAMES)
+_ENTRIES_ALONE = _ENTRIES.where(_ENTRY.c.person == bindparam("one")).order_by(_ENTRY.c.sequence)
+_STOOD = (_BALANCE.c.caps.label("stood"), *(_BALANCE.c[name].label(f"b_{name}") for name in _NAMES))
+_STAND = select(*_STOOD).where(_BALANCE.c.person == bindparam("one"))
+_ACCOUNT = (
+    select(*_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts, *_STOOD)
+    .select_from(
+        _BALANCE.outerjoin(_ENTRY, _ENTRY.c.person == _BALANCE.c.person).outerjoin(
+            _COST, _COST.c.digest == _ENTRY.c.cost
+        )
     )
-    .outerjoin(_BALANCE, _BALANCE.c.person == _ENTRY.c.person)
-    .where(_ENTRY.c.person == bindparam("one"))
+    .where(_BALANCE.c.person == bindparam("one"))
     .order_by(_ENTRY.c.sequence)
 )
-_LATEST = (
-    _ENTRIES.where(_ENTRY.c.person == bindparam("one"), _ENTRY.c.key == bindparam("step"))
-    .order_by(_ENTRY.c.sequence.desc())
-    .limit(1)
-)
-_STAND = select(
-    _BALANCE.c.caps, *(_BALANCE.c[name] for name in _NAMES)
-).where(_BALANCE.c.person == bindparam("one"))  # fmt: skip
-_LOCKED = _STAND.with_for_update()
+_ACCOUNT_HELD = _ACCOUNT.with_for_update(of=_BALANCE)
 _WRITE_BACK = update(_BALANCE).where(
     _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
 )
 # Written out, as a database finds a partial index by the words of its condition only.
 _SOME_OPEN = _BALANCE.c.open > literal_column("0")
 _KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
+
+
+@dataclass(slots=True)
+class _Account:
+    """A person's account while nobody else can change it: as it was read, and what came since."""
+
+    rows: Sequence[Any]
+    balance: Balance | None
+    later: list[Entry]
+
+    def latest(self, key: str) -> Entry | None:
+        """Return the latest entry of a key."""
+        for entry in reversed(self.later):
+            if entry.charge.key == key:
+                return entry
+        row = next((row for row in reversed(self.rows) if row.key == key), None)
+        return None if row is None else _entry(row)
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, oldest first."""
+        return [*(_entry(row) for row in self.rows), *self.later]
 
 
 class LedgerTables:
@@ -66,20 +85,21 @@ class LedgerTables:
         self._connection = connection
         self._postgresql = connection.dialect.name == "postgresql"
         self._new: set[str] = set()
+        self._held: dict[str, _Account] = {}
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Keep what `decide` returns; see `Storage.change`."""
-        stood = self._locked(person)
-        latest = None if stood is None else self._latest(person, key)
-        change = decide(None if stood is None else _balance(stood), latest)
+        account = self._account(person)
+        latest = account.latest(key)
+        change = decide(account.balance, latest)
         if change is None:
             assert latest is not None
             return latest
-        return self._keep(person, stood, change)
+        return self._keep(person, account, change)
 
     def hold(self, person: str) -> None:
         """Let nobody else change a person's account until the transaction ends."""
-        self._locked(person)
+        self._account(person)
 
     def balance(self, person: str) -> Balance | None:
         """Return a person's balance; None where there are no entries."""
@@ -88,11 +108,13 @@ class LedgerTables:
 
     def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
         """Return a person's balance and all entries, oldest first."""
-        rows = self._connection.execute(_ALL, {"one": person}).all()
-        if not rows or rows[0].stood is None:  # one without the other is for the ledger to find
-            return self.balance(person), [_entry(row) for row in rows]
-        balance = Balance(caps_of(rows[0].stood), *rows[0][-len(_NAMES) :])
-        return balance, [_entry(row) for row in rows]
+        account = self._held.get(person)
+        if account is None:
+            account = _as_read(self._connection.execute(_ACCOUNT, {"one": person}).all())
+        if account.balance is None:  # entries without it are for the ledger to find
+            rows = self._connection.execute(_ENTRIES_ALONE, {"one": person})
+            return None, [_entry(row) for row in rows]
+        return account.balance, account.entries()
 
     def persons(self) -> list[str]:
         """Return everybody who has entries, or a balance."""
@@ -148,17 +170,20 @@ class LedgerTables:
         )
         return [(row.person, row.key) for row in self._connection.execute(query)]
 
-    def _locked(self, person: str) -> Row[Any] | None:
+    def _account(self, person: str) -> _Account:
         # SQLite's transaction holds the one write lock. Whoever begins an account at the same time
         # in PostgreSQL fails at its insertion, and the transaction is run again.
-        query = _LOCKED if self._postgresql else _STAND
-        return self._connection.execute(query, {"one": person}).first()
+        account = self._held.get(person)
+        if account is None:
+            query = _ACCOUNT_HELD if self._postgresql else _ACCOUNT
+            account = _as_read(self._connection.execute(query, {"one": person}).all())
+            if account.balance is not None and account.balance.entries != len(account.rows):
+                # The balance is of after the wait for its lock, the entries are of before.
+                account = _as_read(self._connection.execute(_ACCOUNT, {"one": person}).all())
+            self._held[person] = account
+        return account
 
-    def _latest(self, person: str, key: str) -> Entry | None:
-        row = self._connection.execute(_LATEST, {"one": person, "step": key}).first()
-        return None if row is None else _entry(row)
-
-    def _keep(self, person: str, stood: Row[Any] | None, change: Change) -> Entry:
+    def _keep(self, person: str, account: _Account, change: Change) -> Entry:
         entry, balance = change
         charge = entry.charge
         self.keep_cost(charge.cost)
@@ -177,14 +202,16 @@ class LedgerTables:
             },
         )
         values = dict(zip(_NAMES, balance[1:], strict=True)) | {"caps": balance.caps.text}
-        if stood is None:
+        if account.balance is None:
             self._connection.execute(insert(_BALANCE), {"person": person, **values})
-            return entry
-        done = self._connection.execute(
-            _WRITE_BACK, {"one": person, "before": stood.entries, **values}
-        )
-        if done.rowcount != 1:
-            raise BrokenChain(f"the balance of {person} changed while it was locked.")
+        else:
+            done = self._connection.execute(
+                _WRITE_BACK, {"one": person, "before": account.balance.entries, **values}
+            )
+            if done.rowcount != 1:
+                raise BrokenChain(f"the balance of {person} changed while it was locked.")
+        account.balance = balance
+        account.later.append(entry)
         return entry
 
     def _or_nothing(self, table: Any, row: dict[str, Any]) -> None:
@@ -234,8 +261,13 @@ def caps_of(text: str) -> Caps:
     return Caps(Loss(int(epsilon)), Fraction(delta), int(clear))
 
 
-def _balance(row: Row[Any]) -> Balance:
-    return Balance(caps_of(row.caps), *row[1:])
+def _balance(row: Any) -> Balance:
+    return Balance(caps_of(row.stood), *row[-len(_NAMES) :])
+
+
+def _as_read(rows: Sequence[Any]) -> _Account:
+    balance = _balance(rows[0]) if rows else None
+    return _Account([row for row in rows if row.sequence is not None], balance, [])
 
 
 def _entry(row: Any) -> Entry:

@@ -61,7 +61,6 @@ _BEGUN = select(_TABLE).where(
     )
 )
 _BEGUN_HELD = _BEGUN.with_for_update()
-_SEATS = select(_SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
 _TAKEN = select(func.count()).where(
     _TABLE.c.survey == bindparam("one"),
     _TABLE.c.level == bindparam("at"),
@@ -147,7 +146,7 @@ class Participations:
         self, connection: Connection, who: Identity, token: str, level: str, request: str
     ) -> tuple[Participation, bool]:
         asked = self._surveys.asked(connection, token)
-        state = self._surveys.state(connection, token, hold=True)
+        standing = self._surveys.standing(connection, token, hold=True)
         offered = asked.definition.level(level)
         pseudonym = who.pseudonym(asked.pseudonym_key)
         found = connection.execute(
@@ -166,9 +165,10 @@ class Participations:
                     "this device has begun this survey at another level, which cannot change."
                 )
             return self._standing(connection, who, row), False
-        if state != OPEN:
+        if standing.state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
-        self._require_seat(connection, token, level)
+        if standing.seats is not None:
+            self._require_seat(connection, token, level, int(standing.seats.get(level, 0)))
         if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         attempt = 1 if row is None else row.attempt + 1
@@ -188,11 +188,12 @@ class Participations:
             connection.execute(_STEP, {"one": row.id, **values})
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
-        self._ledger(connection).reserve(who.person, key, offered.cost(token))
+        tables = LedgerTables(connection)
+        self._ledger(tables).reserve(who.person, key, offered.cost(token))
         purse = purse_of(connection, token) if _pays(asked) else None
         if purse is not None:
             purse.hold(connection, who, level, attempt, day=self._today())
-        account = account_of(connection, who, self._caps)
+        account = account_of(tables, who, self._caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
     def open(self, who: Identity, participation: str) -> Participation:
@@ -208,9 +209,8 @@ class Participations:
             if row.state != OPENED:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
-                self._ledger(connection).commit(
-                    who.person, who.ledger_key(asked.token, row.attempt)
-                )
+                key = who.ledger_key(asked.token, row.attempt)
+                self._ledger(LedgerTables(connection)).commit(who.person, key)
                 _step(connection, row, state=OPENED, day=None)
             return _at(row, asked, OPENED)
 
@@ -334,7 +334,7 @@ class Participations:
         """End a participation that has no reports yet; return the state it is then in."""
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
-            self._ledger(connection).release(who.person, key)
+            self._ledger(LedgerTables(connection)).release(who.person, key)
             _step(connection, row, state=EXPIRED, day=None)
             self._give_back(connection, row, asked)
             return EXPIRED
@@ -401,17 +401,14 @@ class Participations:
         if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
 
-    def _require_seat(self, connection: Connection, token: str, level: str) -> None:
+    def _require_seat(self, connection: Connection, token: str, level: str, seats: int) -> None:
         """Raise where as many people as the survey asks for have begun it at a level."""
-        seats = connection.execute(_SEATS, {"one": token}).scalar()
-        if seats is None:
-            return
         if connection.dialect.name == "postgresql":
             # Whoever takes the last seat makes others wait, so that no two take it.
             name = func.hashtextextended(f"{token} {level}", 0)
             connection.execute(select(func.pg_advisory_xact_lock(name)))
         count = connection.execute(_TAKEN, {"one": token, "at": level}).scalar_one()
-        if count >= int(seats.get(level, 0)):
+        if count >= seats:
             raise SeatsTaken(
                 "as many people as this survey asks for at this level have begun it. Nothing was "
                 "charged; another level may still be open."
@@ -421,7 +418,7 @@ class Participations:
         self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
     ) -> Participation:
         asked = self._surveys.asked(connection, row.survey)
-        account = account_of(connection, who, self._caps)
+        account = account_of(LedgerTables(connection), who, self._caps)
         key = who.ledger_key(asked.token, row.attempt)
         now = state or row.state
         code = None
@@ -429,8 +426,8 @@ class Participations:
             code = code_of(who, asked.token)
         return _at(row, asked, now, account, key, code)
 
-    def _ledger(self, connection: Connection) -> Ledger:
-        return Ledger(LedgerTables(connection), clock=self._today, caps=self._caps)
+    def _ledger(self, tables: LedgerTables) -> Ledger:
+        return Ledger(tables, clock=self._today, caps=self._caps)
 
 
 def _pays(asked: Asked) -> bool:
@@ -449,9 +446,9 @@ def _at(
     return Participation(row.id, asked, level, state, account, key, code)
 
 
-def account_of(connection: Connection, who: Identity, caps: Caps) -> Account:
+def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> Account:
     """Return where a person stands; `caps` are those of a person without entries."""
-    balance, entries = LedgerTables(connection).read(who.person)
+    balance, entries = tables.read(who.person)
     return Account(balance or Balance(caps), entries)
 
 

@@ -105,7 +105,7 @@ class People:
 
     def account(self, who: Identity) -> Account:
         """Return where a person stands."""
-        return self._transactions.read(lambda c: account_of(c, who, self._caps))
+        return self._transactions.read(lambda c: account_of(LedgerTables(c), who, self._caps))
 
     def statement(self, account: Account) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""

@@ -26,7 +26,7 @@ FINISHED = (CLOSED, PUBLISHED)
 SUBMITTED = "submitted"
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
-_STATE = select(_SURVEY.c.state).where(_SURVEY.c.token == bindparam("one"))
+_STATE = select(_SURVEY.c.state, _SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
 _STATE_HELD = _STATE.with_for_update(read=True)
 
 
@@ -128,11 +128,18 @@ class Surveys:
             self._asked[token] = known
         return known
 
-    def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
-        """Return a survey's state; with `hold` it stays that way until the transaction ends."""
+    def standing(self, connection: Connection, token: str, *, hold: bool = False) -> Any:
+        """Return a survey's `state` and `seats`; with `hold` they stay until the transaction ends.
+
+        The seats are how many people may take part at each level, or None.
+        """
         held = hold and connection.dialect.name == "postgresql"
         query = _STATE_HELD if held else _STATE
-        return str(connection.execute(query, {"one": token}).scalar_one())
+        return connection.execute(query, {"one": token}).one()
+
+    def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
+        """Return a survey's state; with `hold` it stays that way until the transaction ends."""
+        return str(self.standing(connection, token, hold=hold).state)
 
     def insert(
         self,

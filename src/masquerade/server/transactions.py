@@ -23,7 +23,7 @@ Work = Callable[[Connection], T]
 
 _ATTEMPTS = 8
 _MOST_AT_ONCE = 64
-_UNDER_WAY = 4
+_UNDER_WAY = 3
 _DEADLOCK = ("40P01", "40001")
 
 
