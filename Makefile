@@ -35,7 +35,7 @@ demo: $(VENV)/.demo
 	$(BIN)/masquerade demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 	@if command -v node >/dev/null; then node --test tests/web/*.test.mjs; \
 	elif [ -n "$$MASQUERADE_REQUIRE" ]; then echo "node is required here and missing"; exit 1; \
 	else echo "skipped: the browser modules' own tests need Node.js 20 or newer"; fi

@@ -6,7 +6,7 @@ Free text is not among them: it has no finite domain, so no mechanism can mask i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,8 +17,21 @@ MOST_CHARACTERS = 500
 MOST_POINTS = 1_000_000
 
 
+class _Asked:
+    """What all kinds have in common."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        lists = {name: list(one) for name, one in values.items() if isinstance(one, tuple)}
+        return {"kind": self.kind} | values | lists
+
+
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(_Asked):
     """Pick one of several options.
 
     Attributes
@@ -43,9 +56,7 @@ class Choice:
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        _check_text(self.id, "id")
-        _check_text(self.text, f"question {self.id!r}: text")
-        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        _check_asked(self)
         if not isinstance(self.options, tuple):
             raise ParameterError(
                 f"question {self.id!r}: options is {self.options!r}, expected several texts."
@@ -75,20 +86,9 @@ class Choice:
         """None: options of a choice have no numbers."""
         return
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as a JSON object."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "text": self.text,
-            "options": list(self.options),
-            "allow_skip": self.allow_skip,
-            "truth": self.truth,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(_Asked):
     """Rate on a scale of whole steps.
 
     Attributes
@@ -111,9 +111,7 @@ class Rating:
     kind: ClassVar[str] = "rating"
 
     def __post_init__(self) -> None:
-        _check_text(self.id, "id")
-        _check_text(self.text, f"question {self.id!r}: text")
-        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        _check_asked(self)
         for name, end in (("low", self.low), ("high", self.high)):
             if not isinstance(end, int) or isinstance(end, bool):
                 raise ParameterError(
@@ -138,22 +136,9 @@ class Rating:
         """The points of the scale."""
         return tuple(range(self.low, self.high + 1))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as a JSON object."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "text": self.text,
-            "low": self.low,
-            "high": self.high,
-            "low_label": self.low_label,
-            "high_label": self.high_label,
-            "allow_skip": self.allow_skip,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(_Asked):
     """Name a number on a public scale of equal steps.
 
     Attributes
@@ -177,8 +162,7 @@ class Number:
     allow_skip: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_text(self.id, "id")
-        _check_text(self.text, f"question {self.id!r}: text")
+        _check_asked(self)
         _check_text(self.unit, f"question {self.id!r}: unit")
         for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             whole = isinstance(value, int) and not isinstance(value, bool)
@@ -210,21 +194,9 @@ class Number:
         """None: reports are already numbers."""
         return
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as a JSON object."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "text": self.text,
-            "low": self.low,
-            "high": self.high,
-            "step": self.step,
-            "unit": self.unit,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_Asked):
     """Say which of two is preferred.
 
     Attributes
@@ -246,9 +218,7 @@ class Comparison:
     kind: ClassVar[str] = "comparison"
 
     def __post_init__(self) -> None:
-        _check_text(self.id, "id")
-        _check_text(self.text, f"question {self.id!r}: text")
-        _check_flag(self.allow_skip, f"question {self.id!r}: allow_skip")
+        _check_asked(self)
         for name, item in (("item_a", self.item_a), ("item_b", self.item_b)):
             _check_text(item, f"question {self.id!r}: {name}")
         if self.tie != "":
@@ -267,18 +237,6 @@ class Comparison:
     def scores(self) -> None:
         """None: the answers have no numbers."""
         return
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as a JSON object."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "text": self.text,
-            "item_a": self.item_a,
-            "item_b": self.item_b,
-            "tie": self.tie,
-            "allow_skip": self.allow_skip,
-        }
 
 
 Question = Choice | Rating | Number | Comparison
@@ -313,6 +271,12 @@ def question_from_json(data: dict[str, Any]) -> Question:
         f"question kind {kind!r} is unknown; expected 'choice', 'rating', 'number' or "
         "'comparison'. Free text cannot be masked and is not offered."
     )
+
+
+def _check_asked(question: Question) -> None:
+    _check_text(question.id, "id")
+    _check_text(question.text, f"question {question.id!r}: text")
+    _check_flag(question.allow_skip, f"question {question.id!r}: allow_skip")
 
 
 def _check_flag(flag: bool, what: str) -> None:

@@ -15,13 +15,13 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
 
-from masquerade.accounting import Balance, Caps, Ledger
+from masquerade.accounting import Balance, Caps
 from masquerade.errors import (
     AlreadyParticipated,
     CommitmentMismatch,
@@ -37,12 +37,12 @@ from masquerade.server.battery import Account
 from masquerade.server.definition import CLEAR, OfferedLevel
 from masquerade.server.desk.completion_codes import code_of, give_code
 from masquerade.server.desk.rewards import BY_CODE, purse_of
+from masquerade.server.ground import Ground
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
 from masquerade.server.sealed import check_reports, commitment_of, require_sealed
-from masquerade.server.surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked, Surveys
-from masquerade.server.transactions import Transactions
+from masquerade.server.surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked
 
 RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
 WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
@@ -101,26 +101,11 @@ class Participations:
 
     Parameters
     ----------
-    transactions : Transactions
-    surveys : Surveys
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
+    ground : Ground
     """
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        surveys: Surveys,
-        *,
-        today: Callable[[], str],
-        caps: Caps,
-    ) -> None:
-        self._transactions = transactions
-        self._surveys = surveys
-        self._today = today
-        self._caps = caps
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
 
     def reserve(
         self, who: Identity, survey: str, level: str, *, idempotency_key: str
@@ -138,15 +123,15 @@ class Participations:
         InsufficientBudget, ClearDisclosureRefused
             The person's cap does not leave enough.
         """
-        return self._transactions.write(
+        return self._ground.transactions.write(
             lambda c: self._reserve(c, who, survey, level, who.idempotency(idempotency_key))
         )
 
     def _reserve(
         self, connection: Connection, who: Identity, token: str, level: str, request: str
     ) -> tuple[Participation, bool]:
-        asked = self._surveys.asked(connection, token)
-        standing = self._surveys.standing(connection, token, hold=True)
+        asked = self._ground.surveys.asked(connection, token)
+        standing = self._ground.surveys.standing(connection, token, hold=True)
         offered = asked.definition.level(level)
         pseudonym = who.pseudonym(asked.pseudonym_key)
         found = connection.execute(
@@ -169,7 +154,7 @@ class Participations:
             raise WrongState("this survey is closed; nobody can begin it any more.")
         if standing.seats is not None:
             self._require_seat(connection, token, level, int(standing.seats.get(level, 0)))
-        if level == CLEAR and not self._surveys.allow_clear:
+        if level == CLEAR and not self._ground.surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         attempt = 1 if row is None else row.attempt + 1
         drawn = secrets.token_hex(16)
@@ -178,7 +163,7 @@ class Participations:
             "level": level,
             "state": RESERVED,
             "attempt": attempt,
-            "day": self._today(),
+            "day": self._ground.today(),
             "idempotency": request,
         }
         if row is None:
@@ -189,11 +174,11 @@ class Participations:
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
         tables = LedgerTables(connection)
-        self._ledger(tables).reserve(who.person, key, offered.cost(token))
+        self._ground.ledger(tables).reserve(who.person, key, offered.cost(token))
         purse = purse_of(connection, token) if _pays(asked) else None
         if purse is not None:
-            purse.hold(connection, who, level, attempt, day=self._today())
-        account = account_of(tables, who, self._caps)
+            purse.hold(connection, who, level, attempt, day=self._ground.today())
+        account = account_of(tables, who, self._ground.caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
     def open(self, who: Identity, participation: str) -> Participation:
@@ -210,11 +195,11 @@ class Participations:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
                 key = who.ledger_key(asked.token, row.attempt)
-                self._ledger(LedgerTables(connection)).commit(who.person, key)
+                self._ground.ledger(LedgerTables(connection)).commit(who.person, key)
                 _step(connection, row, state=OPENED, day=None)
             return _at(row, asked, OPENED)
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def seal(self, who: Identity, participation: str, commitment: str) -> Participation:
         """Bind the participant to the reports that were drawn, without seeing them.
@@ -239,7 +224,7 @@ class Participations:
             _step(connection, row, state=SEALED, commitment=commitment)
             return _at(row, asked, SEALED)
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def respond(
         self,
@@ -293,7 +278,7 @@ class Participations:
             self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def withdraw(self, who: Identity, participation: str) -> Participation:
         """Delete the reports, unless the survey is closed; what they cost stays spent.
@@ -311,7 +296,7 @@ class Participations:
                 self.forget(connection, row)
             return _at(row, asked, WITHDRAWN)
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def abandon(self, who: Identity, participation: str) -> Participation:
         """Give up; what was reserved is given back where no question was shown yet.
@@ -328,18 +313,18 @@ class Participations:
             self._require(row, RESERVED, OPENED, SEALED)
             return _at(row, asked, self.give_up(connection, who, row, asked))
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def give_up(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
-            self._ledger(LedgerTables(connection)).release(who.person, key)
+            self._ground.ledger(LedgerTables(connection)).release(who.person, key)
             _step(connection, row, state=EXPIRED, day=None)
             self._give_back(connection, row, asked)
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
-        if self._surveys.state(connection, asked.token) == CANCELLED:
+        if self._ground.surveys.state(connection, asked.token) == CANCELLED:
             # They were ready to answer, and it is not their doing. Too late, there is nothing left.
             with contextlib.suppress(InsufficientFunds):
                 self._pay(connection, who, row, asked)
@@ -356,12 +341,12 @@ class Participations:
     def _pay(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
-            purse.pay(connection, who, row.level, row.attempt, day=self._today())
+            purse.pay(connection, who, row.level, row.attempt, day=self._ground.today())
 
     def _give_back(self, connection: Connection, row: Row[Any], asked: Asked) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
-            purse.release(connection, row.level, 1, day=self._today())
+            purse.release(connection, row.level, 1, day=self._ground.today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation."""
@@ -376,7 +361,7 @@ class Participations:
         possible = _ID.fullmatch(participation)
         row = connection.execute(query, {"one": participation}).first() if possible else None
         if row is not None:
-            asked = self._surveys.asked(connection, row.survey)
+            asked = self._ground.surveys.asked(connection, row.survey)
             if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
                 return row, asked
         raise NotFound("there is no such participation of yours; begin the survey again.")
@@ -397,7 +382,7 @@ class Participations:
         """
         state = row.survey_state
         if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
-            state = self._surveys.state(connection, row.survey, hold=True)
+            state = self._ground.surveys.state(connection, row.survey, hold=True)
         if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
 
@@ -417,17 +402,14 @@ class Participations:
     def _standing(
         self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
     ) -> Participation:
-        asked = self._surveys.asked(connection, row.survey)
-        account = account_of(LedgerTables(connection), who, self._caps)
+        asked = self._ground.surveys.asked(connection, row.survey)
+        account = account_of(LedgerTables(connection), who, self._ground.caps)
         key = who.ledger_key(asked.token, row.attempt)
         now = state or row.state
         code = None
         if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
             code = code_of(who, asked.token)
         return _at(row, asked, now, account, key, code)
-
-    def _ledger(self, tables: LedgerTables) -> Ledger:
-        return Ledger(tables, clock=self._today, caps=self._caps)
 
 
 def _pays(asked: Asked) -> bool:

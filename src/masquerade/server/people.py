@@ -9,10 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from masquerade.accounting import Caps, Ledger
+from masquerade.accounting import Caps
 from masquerade.accounting.statement import statement
 from masquerade.errors import ConfirmationNeeded
 from masquerade.server.battery import Account
+from masquerade.server.ground import Ground
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
@@ -28,10 +29,8 @@ from masquerade.server.surveys import (
     SUBMITTED,
     TAKING,
     Asked,
-    Surveys,
     participants_state,
 )
-from masquerade.server.transactions import Transactions
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
@@ -81,31 +80,19 @@ class People:
 
     Parameters
     ----------
-    transactions, surveys, participations
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
+    ground : Ground
+    participations : Participations
     """
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        surveys: Surveys,
-        participations: Participations,
-        *,
-        today: Callable[[], str],
-        caps: Caps,
-    ) -> None:
-        self._transactions = transactions
-        self._surveys = surveys
+    def __init__(self, ground: Ground, participations: Participations) -> None:
+        self._ground = ground
         self._participations = participations
-        self._today = today
-        self._caps = caps
 
     def account(self, who: Identity) -> Account:
         """Return where a person stands."""
-        return self._transactions.read(lambda c: account_of(LedgerTables(c), who, self._caps))
+        return self._ground.transactions.read(
+            lambda c: account_of(LedgerTables(c), who, self._ground.caps)
+        )
 
     def statement(self, account: Account) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
@@ -115,14 +102,16 @@ class People:
         """Return the surveys that an account names, by token."""
         tokens = {entry.charge.survey for entry in account.entries} - {""}
         query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
-        return self._transactions.read(
-            lambda c: {token: self._surveys.asked(c, token) for token in c.scalars(query).all()}
+        return self._ground.transactions.read(
+            lambda c: {
+                token: self._ground.surveys.asked(c, token) for token in c.scalars(query).all()
+            }
         )
 
     def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
         """Return the higher caps that a person confirmed and the day on which they begin."""
         query = select(_RAISE).where(_RAISE.c.person == who.person)
-        row = self._transactions.read(lambda c: c.execute(query).first())
+        row = self._ground.transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
     def set_caps(self, who: Identity, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
@@ -146,7 +135,7 @@ class People:
 
         def work(connection: Connection) -> bool:
             tables = LedgerTables(connection)
-            ledger = Ledger(tables, clock=self._today, caps=self._caps)
+            ledger = self._ground.ledger(tables)
             tables.hold(who.person)
             now = ledger.balance(who.person).caps
             caps = change(now)
@@ -161,14 +150,14 @@ class People:
                 if caps != now:
                     ledger.lower_caps(who.person, caps)
                 return True
-            start = date.fromisoformat(self._today()) + timedelta(days=RAISE_DAYS)
+            start = date.fromisoformat(self._ground.today()) + timedelta(days=RAISE_DAYS)
             connection.execute(
                 insert(_RAISE),
                 {"person": who.person, "caps": caps.text, "day": start.isoformat()},
             )
             return False
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def invitations(
         self, who: Identity, *, after: str, limit: int
@@ -189,7 +178,7 @@ class People:
                 found.append(invitation)
             return found, None
 
-        return self._transactions.read(work)
+        return self._ground.transactions.read(work)
 
     def _invited(
         self, connection: Connection, who: Identity, after: str = ""
@@ -197,7 +186,7 @@ class People:
         query = select(_SURVEY.c.token, _SURVEY.c.state).order_by(_SURVEY.c.token).limit(_AT_ONCE)
         while rows := connection.execute(query.where(_SURVEY.c.token > after)).all():
             after = rows[-1].token
-            asked = {row.token: self._surveys.asked(connection, row.token) for row in rows}
+            asked = {row.token: self._ground.surveys.asked(connection, row.token) for row in rows}
             # A pseudonym is of one survey only, so that it alone finds the participation.
             names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
             begun = select(
@@ -235,7 +224,7 @@ class People:
                 "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
             }
 
-        return self._transactions.read(work)
+        return self._ground.transactions.read(work)
 
     def leave(self, who: Identity) -> Left:
         """Delete a person's reports of open surveys and end what they have begun.
@@ -256,7 +245,7 @@ class People:
                     given_up += 1
                 elif (
                     row.state == SUBMITTED
-                    and self._surveys.state(connection, row.survey, hold=True) in TAKING
+                    and self._ground.surveys.state(connection, row.survey, hold=True) in TAKING
                 ):
                     self._participations.forget(connection, row)
                     withdrawn += 1
@@ -265,4 +254,4 @@ class People:
             connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
             return Left(withdrawn, given_up, kept)
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)

@@ -13,12 +13,13 @@ from typing import cast
 from sqlalchemy import Connection, Text, delete, func, insert, select
 from sqlalchemy import cast as as_type
 
-from masquerade.accounting import Caps, Entry, Ledger
+from masquerade.accounting import Caps, Entry
 from masquerade.server.building.workshop import Workshop
 from masquerade.server.database import connect, migrate
 from masquerade.server.definition import Definition
 from masquerade.server.desk.desk import Desk
 from masquerade.server.desk.rewards import Purse, Reward
+from masquerade.server.ground import Ground
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables
 from masquerade.server.models import FIRST_TEAM, ParticipationRow, SettingRow, table_of
@@ -95,21 +96,13 @@ class Store:
         self._transactions = Transactions(self.engine)
         self._person_key = self.setting("person_key")
         self._today = today or (lambda: datetime.now(UTC).date().isoformat())
-        caps = caps or Caps()
         self._surveys = Surveys(allow_clear=allow_clear)
-        self.participations = Participations(
-            self._transactions, self._surveys, today=self._today, caps=caps
-        )
-        self.people = People(
-            self._transactions, self._surveys, self.participations, today=self._today, caps=caps
-        )
-        self.accounts = Ledger(LedgerDatabase(self._transactions), clock=self._today, caps=caps)
-        self.sweeper = Sweeper(
-            self._transactions, self._surveys, today=self._today, caps=caps, days=reservation_days
-        )
-        self.workshop = Workshop(
-            self._transactions, self._surveys, self.sweeper, today=self._today, caps=caps
-        )
+        ground = Ground(self._transactions, self._surveys, self._today, caps or Caps())
+        self.participations = Participations(ground)
+        self.people = People(ground, self.participations)
+        self.accounts = ground.ledger(LedgerDatabase(self._transactions))
+        self.sweeper = Sweeper(ground, days=reservation_days)
+        self.workshop = Workshop(ground, self.sweeper)
         self.surveyors = Surveyors(
             self._transactions, today=self._today, key=lambda: self.setting("challenge_key")
         )

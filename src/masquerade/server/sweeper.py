@@ -10,15 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
 from masquerade.server.desk.rewards import purse_of
 from masquerade.server.desk.webhooks import ENDED, RESULTS_READY, tell
+from masquerade.server.ground import Ground
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
 from masquerade.server.participations import EXPIRED, OPENED, RESERVED, SEALED
-from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING, Surveys
-from masquerade.server.transactions import Transactions
+from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
@@ -47,30 +46,14 @@ class Sweeper:
 
     Parameters
     ----------
-    transactions : Transactions
-    surveys : Surveys
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
+    ground : Ground
     days : int
         How many days after its own a reservation stays.
     """
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        surveys: Surveys,
-        *,
-        today: Callable[[], str],
-        caps: Caps,
-        days: int,
-    ) -> None:
-        self._transactions = transactions
-        self._surveys = surveys
-        self._database = LedgerDatabase(transactions)
-        self._today = today
-        self._caps = caps
+    def __init__(self, ground: Ground, *, days: int) -> None:
+        self._ground = ground
+        self._database = LedgerDatabase(ground.transactions)
         self._days = days
 
     def sweep(self) -> Swept:
@@ -78,26 +61,28 @@ class Sweeper:
 
         Afterwards SQLite's log, which knows what was changed together, is emptied.
         """
-        before = (date.fromisoformat(self._today()) - timedelta(days=self._days)).isoformat()
+        before = (date.fromisoformat(self._ground.today()) - timedelta(days=self._days)).isoformat()
         # First the participations: one that is expired can never be opened, and only then is what
         # it reserved given back.
         everywhere = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token))  # by the index
         lapsed = everywhere & (_PARTICIPATION.c.day < before)
-        self._transactions.write(lambda c: _expire(c, lapsed, today=self._today))
-        until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
+        self._ground.transactions.write(lambda c: _expire(c, lapsed, today=self._ground.today))
+        until = (date.fromisoformat(self._ground.today()) + timedelta(days=1)).isoformat()
 
         def lapse(connection: Connection) -> None:
-            for token in self._surveys.lapse(connection, day=self._today(), until=until):
+            for token in self._ground.surveys.lapse(
+                connection, day=self._ground.today(), until=until
+            ):
                 self._tell(connection, token)
 
-        self._transactions.write(lapse)
+        self._ground.transactions.write(lapse)
         closed = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN))
-        self._transactions.write(lambda c: _expire(c, closed, today=self._today))
-        self._transactions.write(self._settle)
+        self._ground.transactions.write(lambda c: _expire(c, closed, today=self._ground.today))
+        self._ground.transactions.write(self._settle)
         released = self._release(self._database.reservations(before))
         released += self._release(self._database.reservations_of_closed())
         raised = self._raise()
-        self._transactions.empty_log()
+        self._ground.transactions.empty_log()
         return Swept(released, raised)
 
     def survey_closed(self, token: str) -> None:
@@ -105,11 +90,11 @@ class Sweeper:
         mine = _PARTICIPATION.c.survey == token
 
         def work(connection: Connection) -> None:
-            _expire(connection, mine, today=self._today)
+            _expire(connection, mine, today=self._ground.today)
             self._settle(connection, token)
             self._tell(connection, token)
 
-        self._transactions.write(work)
+        self._ground.transactions.write(work)
         self._release(self._database.reservations_of(token))
 
     def _settle(self, connection: Connection, token: str | None = None) -> None:
@@ -127,7 +112,7 @@ class Sweeper:
             purse = purse_of(connection, row.token)
             if purse is None:
                 continue
-            keep, day = 0, self._today()
+            keep, day = 0, self._ground.today()
             late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
             if row.state == CANCELLED and (row.closed or "") >= late.isoformat():
                 begun = (
@@ -154,7 +139,7 @@ class Sweeper:
             tell(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
     def _release(self, reservations: list[tuple[str, str]]) -> int:
-        ledger = Ledger(self._database, clock=self._today, caps=self._caps)
+        ledger = self._ground.ledger(self._database)
         released = 0
         for person, key in reservations:
             try:
@@ -166,20 +151,20 @@ class Sweeper:
 
     def _raise(self) -> int:
         def due(connection: Connection) -> list[tuple[str, str]]:
-            query = select(_RAISE).where(_RAISE.c.day <= self._today())
+            query = select(_RAISE).where(_RAISE.c.day <= self._ground.today())
             return [(row.person, row.caps) for row in connection.execute(query)]
 
         def begin(connection: Connection, person: str, caps: str) -> int:
             condition = (_RAISE.c.person == person) & (_RAISE.c.caps == caps)
             if connection.execute(delete(_RAISE).where(condition)).rowcount:
-                ledger = Ledger(LedgerTables(connection), clock=self._today, caps=self._caps)
+                ledger = self._ground.ledger(LedgerTables(connection))
                 ledger.raise_caps(person, caps_of(caps))
                 return 1
             return 0  # taken back in the meantime
 
-        found = self._transactions.read(due)
+        found = self._ground.transactions.read(due)
         return sum(
-            self._transactions.write(lambda c, p=person, k=caps: begin(c, p, k))  # type: ignore[misc]
+            self._ground.transactions.write(lambda c, p=person, k=caps: begin(c, p, k))  # type: ignore[misc]
             for person, caps in found
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,9 @@ from masquerade.server.building.made import made_before
 from masquerade.server.building.tables import DraftRow, SelectionRunRow
 from masquerade.server.desk.rewards import Purse, Reward
 from masquerade.server.desk.webhooks import OPENED, tell
+from masquerade.server.ground import Ground
 from masquerade.server.models import table_of
-from masquerade.server.surveys import Survey, Surveys
-from masquerade.server.transactions import Transactions
+from masquerade.server.surveys import Survey
 
 DRAFT = "draft"
 
@@ -62,30 +62,21 @@ class Drafts:
 
     Parameters
     ----------
-    transactions, surveys
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
+    ground : Ground
     """
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        surveys: Surveys,
-        *,
-        today: Callable[[], str],
-        caps: Caps,
-    ) -> None:
-        self._transactions = transactions
-        self._surveys = surveys
-        self._today = today
-        self.caps = caps
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    @property
+    def caps(self) -> Caps:
+        """Of a person who has none of their own yet."""
+        return self._ground.caps
 
     @property
     def today(self) -> str:
         """The day, for dates that must not be over."""
-        return self._today()
+        return self._ground.today()
 
     def create(
         self, document: Document, *, team: str, request: tuple[str, str] | None = None
@@ -112,23 +103,23 @@ class Drafts:
         token = secrets.token_hex(8)
         values = {
             "token": token, "team": team, "document": document.to_json(), "version": 1,
-            "day": self._today(),
+            "day": self._ground.today(),
         }  # fmt: skip
 
         def work(connection: Connection) -> tuple[str, bool]:
-            known = made_before(connection, request, token, today=self._today())
+            known = made_before(connection, request, token, today=self._ground.today())
             if known is not None:
                 return known, False
             connection.execute(insert(_DRAFT), values)
             return token, True
 
-        found, new = self._transactions.write(work)
+        found, new = self._ground.transactions.write(work)
         if not new:
             try:
                 return self.draft(found, team=team), False
             except NotFound:  # opened or deleted in the meantime
-                return Draft(found, team, document, 1, self._today()), False
-        return Draft(token, team, document, 1, self._today()), True
+                return Draft(found, team, document, 1, self._ground.today()), False
+        return Draft(token, team, document, 1, self._ground.today()), True
 
     def draft(self, token: str, *, team: str) -> Draft:
         """Return a draft of a team.
@@ -138,7 +129,7 @@ class Drafts:
         NotFound
             There is none, or it is another team's.
         """
-        return self._transactions.read(lambda c: _draft(c, token, team))
+        return self._ground.transactions.read(lambda c: _draft(c, token, team))
 
     def is_draft(self, token: str, *, team: str) -> bool:
         """Return whether a team has a draft of this token."""
@@ -168,7 +159,9 @@ class Drafts:
         def work(connection: Connection) -> Draft:
             old = _draft(connection, token, team, hold=True)
             _require_version(old, version)
-            new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
+            new = Draft(
+                token, team, changed(old.document, changes), version + 1, self._ground.today()
+            )
             connection.execute(
                 update(_DRAFT)
                 .where(_DRAFT.c.token == token)
@@ -176,7 +169,7 @@ class Drafts:
             )
             return new
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
     def delete(self, token: str, *, team: str, version: int | None = None) -> None:
         """Delete a draft.
@@ -193,11 +186,13 @@ class Drafts:
             connection.execute(delete(_RUN).where(_RUN.c.survey == token))
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
 
-        self._transactions.write(work)
+        self._ground.transactions.write(work)
 
     def places(self, document: Document) -> list[Place]:
         """Return all that keeps a document from being opened."""
-        return places_of(document, allow_clear=self._surveys.allow_clear, today=self._today())
+        return places_of(
+            document, allow_clear=self._ground.surveys.allow_clear, today=self._ground.today()
+        )
 
     def open(
         self,
@@ -240,10 +235,10 @@ class Drafts:
             if places:
                 raise InvalidDocument(places)
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
-            self._surveys.insert(
+            self._ground.surveys.insert(
                 connection,
                 definition_of(old.document),
-                day=self._today(),
+                day=self._ground.today(),
                 simulated_truth=None,
                 listed=old.document.listed,
                 team=team,
@@ -254,11 +249,11 @@ class Drafts:
                 reward=reward,
             )
             if reward is not None:
-                Purse(team, token, reward).fill(connection, budget, day=self._today())
-            tell(connection, team, OPENED, survey=token, day=self._today())
-            return self._surveys.read(connection, token)
+                Purse(team, token, reward).fill(connection, budget, day=self._ground.today())
+            tell(connection, team, OPENED, survey=token, day=self._ground.today())
+            return self._ground.surveys.read(connection, token)
 
-        return self._transactions.write(work)
+        return self._ground.transactions.write(work)
 
 
 def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:

@@ -11,19 +11,19 @@ While a survey is closing nobody begins it, and what was opened can be finished.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.building.document import Document, document_of, read_document
 from masquerade.server.building.drafts import DRAFT, Drafts
 from masquerade.server.building.made import made_before
 from masquerade.server.building.tables import DraftRow, SelectionRunRow
+from masquerade.server.ground import Ground
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
 from masquerade.server.surveys import (
     CANCELLED,
@@ -33,11 +33,9 @@ from masquerade.server.surveys import (
     PUBLISHED,
     TAKING,
     Survey,
-    Surveys,
     counts,
 )
 from masquerade.server.sweeper import Sweeper
-from masquerade.server.transactions import Transactions
 
 _DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
@@ -85,23 +83,12 @@ class Workshop(Drafts):
 
     Parameters
     ----------
-    transactions, surveys, sweeper
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
+    ground : Ground
+    sweeper : Sweeper
     """
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        surveys: Surveys,
-        sweeper: Sweeper,
-        *,
-        today: Callable[[], str],
-        caps: Caps,
-    ) -> None:
-        super().__init__(transactions, surveys, today=today, caps=caps)
+    def __init__(self, ground: Ground, sweeper: Sweeper) -> None:
+        super().__init__(ground)
         self._sweeper = sweeper
 
     def close(self, survey: Survey, *, grace_days: int = 0) -> None:
@@ -120,7 +107,7 @@ class Workshop(Drafts):
         """
         if not 0 <= grace_days <= 30:
             raise ParameterError(f"grace_days is {grace_days}, expected 0 to 30.")
-        token, day = survey.token, self._today()
+        token, day = survey.token, self._ground.today()
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
 
         def work(connection: Connection) -> bool:
@@ -128,9 +115,9 @@ class Workshop(Drafts):
             values = {"state": CLOSED, "closed": day, "closes": None}
             if not ends:
                 values = {"state": CLOSING, "closes": until}
-            return self._surveys.step(connection, token, states=TAKING, **values)
+            return self._ground.surveys.step(connection, token, states=TAKING, **values)
 
-        if not self._transactions.write(work):
+        if not self._ground.transactions.write(work):
             raise _wrong(survey, "only an open one can be closed")
         self._sweeper.survey_closed(token)
 
@@ -141,7 +128,7 @@ class Workshop(Drafts):
         ------
         WrongState, ParameterError
         """
-        earliest = survey.closes or self._today()
+        earliest = survey.closes or self._ground.today()
         try:
             late = closes is None or date.fromisoformat(closes).isoformat() >= earliest
         except (TypeError, ValueError):
@@ -151,8 +138,8 @@ class Workshop(Drafts):
                 f"the last day is {closes!r}, expected a day (YYYY-MM-DD) not before {earliest}; "
                 "an open survey can only be given more time."
             )
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=(OPEN,), closes=closes)
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(c, survey.token, states=(OPEN,), closes=closes)
         ):
             raise _wrong(survey, "only an open one can be extended")
 
@@ -183,8 +170,8 @@ class Workshop(Drafts):
                 raise ParameterError(
                     f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
                 )
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=(OPEN,), seats=new)
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(c, survey.token, states=(OPEN,), seats=new)
         ):
             raise _wrong(survey, "only an open one takes more people")
 
@@ -195,9 +182,9 @@ class Workshop(Drafts):
         ------
         WrongState
         """
-        values = {"state": CANCELLED, "closed": self._today(), "closes": None}
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=TAKING, **values)
+        values = {"state": CANCELLED, "closed": self._ground.today(), "closes": None}
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(c, survey.token, states=TAKING, **values)
         ):
             raise _wrong(survey, "only an open one can be cancelled")
         self._sweeper.survey_closed(survey.token)
@@ -209,8 +196,8 @@ class Workshop(Drafts):
         ------
         WrongState
         """
-        if not self._transactions.write(
-            lambda c: self._surveys.step(
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(
                 c, survey.token, states=(CLOSED, PUBLISHED), state=PUBLISHED
             )
         ):
@@ -223,8 +210,10 @@ class Workshop(Drafts):
         ------
         WrongState
         """
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED)
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(
+                c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED
+            )
         ):
             raise _wrong(survey, "only a published one can be unpublished")
 
@@ -243,7 +232,7 @@ class Workshop(Drafts):
             levels = {level.name: found.get(level.name, 0) for level in survey.definition.levels}
             return Progress(levels, _unfinished(connection, survey.token))
 
-        return self._transactions.read(work)
+        return self._ground.transactions.read(work)
 
     def document(self, survey: Survey) -> Document:
         """Return the document of a survey that is open or was."""
@@ -288,7 +277,7 @@ class Workshop(Drafts):
             ]  # fmt: skip
             return sorted(found, key=lambda one: one.token)[:limit]
 
-        return self._transactions.read(work)
+        return self._ground.transactions.read(work)
 
     def keep_run(
         self, token: str, run: dict[str, Any], *, request: tuple[str, str]
@@ -304,19 +293,19 @@ class Workshop(Drafts):
         before = select(func.count()).where(_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
-            known = made_before(connection, request, drawn, today=self._today())
+            known = made_before(connection, request, drawn, today=self._ground.today())
             if known is None:
                 number = int(connection.execute(before).scalar_one()) + 1
-                row = {"id": drawn, "survey": token, "day": self._today()}
+                row = {"id": drawn, "survey": token, "day": self._ground.today()}
                 connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
             return known or drawn
 
-        return self.run(token, self._transactions.write(work))
+        return self.run(token, self._ground.transactions.write(work))
 
     def runs(self, token: str) -> list[dict[str, Any]]:
         """Return the selection runs of a survey, the first one first."""
         query = select(_RUN).where(_RUN.c.survey == token)
-        rows = self._transactions.read(lambda c: c.execute(query).all())
+        rows = self._ground.transactions.read(lambda c: c.execute(query).all())
         found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
         return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))
 
@@ -329,7 +318,9 @@ class Workshop(Drafts):
         """
         query = select(_RUN).where(_RUN.c.survey == token, _RUN.c.id == run)
         possible = run.isascii() and "\0" not in run
-        row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
+        row = (
+            self._ground.transactions.read(lambda c: c.execute(query).first()) if possible else None
+        )
         if row is None:
             raise NotFound("there is no such selection run.")
         return {"id": row.id, "day": row.day, **row.run}
