@@ -37,6 +37,18 @@ class Movement(BaseModel):
     note: Annotated[str, Field(max_length=400)] = ""
 
 
+class _MovementForm(BaseModel):
+    """The same as it is typed into the page."""
+
+    amount: str = ""
+    currency: str = ""
+    note: str = ""
+    key: Annotated[str, Field(pattern=_FORM_KEY)] = ""
+
+
+MovementForm = Annotated[_MovementForm, Form()]
+
+
 class TopUp(BaseModel):
     """How much more an open survey may spend."""
 
@@ -104,26 +116,12 @@ def funds_pages(store: Store, guard: Guard) -> APIRouter:
         return page(request, actor)
 
     @routes.post("/deposits")
-    def deposit(
-        request: Request,
-        amount: Annotated[str, Form()] = "",
-        currency: Annotated[str, Form()] = "",
-        note: Annotated[str, Form()] = "",
-        key: Annotated[str, Form(pattern=_FORM_KEY)] = "",
-        actor: Actor = owner,
-    ) -> Response:
-        return move(request, actor, amount, currency, note, key, into=True)
+    def deposit(request: Request, typed: MovementForm, actor: Actor = owner) -> Response:
+        return move(request, actor, typed, into=True)
 
     @routes.post("/withdrawals")
-    def withdraw(
-        request: Request,
-        amount: Annotated[str, Form()] = "",
-        currency: Annotated[str, Form()] = "",
-        note: Annotated[str, Form()] = "",
-        key: Annotated[str, Form(pattern=_FORM_KEY)] = "",
-        actor: Actor = owner,
-    ) -> Response:
-        return move(request, actor, amount, currency, note, key, into=False)
+    def withdraw(request: Request, typed: MovementForm, actor: Actor = owner) -> Response:
+        return move(request, actor, typed, into=False)
 
     @routes.post("/surveys/{token}")
     def top_up(
@@ -159,21 +157,14 @@ def funds_pages(store: Store, guard: Guard) -> APIRouter:
     def payouts_file(actor: Actor = owner) -> Response:
         return _csv(funds.payouts_csv(actor.team.id))
 
-    def move(
-        request: Request,
-        actor: Actor,
-        amount: str,
-        currency: str,
-        note: str,
-        key: str,
-        *,
-        into: bool,
-    ) -> Response:
+    def move(request: Request, actor: Actor, typed: _MovementForm, *, into: bool) -> Response:
         try:
-            moved = Movement(amount=_whole(amount), currency=currency[:64], note=note[:400])
-            _move(funds, actor, moved, key=key or secrets.token_hex(16), into=into)
+            moved = Movement(
+                amount=_whole(typed.amount), currency=typed.currency[:64], note=typed.note[:400]
+            )
+            _move(funds, actor, moved, key=typed.key or secrets.token_hex(16), into=into)
         except MasqueradeError as error:
-            tried = {"amount": amount, "currency": currency, "note": note, "into": into}
+            tried = typed.model_dump(exclude={"key"}) | {"into": into}
             return page(request, actor, error=error, tried=tried)
         return RedirectResponse(HERE, 303)
 
