@@ -11,13 +11,14 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 
 from masquerade.errors import NotReserved
+from masquerade.server.building.waves import finished, runs_of
 from masquerade.server.desk.rewards import purse_of
-from masquerade.server.desk.webhooks import ENDED, RESULTS_READY, tell
+from masquerade.server.desk.webhooks import ENDED, RESULTS_READY, WAVE_FINISHED, tell
 from masquerade.server.ground import Ground
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
 from masquerade.server.participations import EXPIRED, OPENED, RESERVED, SEALED
-from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING
+from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING, counts
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
@@ -79,6 +80,7 @@ class Sweeper:
         closed = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN))
         self._ground.transactions.write(lambda c: _expire(c, closed, today=self._ground.today))
         self._ground.transactions.write(self._settle)
+        self._ground.transactions.write(self._tell_of_waves)
         released = self._release(self._database.reservations(before))
         released += self._release(self._database.reservations_of_closed())
         raised = self._raise()
@@ -137,6 +139,20 @@ class Sweeper:
         tell(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
         if row.state in FINISHED:
             tell(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
+
+    def _tell_of_waves(self, connection: Connection) -> None:
+        """Tell of waves to which as many have come as were expected.
+
+        Once a day and not with the last of them, whose hour it would tell.
+        """
+        taking = (_SURVEY.c.seats.is_not(None), _SURVEY.c.state == OPEN)
+        surveys = connection.execute(select(_SURVEY.c.token, _SURVEY.c.team).where(*taking)).all()
+        for token, team in surveys:
+            came = counts(connection, [token]).get(token, 0)
+            wave = finished(runs_of(connection, token), responses=came)
+            if wave is not None:
+                about, day = f"{WAVE_FINISHED} {token} {wave}", self._ground.today()
+                tell(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
 
     def _release(self, reservations: list[tuple[str, str]]) -> int:
         ledger = self._ground.ledger(self._database)

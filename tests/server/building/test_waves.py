@@ -106,6 +106,35 @@ def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
     assert "Work it out" not in page
 
 
+def test_a_wave_to_which_all_expected_came_is_told(
+    desk: Desk, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Webhooks are told of each wave once, by the sweep, and not before enough have come."""
+    hooks = desk.store.desk.webhooks
+    monkeypatch.setattr(hooks, "private", True)
+    hook, _ = hooks.create(desk.team, url="http://127.0.0.1:9/hook", events=["wave.finished"])
+    draft = desk.make(template="pick")
+    desk.change(draft, plan={"people": 60, "prices": {"high": 1, "medium": 1, "low": 1}})
+    token = draft["token"]
+    desk.ask("POST", f"/{token}/open")
+    plan(desk, token, budget="4", percent="100", take="true")
+    expected = desk.workshop.runs(token)[-1]["expected"]
+    survey = desk.store.survey(token)
+    assert expected == sum(seats_of(desk, token).values()) > 1
+    told = []
+    for level, seats in seats_of(desk, token).items():
+        for _ in range(seats):
+            desk.store.sweeper.sweep()
+            desk.store.sweeper.sweep()
+            told.append(len(hooks.log(desk.team, webhook=hook.id)))
+            kit.device().send(desk.store, survey, [0], level=level)
+    assert set(told) == {0}
+    for _ in range(3):
+        desk.store.sweeper.sweep()
+    [told_of] = hooks.log(desk.team, webhook=hook.id)
+    assert (told_of.event, told_of.survey) == ("wave.finished", token)
+
+
 def test_a_refused_wave_is_said_on_the_page(desk: Desk, kit: Kit) -> None:
     """The page comes back with the reason, and nothing is changed or kept."""
     token = desk.opened(template="pick")["token"]

@@ -7,8 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy import Connection, select
+
+from masquerade.server.building.tables import SelectionRunRow
+from masquerade.server.models import table_of
+
+_RUN = table_of(SelectionRunRow)
+
 MOST_WAVES = 5
 """As many as a selection plans."""
+
+
+def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
+    """Return the selection runs of a survey, the first one first."""
+    rows = connection.execute(select(_RUN).where(_RUN.c.survey == token))
+    found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
+    return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))
 
 
 def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, Any]]:
@@ -41,6 +55,14 @@ def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, An
         }
         for place, (run, start, end) in enumerate(zip(taken, starts, ends, strict=True))
     ]
+
+
+def finished(runs: list[dict[str, Any]], *, responses: int) -> int | None:
+    """Return the last wave that was taken, once as many have come as it expected; else None."""
+    taken = timeline(runs, responses=responses)
+    if not taken or taken[-1]["came"] < taken[-1]["expected"]:
+        return None
+    return int(taken[-1]["wave"])
 
 
 def planned(runs: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from masquerade.server.building.document import Document, document_of, read_docu
 from masquerade.server.building.drafts import DRAFT, Drafts
 from masquerade.server.building.made import made_before
 from masquerade.server.building.tables import DraftRow, SelectionRunRow
+from masquerade.server.building.waves import runs_of
 from masquerade.server.ground import Ground
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
 from masquerade.server.surveys import (
@@ -304,10 +305,7 @@ class Workshop(Drafts):
 
     def runs(self, token: str) -> list[dict[str, Any]]:
         """Return the selection runs of a survey, the first one first."""
-        query = select(_RUN).where(_RUN.c.survey == token)
-        rows = self._ground.transactions.read(lambda c: c.execute(query).all())
-        found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
-        return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))
+        return self._ground.transactions.read(lambda c: runs_of(c, token))
 
     def run(self, token: str, run: str) -> dict[str, Any]:
         """Return a selection run of a survey.

@@ -24,11 +24,13 @@ from masquerade.server.transactions import Transactions
 
 OPENED, ENDED = "survey.opened", "survey.closed"
 RESULTS_READY, BUDGET_LOW, TEST = "survey.results_ready", "budget.low", "test"
+WAVE_FINISHED = "wave.finished"
 
 EVENTS: Final = {
     OPENED: "a survey is open",
     ENDED: "a survey takes no more responses, or was cancelled",
     RESULTS_READY: "the results of a closed survey can be read",
+    WAVE_FINISHED: "as many have come as a wave expected; told by the day",
     BUDGET_LOW: "less than a fifth of a survey's money is left",
 }
 """Each event with what it says."""
