@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from masquerade.server import Store
+from masquerade.server.models import FIRST_TEAM
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:
@@ -41,6 +42,15 @@ def recognised(data: Path, login: str, password: str) -> bool:
     return found is not None
 
 
+def logged(data: Path) -> list[tuple[str, str]]:
+    """Return who did what in the first team, oldest first, by its audit log."""
+    store = Store(sqlite_url(data / "masquerade.sqlite3"))
+    deeds = store.desk.audit.page(FIRST_TEAM)
+    assert store.desk.audit.verify(FIRST_TEAM)[0] == len(deeds)
+    store.close()
+    return [(deed.login, deed.action) for deed in reversed(deeds)]
+
+
 def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) -> None:
     """An account is made, listed, changed and removed; each command says what it did."""
     at = ("--data-dir", data, "--json")
@@ -65,6 +75,10 @@ def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) ->
     assert run("user", "remove", "bob", *at).json == {"login": "bob", "removed": True}
     assert not recognised(data, "bob", "five words are in here")
     assert len(run("user", "list", *at).json["accounts"]) == 1
+    assert [action for login, action in logged(data) if login == "(command line)"] == [
+        "made an account", "made an account", "made a member viewer", "set a new password",
+        "ended an account",
+    ]  # fmt: skip
 
 
 def test_a_second_team(run: Run, data: Path, type_in: Any) -> None:

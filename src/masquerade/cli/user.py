@@ -15,7 +15,11 @@ from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.server.store import Store
+    from masquerade.server.team.accounts import Account
     from masquerade.server.team.teams import Team
+
+_HERE = "(command line)"
+"""Who did it, in the audit log; no login is like it."""
 
 user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
 
@@ -64,6 +68,7 @@ def add(
             account = teams.found(str(team), **who)
         else:
             account = teams.add(known.id, role=role, **who)
+        _log(store, account, "made an account")
         result = {"login": account.login, "team": known.name if known else team, "role": role}
         show(result, as_json=as_json, title="New account")
 
@@ -123,6 +128,7 @@ def password(
         if not keep_codes:
             surveyors.accounts.ask_for_no_codes(account.id)
         surveyors.sessions.end_others(account.id)
+        _log(store, account, "set a new password")
         codes = account.has_totp and keep_codes
         show({"login": account.login, "codes": codes}, as_json=as_json, title="New password")
 
@@ -143,6 +149,7 @@ def role(
         if into is None:
             raise ParameterError(f"there is no team {team!r}; see masquerade user list.")
         store.surveyors.teams.put(into.id, account.id, role)
+        _log(store, account, f"made a member {role}", team=into.id)
         result = {"login": account.login, "team": into.name, "role": role}
         show(result, as_json=as_json, title="Role")
 
@@ -157,7 +164,10 @@ def remove(
     """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's."""
     with _store(data_dir, config) as store:
         account = store.surveyors.accounts.by_login(login)
+        teams = _teams_of(store, account)
         store.surveyors.teams.disable(account.id)
+        for team in teams:
+            _log(store, account, "ended an account", team=team)
         show({"login": account.login, "removed": True}, as_json=as_json, title="Removed")
 
 
@@ -172,6 +182,17 @@ def _store(data_dir: Path | None, config: Path | None) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def _log(store: Store, account: Account, action: str, *, team: str | None = None) -> None:
+    """Write into the audit logs of a team, or of all of an account's, what was done here."""
+    for one in _teams_of(store, account) if team is None else [team]:
+        store.desk.audit.add(one, account="", login=_HERE, action=action, object=account.id)
+
+
+def _teams_of(store: Store, account: Account) -> list[str]:
+    members = store.surveyors.teams.members()
+    return [member.team.id for member in members if member.account.id == account.id]
 
 
 def _team(store: Store, name: str | None) -> Team | None:

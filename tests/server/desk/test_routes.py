@@ -7,6 +7,7 @@ import io
 import secrets
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from sqlalchemy import text
 
@@ -14,7 +15,6 @@ from masquerade.server.desk.rewards import Reward
 from masquerade.server.models import FIRST_TEAM
 
 if TYPE_CHECKING:
-    import httpx
     from tests.server.conftest import Kit, Site
 
 API = "/api/v1"
@@ -257,6 +257,7 @@ def test_the_log_says_who_did_what(site: Site, kit: Kit) -> None:
         ("changed a draft or survey", token),
         ("made a draft", ""),
         ("paid in", ""),
+        ("signed in by the owner's link", ""),
     ]
     assert {one["login"] for one in told["entries"]} == {"owner"}
     assert told["chain"]["holds"]
@@ -273,8 +274,26 @@ def test_the_log_is_not_about_participants(site: Site, kit: Kit) -> None:
     survey = site.store.open_survey(kit.define())
     phone = site.phone()
     phone.take_part(survey)
+    before = site.owner.get(f"{API}/audit").json()
     phone.ask("DELETE", "/me")
-    assert site.owner.get(f"{API}/audit").json()["entries"] == []
+    assert site.owner.get(f"{API}/audit").json() == before
+    assert {one["login"] for one in before["entries"]} == {"owner"}
+
+
+def test_who_signs_in_is_logged(site: Site) -> None:
+    """Signing in is an entry in the team's log; an attempt that fails is none."""
+    password = "four words in a row"
+    site.store.surveyors.teams.add(
+        FIRST_TEAM, role="viewer", login="ann", name="Ann", password=password
+    )
+    for typed, status in (("five words in a row", 401), (password, 303)):
+        sent = {"login": "ann", "password": typed}
+        headers = {"Origin": site.server.url, "Accept": "text/html"}
+        with httpx.Client(base_url=site.server.url, trust_env=False, headers=headers) as client:
+            assert client.post("/sign-in", data=sent).status_code == status
+    told = site.owner.get(f"{API}/audit").json()["entries"]
+    signed = [(one["login"], one["action"]) for one in told if one["login"] == "ann"]
+    assert signed == [("ann", "signed in")]
 
 
 def test_integrity_finds_what_was_changed(site: Site) -> None:

@@ -49,6 +49,9 @@ ACTIONS: Final = {
     ("POST", f"{_SURVEY}/seats"): "changed how many people a survey takes",
     ("POST", f"{_SURVEY}/waves"): "ran a selection",
     ("POST", f"{_SURVEY}/codes"): "checked completion codes",
+    ("GET", "/owner"): "signed in by the owner's link",
+    ("POST", "/sign-in"): "signed in",
+    ("POST", "/sign-in/passkey"): "signed in",
     ("POST", "/account/codes"): "turned codes on for their account",
     ("POST", "/account/codes/remove"): "turned codes off for their account",
     ("POST", "/account/name"): "renamed their account",
@@ -122,7 +125,7 @@ class AuditTrail:
 
     async def _write(self, scope: Scope) -> None:
         state = scope.get("state", {})
-        # Who joins by an invitation is nobody's actor yet.
+        # Who signs in, or joins by an invitation, is nobody's actor yet.
         actor = state.get("member") or state.get("actor")
         action = action_of(scope["method"], route_of(scope))
         if actor is None or action is None:

@@ -107,6 +107,7 @@ class Door:
             if known is None:
                 raise Forbidden(_NO_TEAM)
             team = known.team.id
+            request.state.member = known  # for the audit log
         https = self._guard.https(request)
         before = session_secret(request, https=https)
         secret = self._surveyors.sessions.start(account.id, team, instead_of=before)
