@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import random
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.accounting.ledgers import DAY, clear, costing, ledger_of, noise
 
 from masquerade.accounting import (
     NO_RHO,
     Balance,
     Caps,
     Cost,
-    Entry,
     Ledger,
     MemoryStorage,
     Rho,
-    append,
     charged_together,
     kinds_of,
     rho_of,
@@ -32,7 +24,6 @@ from masquerade.accounting import (
     verify_chain,
 )
 from masquerade.errors import (
-    BrokenChain,
     ClearDisclosureRefused,
     InsufficientBudget,
     KeyConflict,
@@ -52,45 +43,6 @@ from masquerade.mechanisms import (
     level_named,
 )
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
-
-DAY = "2026-03-14"
-MUCH = Rho(10**9)
-THREADS = 16
-
-
-def costing(micro: int, *, rho: Rho = MUCH, survey: str = "Sleep") -> Cost:
-    """Return a cost in pure epsilon; its rho fits no cap unless said."""
-    return Cost(survey, ("m",), Loss(micro), Loss(micro), rho=rho)
-
-
-def noise(micro_rho: int, *, survey: str = "Rating") -> Cost:
-    """Return a cost in rho alone."""
-    return Cost(survey, ("g",), INFINITE_LOSS, INFINITE_LOSS, rho=Rho(micro_rho))
-
-
-def clear(answers: int, micro: int = 0) -> Cost:
-    """Return a cost with answers in clear."""
-    return Cost("Open", ("m",), INFINITE_LOSS, INFINITE_LOSS, protected=Loss(micro), clear=answers)
-
-
-def ledger_of(epsilon: float = 3, *, clear_answers: int = 0) -> Ledger:
-    """Return an empty ledger in memory."""
-    caps = Caps(Loss(round(epsilon * MICRO)), clear=clear_answers)
-    return Ledger(MemoryStorage(), clock=lambda: DAY, caps=caps)
-
-
-class Forgery(MemoryStorage):
-    """A storage into which somebody has written by hand."""
-
-    def forge(self, person: str, change: Callable[[list[Entry]], object]) -> None:
-        """Let `change` do what it wants to a person's entries."""
-        change(self._accounts[person].entries)
-
-    def forge_balance(self, person: str, **fields: Any) -> None:
-        """Overwrite fields of a person's balance."""
-        account = self._accounts[person]
-        assert account.balance is not None
-        account.balance = account.balance._replace(**fields)
 
 
 def test_reserve_commit_release() -> None:
@@ -431,250 +383,6 @@ def test_statistics() -> None:
     assert (found.clear, found.exhausted) == (0, 1)
     assert ledger.entries("c") == []
     assert ledger.balance("b").to_json()["residual_epsilon"] == 1.0
-
-
-STEPS = ("reserve", "reserve", "reserve", "commit", "release", "charge", "expire", "lower")
-LOWER = Caps(Loss(15), Fraction(1, 3), 1)
-REFUSALS = (
-    InsufficientBudget,
-    ClearDisclosureRefused,
-    KeyConflict,
-    NotReserved,
-    ParameterError,  # a cap that would rise
-)
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    cap=st.integers(1, 60),
-    clear_answers=st.integers(0, 3),
-    surveys=st.lists(
-        st.one_of(
-            st.integers(1, 25).map(costing),
-            st.builds(costing, st.integers(1, 25), rho=st.integers(1, 10).map(Rho)),
-            st.integers(1, 25).map(noise),
-            st.builds(clear, st.integers(1, 2), st.integers(0, 9)),
-        ),
-        min_size=4,
-        max_size=12,
-    ),
-)
-@settings(max_examples=60, deadline=None)
-def test_prop_no_interleaving_overspends(
-    seed: int, cap: int, clear_answers: int, surveys: list[Cost]
-) -> None:
-    """Threads that reserve, commit, release and sweep at random never exceed a cap."""
-    caps = Caps(Loss(cap), Fraction(1, 2), clear_answers)
-    storage = MemoryStorage()
-    ledger = Ledger(storage, clock=lambda: DAY, caps=caps)
-    persons = ("p", "q")
-    barrier = threading.Barrier(4)
-    wrong: list[Balance] = []
-
-    def act(number: int) -> None:
-        rng = random.Random(seed + number)
-        barrier.wait()
-        for _ in range(25):
-            person, place = rng.choice(persons), rng.randrange(len(surveys))
-            step, key = rng.choice(STEPS), str(place)
-            try:
-                if step in ("reserve", "charge"):
-                    getattr(ledger, step)(person, key, surveys[place])
-                elif step in ("commit", "release"):
-                    getattr(ledger, step)(person, key)
-                elif step == "expire" and rng.random() < 0.2:
-                    ledger.expire("2026-03-15")
-                elif step == "lower" and rng.random() < 0.1:
-                    ledger.lower_caps(person, LOWER)
-            except REFUSALS:
-                pass
-            balance = ledger.balance(person)
-            fits = caps.admit(
-                epsilon=balance.epsilon.micro, rho=balance.rho.micro,
-                clear=balance.spent_clear + balance.reserved_clear,
-            )  # fmt: skip
-            if not fits or min(balance[3:]) < 0:
-                wrong.append(balance)
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(act, range(4)))
-    assert wrong == []
-    ledger.verify()
-    for person in storage.persons():
-        assert ledger.rebuild(person) == ledger.balance(person)  # which checks each admission too
-        entries = ledger.entries(person)
-        paid = [e.charge.cost for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
-        assert sum(cost.micro_rho for cost in paid) == ledger.balance(person).spent_rho
-        assert sum(cost.clear for cost in paid) == ledger.balance(person).spent_clear <= caps.clear
-        keys = [e.charge.key for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
-        assert len(keys) == len(set(keys))
-
-
-def test_two_surveys_and_a_cap_for_one() -> None:
-    """Of many threads that reserve two surveys under a cap for one, exactly one succeeds."""
-    for round_ in range(60):
-        ledger = ledger_of(1)
-        barrier = threading.Barrier(THREADS)
-
-        def reserve(number: int, ledger: Ledger = ledger, barrier: Any = barrier) -> bool:
-            barrier.wait()
-            try:
-                survey = f"S{number % 2}"
-                ledger.reserve("p", f"{survey}-{number}", costing(MICRO, survey=survey))
-            except InsufficientBudget:
-                return False
-            return True
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            assert sum(pool.map(reserve, range(THREADS))) == 1, round_
-        assert ledger.verify() == 1
-
-
-def test_one_request_many_times_at_once() -> None:
-    """The same request from many threads is one entry, and each gets it."""
-    ledger = ledger_of(1)
-    barrier = threading.Barrier(THREADS)
-
-    def charge(_: int) -> Entry:
-        barrier.wait()
-        return ledger.charge("p", "a", costing(MICRO))
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert len(set(map(str, pool.map(charge, range(THREADS))))) == 1
-    assert len(ledger.entries("p")) == 1
-
-
-def busy() -> tuple[Ledger, Forgery]:
-    """Return a ledger of two persons with entries of every kind."""
-    storage = Forgery()
-    ledger = Ledger(storage, clock=lambda: DAY, caps=Caps(clear=3))
-    for person in ("p", "q"):
-        ledger.reserve(person, "a", costing(5, rho=Rho(1)))
-        ledger.commit(person, "a")
-        ledger.reserve(person, "b", clear(1, 7))
-        ledger.lower_caps(person, Caps(Loss(9 * MICRO), clear=2))
-        ledger.commit(person, "b")
-        ledger.reserve(person, "c", noise(3))
-        ledger.release(person, "c")
-    ledger.verify()
-    return ledger, storage
-
-
-@given(place=st.integers(0, 6), data=st.data())
-@settings(deadline=None)
-def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) -> None:
-    """Whatever field of whatever entry is changed, checking the ledger finds it."""
-    ledger, storage = busy()
-    entry = ledger.entries("p")[place]
-    charge, cost = entry.charge, entry.charge.cost
-    of_charge: dict[str, Any] = {
-        "person": "q", "day": "2026-03-15", "kind": "x", "key": "z", "caps": Caps(Loss(1)),
-    }  # fmt: skip
-    of_cost: dict[str, Any] = {
-        "survey": "Diet?", "mechanisms": ("none",), "event": Loss(99), "rho": Rho(77),
-        **({"clear": 2, "protected": Loss(8)} if cost.clear else {"user": Loss(98)}),
-    }  # fmt: skip
-    forgeries = [
-        entry._replace(sequence=entry.sequence + 1),
-        entry._replace(previous_hash="0" * 63 + "1"),
-        entry._replace(hash="0" * 64),
-        *(entry._replace(charge=charge._replace(**{n: v})) for n, v in of_charge.items()),
-        *(
-            entry._replace(charge=charge._replace(cost=replace(cost, **{n: v})))
-            for n, v in of_cost.items()
-        ),
-    ]
-    other = data.draw(st.sampled_from(forgeries))
-    assert other != entry
-    storage.forge("p", lambda entries: entries.__setitem__(place, other))
-    with pytest.raises(BrokenChain):
-        ledger.verify()
-
-
-@given(place=st.integers(0, 6), to=st.integers(0, 6))
-@settings(deadline=None)
-def test_prop_dropped_repeated_and_moved_entries_are_found(place: int, to: int) -> None:
-    """Any entry that is removed (the last one too), repeated or moved is found."""
-    forgeries: list[Callable[[list[Entry]], object]] = [
-        lambda entries: entries.pop(place),
-        lambda entries: entries.insert(to, entries[place]),
-        lambda entries: entries.__delitem__(slice(place, None)),
-    ]
-    if place != to:
-        forgeries.append(lambda entries: entries.insert(to, entries.pop(place)))
-    for forgery in forgeries:
-        ledger, storage = busy()
-        storage.forge("p", forgery)
-        with pytest.raises(BrokenChain):
-            ledger.verify()
-
-
-def anew(entries: list[Entry], places: Iterable[int]) -> None:
-    """Keep the charges of some places and hash all of them again."""
-    charges = [entries[place].charge for place in places]
-    entries.clear()
-    for charge in charges:
-        entries.append(append(charge, entries[-1] if entries else None))
-
-
-def change_and_hash_anew(entries: list[Entry], place: int, fields: dict[str, Any]) -> None:
-    """Change one charge and hash all of them again."""
-    entries[place] = entries[place]._replace(charge=entries[place].charge._replace(**fields))
-    anew(entries, range(len(entries)))
-
-
-def test_a_chain_that_is_hashed_anew_still_has_to_make_sense() -> None:
-    """Commits without a reservation, other people's entries and missing caps are found as such."""
-    for places, words in (
-        ([0, 1, 1], "cannot come after"),
-        ([0, 6], "cannot come after"),
-        ([1], "under which caps"),
-        ([0, 0], "cannot come after"),
-    ):
-        ledger, storage = busy()
-        storage.forge("p", partial(anew, places=places))
-        with pytest.raises(BrokenChain, match=words):
-            ledger.rebuild("p")
-    for place, forged, words in (
-        (0, {"caps": Caps(Loss(4), Fraction(0))}, "entry 0 of p is a reserve"),  # did not fit
-        (0, {"caps": Caps(Loss(5), Fraction(0))}, "entry 2 of p is a reserve"),
-        (1, {"kind": "clear_disclosure"}, "entry 1 of p is a clear_disclosure"),
-        (1, {"cost": costing(4)}, "entry 1 of p is a commit"),  # not what was reserved
-        (2, {"caps": Caps(Loss(10**9))}, "entry 2 of p is a reserve"),
-        (3, {"caps": None}, "entry 3 of p is a adjust"),
-        (3, {"kind": "gift"}, "entry 3 of p is a gift"),
-    ):
-        ledger, storage = busy()
-        storage.forge("p", partial(change_and_hash_anew, place=place, fields=forged))
-        with pytest.raises(BrokenChain, match=words):
-            ledger.rebuild("p")
-    ledger, storage = busy()
-    theirs = ledger.entries("q")
-    storage.forge("p", lambda entries: entries.__setitem__(slice(None), theirs))
-    with pytest.raises(BrokenChain, match="somebody else"):
-        ledger.rebuild("p")
-
-
-@pytest.mark.parametrize("field", [f for f in Balance._fields if f != "caps"])
-def test_a_change_of_the_balance_is_found(field: str) -> None:
-    """Whatever number of a balance is changed, checking the ledger finds it."""
-    ledger, storage = busy()
-    value = getattr(ledger.balance("q"), field)
-    storage.forge_balance("q", **{field: "0" * 64 if field == "head" else value + 1})
-    with pytest.raises(BrokenChain, match="balance of q"):
-        ledger.verify()
-    assert ledger.rebuild("q") != ledger.balance("q")
-
-
-def test_changed_caps_are_found() -> None:
-    """The caps of a balance are those of the chain."""
-    ledger, storage = busy()
-    storage.forge_balance("q", caps=Caps(Loss(10**12)))
-    with pytest.raises(BrokenChain):
-        ledger.verify()
-    storage.forge("p", lambda entries: entries.clear())
-    with pytest.raises(BrokenChain, match="gone"):
-        ledger.rebuild("p")
 
 
 def test_impossible_requests_are_refused() -> None:

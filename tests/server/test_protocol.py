@@ -11,34 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.refusals import LEVELS, problem_of
 
 from masquerade.accounting import Caps
 from masquerade.answers import Choice, Comparison, Number, Rating
 from masquerade.mechanisms import Loss
-from masquerade.server.rate_limit import Buckets
 from masquerade.server.sealed import commitment_of
 from masquerade.server.security import LARGEST_BODY
 
 if TYPE_CHECKING:
-    from tests.conftest import LiveServers
     from tests.server.conftest import Kit, Phone, Site
 
     from masquerade.server.store import Survey
 
-PROBLEM = "application/problem+json"
-LEVELS = ("high", "medium", "low")
 SALT = "5a" * 16
-
-
-def problem_of(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
-    """Return the problem details of a response, after checking their form."""
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == PROBLEM
-    found: dict[str, Any] = response.json()
-    assert (found["type"], found["status"]) == (f"/problems/{slug}", status)
-    assert found["title"]
-    assert found["detail"]
-    return found
 
 
 def of_all_kinds(kit: Kit, **asked: Any) -> Any:
@@ -131,7 +117,7 @@ def test_a_whole_run(site: Site, kit: Kit, level: str) -> None:
     assert site.store.responses(survey.token) == []
 
 
-def _refusals(site: Site, kit: Kit) -> Iterator[tuple[httpx.Response, int, str]]:
+def refusals(site: Site, kit: Kit) -> Iterator[tuple[httpx.Response, int, str]]:
     """Yield answers to what must be refused, with status and slug."""
     survey = site.store.open_survey(kit.define(levels=LEVELS))
     closed = site.store.close_survey(site.store.open_survey(kit.define()).token)
@@ -173,7 +159,7 @@ def _refusals(site: Site, kit: Kit) -> Iterator[tuple[httpx.Response, int, str]]
 
 def test_what_is_refused_is_a_problem(site: Site, kit: Kit) -> None:
     """Each refusal has its own status and problem type; a wrong step names the state."""
-    for answer, status, slug in _refusals(site, kit):
+    for answer, status, slug in refusals(site, kit):
         found = problem_of(answer, status, slug)
         if slug == "wrong-state" and "participation" in found["detail"]:
             assert found["state"] in ("reserved", "sealed", "submitted")
@@ -192,6 +178,7 @@ def test_no_budget_is_a_problem_with_numbers(site: Site, kit: Kit) -> None:
 
 
 SURVEYORS = {"surveys", "results", "funds", "webhooks", "audit", "completion codes"}
+
 """Tags of what is not for participants."""
 
 EVERY_ROUTE = [
@@ -417,153 +404,8 @@ def test_bodies_are_as_long_at_every_level(site: Site, kit: Kit, extra: int) -> 
 
 def test_refusals_are_as_long_as_answers(site: Site, kit: Kit) -> None:
     """Problems come in whole kibibytes too."""
-    for answer, _, _ in itertools.islice(_refusals(site, kit), 6):
+    for answer, _, _ in itertools.islice(refusals(site, kit), 6):
         assert len(answer.content) == 1024
-
-
-def test_me(site: Site, kit: Kit) -> None:
-    """The account tells what is left, the caps, open reservations and the statement in words."""
-    phone = site.phone()
-    fresh = phone.ask("GET", "/me").json()
-    assert fresh["battery"] == {
-        "percent_left": 100,
-        "epsilon_spent": 0.0,
-        "delta": 0.0,
-        "epsilon_cap": 10.0,
-        "clear": 0,
-        "method": "pure",
-    }
-    assert (fresh["caps"]["epsilon"], fresh["open_reservations"]) == (10, 0)
-    survey, other = (site.store.open_survey(kit.define(title=t)) for t in ("One", "Other"))
-    phone.take_part(survey)
-    phone.reserve(other.token, "medium")
-    now = phone.ask("GET", "/me").json()
-    assert now["open_reservations"] == 1
-    assert now["battery"]["percent_left"] < 100
-    assert "does not cover answers you sent in clear (0)" in now["statement"][0]
-
-
-def test_the_ledger_page_by_page(site: Site, kit: Kit) -> None:
-    """The ledger comes oldest first, in pages that together are the whole, with titles and caps."""
-    surveys = [site.store.open_survey(kit.define(title=f"S{n}", level="high")) for n in range(3)]
-    phone = site.phone()
-    for survey in surveys:
-        phone.take_part(survey)
-    pages: list[Any] = []
-    cursor: str | None = "0"
-    while cursor is not None:
-        page = phone.ask("GET", f"/me/ledger?limit=4&cursor={cursor}").json()
-        pages.append(page["entries"])
-        cursor = page["next_cursor"]
-    assert [len(page) for page in pages] == [4, 2]
-    entries = [entry for page in pages for entry in page]
-    assert [entry["kind"] for entry in entries] == ["reserve", "commit"] * 3
-    assert [entry["title"] for entry in entries] == ["S0", "S0", "S1", "S1", "S2", "S2"]
-    assert entries[0]["caps"]["epsilon"] == 10
-    kept = site.store.ledger(phone.participant)
-    assert [entry["hash"] for entry in entries] == [entry.hash for entry in kept]
-    whole = phone.ask("GET", "/me/ledger").json()
-    assert (whole["total"], whole["entries"], whole["unit"]) == (6, entries, "worker")
-    export = phone.ask("GET", "/me/export").json()
-    assert export["entries"] == entries
-    assert len(export["participations"]) == 3
-    assert phone.participant not in json.dumps(export)
-    for wrong in ("limit=0", "limit=101", "cursor=-1", "cursor=x"):
-        problem_of(phone.ask("GET", f"/me/ledger?{wrong}"), 422, "validation-error")
-
-
-def test_invitations_page_by_page(site: Site, kit: Kit) -> None:
-    """Listed and begun surveys come in pages that together are all, with the participation."""
-    begun = site.store.open_survey(kit.define())
-    listed = [site.store.open_survey(kit.define(), listed=True) for _ in range(4)]
-    phone = site.phone()
-    id_ = phone.reserve(begun.token, "medium").json()["id"]
-    found: list[Any] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = phone.ask("GET", f"/invitations?limit=2&cursor={cursor}").json()
-        assert len(page["invitations"]) <= 2
-        found += page["invitations"]
-        cursor = page["next_cursor"]
-    assert sorted(one["token"] for one in found) == sorted(
-        [begun.token, *(survey.token for survey in listed)]
-    )
-    mine = {one["token"]: one["participation"] for one in found}
-    assert mine.pop(begun.token) == {"id": id_, "state": "reserved", "level": "medium"}
-    assert set(mine.values()) == {None}
-
-
-def test_caps_over_the_interface(site: Site) -> None:
-    """Caps go down at once, up with a confirmation and later; impossible ones are refused."""
-    phone = site.phone()
-    lower = phone.ask("PATCH", "/me/caps", {"epsilon": 2.5}).json()["caps"]
-    assert (lower["epsilon"], lower["delta"], lower["to_come"]) == (2.5, 1e-6, None)
-    problem_of(phone.ask("PATCH", "/me/caps", {"epsilon": 5}), 409, "confirmation-needed")
-    later = phone.ask("PATCH", "/me/caps", {"epsilon": 5, "confirm": True}).json()["caps"]
-    assert (later["epsilon"], later["to_come"]["epsilon"]) == (2.5, 5)
-    for wrong in ({"epsilon": -1}, {"epsilon": 1001}, {"delta": 0.5}, {"clear": -1}, {"x": 1}):
-        problem_of(phone.ask("PATCH", "/me/caps", wrong), 422, "validation-error")
-
-
-def test_leaving_over_the_interface(site: Site, kit: Kit) -> None:
-    """Leaving deletes reports of open surveys and says that the ledger stays, and why."""
-    survey = site.store.open_survey(kit.define())
-    phone = site.phone()
-    phone.take_part(survey)
-    left = phone.ask("DELETE", "/me").json()
-    assert (left["withdrawn"], left["given_up"], left["kept"]) == (1, 0, 0)
-    assert "ledger stay" in " ".join(left["explanation"])
-    assert site.store.responses(survey.token) == []
-    assert len(phone.ask("GET", "/me/ledger").json()["entries"]) == 2
-
-
-def test_the_levels_are_public(site: Site) -> None:
-    """Every level's parameters can be read by anybody."""
-    found = site.visitor.get("/api/v1/levels").json()
-    assert [level["name"] for level in found["levels"]] == list(LEVELS)
-    assert found["levels"][1]["options"]["2"]["flip_probability"] == pytest.approx(0.3364, abs=1e-4)
-    assert found["levels"][1]["sigma_of_range"] == 1.5
-    assert found["clear"] == {"name": "none", "allowed": False}
-
-
-def test_rates_are_limited_and_told(live_server: LiveServers) -> None:
-    """Headers tell what is left; above the rate a participant is refused with when to come back."""
-    server = live_server()
-    with httpx.Client(base_url=server.url, trust_env=False) as client:
-        headers = {"Masquerade-Participant": secrets.token_hex(16)}
-        left = []
-        for _ in range(1000):
-            answer = client.get("/api/v1/levels", headers=headers)
-            left.append(answer.headers["ratelimit"])
-            if answer.status_code != 200:
-                break
-        assert '"participant";q=120;w=60' in answer.headers["ratelimit-policy"]
-        assert left[0].startswith('"participant";r=119;')
-        problem_of(answer, 429, "rate-limited")
-        assert int(answer.headers["retry-after"]) >= 1
-        other = client.get("/api/v1/levels", headers={"Masquerade-Participant": "0" * 32})
-        assert other.status_code == 200
-        assert client.get("/healthz").headers.get("ratelimit") is None
-
-
-def test_buckets_refill() -> None:
-    """Tokens come back evenly, never above the quota, and forgetting askers never blocks one."""
-    buckets = Buckets("x", 60)
-    assert [buckets.take(b"a", 0.0)[0] for _ in range(61)] == [True] * 60 + [False]
-    taken, left, wait = buckets.take(b"a", 0.5)
-    assert (taken, left, round(wait, 6)) == (False, 0, 0.5)
-    assert buckets.take(b"a", 1.0)[0]
-    assert buckets.take(b"a", 1000.0)[:2] == (True, 59)
-    assert buckets.take(b"b", 1000.0)[:2] == (True, 59)
-
-
-def test_many_askers_are_forgotten_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many askers there are, no more than a bound are kept."""
-    monkeypatch.setattr("masquerade.server.rate_limit._MOST_BUCKETS", 10)
-    buckets = Buckets("x", 60)
-    for number in range(1000):
-        assert buckets.take(str(number).encode(), number / 100)[0]
-        assert len(buckets._buckets) <= 10
 
 
 def test_the_interface_describes_itself(site: Site) -> None:

@@ -1,12 +1,19 @@
-"""Who counts as one address."""
+"""Limits on how often somebody may ask, and who counts as one address."""
 
 from __future__ import annotations
 
-from typing import Any
+import secrets
+from typing import TYPE_CHECKING, Any
 
+import httpx
+import pytest
+from tests.server.refusals import problem_of
 from tests.server.running import run
 
-from masquerade.server.rate_limit import RateLimits
+from masquerade.server.rate_limit import Buckets, RateLimits
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
 
 
 def statuses(*addresses: str) -> list[int]:
@@ -101,3 +108,43 @@ def test_only_forecasts_are_counted_as_such() -> None:
     assert previews(mine, mine, mine, path="/api/v1/surveys/a1/curve") == [200, 200, 429]
     assert previews(*[mine] * 5, path="/api/v1/surveys/a1") == [200] * 5
     assert previews(*[mine] * 5, path="/api/v1/surveys/a1/progress") == [200] * 5
+
+
+def test_rates_are_limited_and_told(live_server: LiveServers) -> None:
+    """Headers tell what is left; above the rate a participant is refused with when to come back."""
+    server = live_server()
+    with httpx.Client(base_url=server.url, trust_env=False) as client:
+        headers = {"Masquerade-Participant": secrets.token_hex(16)}
+        left = []
+        for _ in range(1000):
+            answer = client.get("/api/v1/levels", headers=headers)
+            left.append(answer.headers["ratelimit"])
+            if answer.status_code != 200:
+                break
+        assert '"participant";q=120;w=60' in answer.headers["ratelimit-policy"]
+        assert left[0].startswith('"participant";r=119;')
+        problem_of(answer, 429, "rate-limited")
+        assert int(answer.headers["retry-after"]) >= 1
+        other = client.get("/api/v1/levels", headers={"Masquerade-Participant": "0" * 32})
+        assert other.status_code == 200
+        assert client.get("/healthz").headers.get("ratelimit") is None
+
+
+def test_buckets_refill() -> None:
+    """Tokens come back evenly, never above the quota, and forgetting askers never blocks one."""
+    buckets = Buckets("x", 60)
+    assert [buckets.take(b"a", 0.0)[0] for _ in range(61)] == [True] * 60 + [False]
+    taken, left, wait = buckets.take(b"a", 0.5)
+    assert (taken, left, round(wait, 6)) == (False, 0, 0.5)
+    assert buckets.take(b"a", 1.0)[0]
+    assert buckets.take(b"a", 1000.0)[:2] == (True, 59)
+    assert buckets.take(b"b", 1000.0)[:2] == (True, 59)
+
+
+def test_many_askers_are_forgotten_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many askers there are, no more than a bound are kept."""
+    monkeypatch.setattr("masquerade.server.rate_limit._MOST_BUCKETS", 10)
+    buckets = Buckets("x", 60)
+    for number in range(1000):
+        assert buckets.take(str(number).encode(), number / 100)[0]
+        assert len(buckets._buckets) <= 10
