@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from tests.mechanisms.given_words import GivenWords
 
 from masquerade.answers import Claims
 from masquerade.errors import InsecureRandomness, ParameterError
@@ -17,18 +16,6 @@ from masquerade.mechanisms import Coins, RandomizedResponse, SimulatedCoins, Two
 from masquerade.mechanisms.coins import require_coins, uniform_below
 
 TOP = 1 << 64
-
-
-class GivenWords:
-    """A source of words that a test chooses."""
-
-    def __init__(self, words: Iterable[int]) -> None:
-        self.left = list(words)
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        taken, self.left = self.left[:size], self.left[size:]
-        assert len(taken) == size, "more words were asked for than the test gave"
-        return np.array(taken, dtype=np.uint64)
 
 
 class LoadedCoins(Coins):

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.mechanisms.given_words import GivenWords
 from tests.mechanisms.noise_tables import SCALES, VARIANCES, seeded
 
 from masquerade.errors import ParameterError
@@ -28,22 +29,6 @@ from masquerade.mechanisms.noise import (
 )
 
 TOP = 1 << 64
-
-
-class GivenWords:
-    """A source of words that a test chooses; it remembers how many were taken."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.given = words
-        self.taken = 0
-
-    def words(self, size: int) -> Words:
-        start, self.taken = self.taken, self.taken + size
-        assert self.taken <= len(self.given), "more words were asked for than the test gave"
-        return np.array(self.given[start : self.taken], dtype=np.uint64)
-
-    def one(self) -> int:
-        return int(self.words(1)[0])
 
 
 def many_words(seed: int, size: int = 3000) -> list[int]:

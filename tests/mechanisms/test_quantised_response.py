@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.mechanisms.given_words import GivenWords
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
@@ -23,21 +24,6 @@ from masquerade.mechanisms import (
     choose_levels,
     parse_mechanism,
 )
-from masquerade.mechanisms.coins import Words
-
-
-class GivenWords:
-    """A source of words that a test chooses."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = list(words)
-        self.asked: list[int] = []
-
-    def words(self, size: int) -> Words:
-        self.asked.append(size)
-        taken, self.left = self.left[:size], self.left[size:]
-        assert len(taken) == size
-        return np.array(taken, dtype=np.uint64)
 
 
 def exp_from_below(exponent: Fraction) -> Fraction:

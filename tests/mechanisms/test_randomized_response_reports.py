@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
+from tests.mechanisms.given_words import GivenWords, codes
 from tests.mechanisms.randomized_response_claims import yes_no_claims
 
 from masquerade.mechanisms import (
@@ -23,25 +23,6 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.randomized_response import move
 
 THIRD = Fraction(1, 3)
-
-
-class GivenWords:
-    """A source of words that a test chooses; it remembers how many were asked for."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = list(words)
-        self.asked: list[int] = []
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        self.asked.append(size)
-        taken, self.left = self.left[:size], self.left[size:]
-        assert len(taken) == size
-        return np.array(taken, dtype=np.uint64)
-
-
-def codes(*values: int) -> NDArray[np.int32]:
-    """Return an array of codes."""
-    return np.array(values, dtype=np.int32)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from tests.mechanisms.given_words import GivenWords, codes
 from tests.mechanisms.two_layer_patterns import UNIFORM, pattern
 
 from masquerade.answers import Claims
@@ -25,25 +26,6 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.two_layer import _grid_error
 
 HALF = Fraction(1, 2)
-
-
-class GivenWords:
-    """A source of words that a test chooses; it remembers how many were asked for."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = list(words)
-        self.asked: list[int] = []
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        self.asked.append(size)
-        taken, self.left = self.left[:size], self.left[size:]
-        assert len(taken) == size
-        return np.array(taken, dtype=np.uint64)
-
-
-def codes(*values: int) -> NDArray[np.int32]:
-    """Return an array of codes."""
-    return np.array(values, dtype=np.int32)
 
 
 def test_more_answers_than_the_grid_can_vouch_for_cost_infinitely_much() -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.mechanisms.given_words import GivenWords
 
 from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 from masquerade.mechanisms.coins import Words, WordSource
@@ -122,19 +123,6 @@ ON_A_LATTICE: tuple[LatticeMechanism, ...] = (
     QuantisedResponse(0, 1, "0.1", epsilon=4, levels=9, null=True),
     QuantisedResponse(0, 4294967295, epsilon=8, levels=65536, null=True),
 )
-
-
-class GivenWords:
-    """A source of the words of one case."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = words
-
-    def words(self, size: int) -> Words:
-        """Return the next `size` words."""
-        taken, self.left = self.left[:size], self.left[size:]
-        assert len(taken) == size
-        return np.array(taken, dtype=np.uint64)
 
 
 class RecordedWords:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.refusals import problem_of
 
 from masquerade.answers import Choice, Rating
 from masquerade.server.building.document import changed
@@ -19,19 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServers
     from tests.server.conftest import Kit, Site
 
-PROBLEM = "application/problem+json"
 POISON = '</script><script>alert("1")</script>&\'"'
-
-
-def problem_of(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
-    """Return the problem details of a response, after checking their form."""
-    assert response.status_code == status
-    assert response.headers["content-type"] == PROBLEM
-    found: dict[str, Any] = response.json()
-    assert (found["type"], found["status"]) == (f"/problems/{slug}", status)
-    assert found["title"]
-    assert found["detail"]
-    return found
 
 
 def created(site: Site, template: str, **changes: Any) -> str:
