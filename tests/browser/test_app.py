@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from .accessibility import AXE, RULES
 from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, Visitor, open_survey, pairs, see
 
 pytestmark = pytest.mark.browser
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FIRST_LOAD = 120_000  # bytes, compressed
 
 

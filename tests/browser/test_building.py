@@ -15,11 +15,11 @@ from masquerade.client import Answer, Client, is_asked
 from masquerade.server.building.templates import TEMPLATES
 from masquerade.server.models import FIRST_TEAM
 
+from .accessibility import AXE
 from .conftest import Person
 
 pytestmark = pytest.mark.browser
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
 DESKTOP = {"width": 1280, "height": 900}
 PEOPLE = 8
 NewVisitor = Callable[..., Any]

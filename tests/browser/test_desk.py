@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
+from tests.browser.accessibility import faults
 from tests.browser.conftest import Person, beasts, respond
 
 from masquerade.accounting import Caps
@@ -18,36 +17,7 @@ from masquerade.server.models import FIRST_TEAM
 
 pytestmark = pytest.mark.browser
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-SMALL = """() => [...document.querySelectorAll("a, button, select, input, textarea, summary")]
-  .filter((each) => !each.closest("p:not(.actions)") && !each.matches(".skip-link, [type=hidden]"))
-  .map((each) => each.closest("label") ?? each)
-  .filter((each) => each.getClientRects().length && each.getBoundingClientRect().height < 43.5)
-  .map((each) => each.outerHTML)"""
 GENEROUS = Caps(Loss(1_000_000_000), Caps().delta, 1000)
-SHOTS = os.environ.get("SHOTS")
-
-
-def faults(page: Page, name: str) -> dict[str, Any]:
-    """Return what is wrong with a page at both widths, light and dark."""
-    page.wait_for_load_state("load")
-    found: dict[str, Any] = {}
-    page.evaluate(AXE)
-    for width in (390, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            options = {"runOnly": {"type": "tag", "values": RULES}}
-            result = page.evaluate("options => axe.run(options)", options)
-            wrong = [(v["id"], [n["html"] for n in v["nodes"]]) for v in result["violations"]]
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            small = page.evaluate(SMALL)
-            if wrong or small or wide > width:
-                found[f"{page.url} {width} {scheme}"] = (wrong, small, wide)
-            if SHOTS:
-                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
-    return found
 
 
 def test_the_desk_can_be_used_by_everybody(

@@ -19,8 +19,8 @@ from masquerade.server.definition import Definition
 from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import Survey
 
+from .accessibility import faults
 from .conftest import NewVisitor, Visitor
-from .test_surveyors import faults
 
 pytestmark = pytest.mark.browser
 

@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
+from tests.server.operation.test_upgrade import FIRST_DEFINITION, MECHANISM
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, append
 from masquerade.errors import BrokenChain
@@ -69,20 +70,6 @@ def test_a_failed_migration_leaves_nothing(
     engine.dispose()
 
 
-MECHANISM = "randomized-response:options=2,flip_probability=0.25"
-OLD_DEFINITION = {
-    "title": "Old",
-    "description": "",
-    "template": "pick",
-    "level": "medium",
-    "questions": [
-        {"kind": "choice", "id": "c", "text": "?", "options": ["A", "B"], "allow_skip": False,
-         "truth": None}
-    ],
-    "mechanisms": [MECHANISM],
-}  # fmt: skip
-
-
 def first_schema(engine: Engine) -> None:
     """Bring an empty database to the first released schema."""
     config = alembic.config.Config()
@@ -103,12 +90,12 @@ def fill(engine: Engine, people: dict[str, list[tuple[str, int]]]) -> None:
             connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
         for token in tokens:
-            canonical = json.dumps(OLD_DEFINITION, sort_keys=True, separators=(",", ":"))
+            canonical = json.dumps(FIRST_DEFINITION, sort_keys=True, separators=(",", ":"))
             insert(
                 "survey",
                 token=token,
                 title="Old",
-                definition=json.dumps(OLD_DEFINITION),
+                definition=json.dumps(FIRST_DEFINITION),
                 hash=hashlib.sha256(canonical.encode()).hexdigest(),
                 pseudonym_key="ab" * 32,
                 state="open",

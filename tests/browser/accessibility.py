@@ -1,0 +1,43 @@
+"""Whether everybody can use a page: axe-core, sizes of what is pressed, widths.
+
+With ``SHOTS`` naming a folder, each page is kept there as a picture too.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SMALL = """() => [...document.querySelectorAll("a, button, select, input, textarea, summary")]
+  .filter((each) => !each.closest("p:not(.actions)") && !each.matches(".skip-link, [type=hidden]"))
+  .map((each) => each.closest("label") ?? each)
+  .filter((each) => each.getClientRects().length && each.getBoundingClientRect().height < 43.5)
+  .map((each) => each.outerHTML)"""
+SHOTS = os.environ.get("SHOTS")
+
+
+def faults(page: Page, name: str = "page") -> dict[str, Any]:
+    """Return what is wrong with a surveyor's page at both widths, light and dark."""
+    page.wait_for_load_state("load")
+    found: dict[str, Any] = {}
+    page.evaluate(AXE)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            options = {"runOnly": {"type": "tag", "values": RULES}}
+            result = page.evaluate("options => axe.run(options)", options)
+            wrong = [(v["id"], [n["html"] for n in v["nodes"]]) for v in result["violations"]]
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            small = page.evaluate(SMALL)
+            if wrong or small or wide > width:
+                found[f"{page.url} {width} {scheme}"] = (wrong, small, wide)
+            if SHOTS:
+                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+    return found
