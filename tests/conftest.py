@@ -311,9 +311,10 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         missing("browser", "no Chromium here; apt-get install chromium")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         missing("browser", "no Playwright here; pip install playwright")
+    expect.set_options(timeout=1000 * PATIENCE_SECONDS)  # how fast a machine is, is no promise
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_ARGUMENTS))
         yield browser

@@ -80,7 +80,7 @@ def new_visitor(chromium: Browser) -> Iterator[NewVisitor]:
 
     def make(**options: Any) -> Visitor:
         context = chromium.new_context(**{"viewport": PHONE, "locale": "en-GB", **options})
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         visitor = Visitor(context, page)

@@ -168,7 +168,7 @@ def own_chromium(chromium: Browser, folder: Path) -> Iterator[tuple[Page, Callab
         port = port_file.read_text().split("\n")[0]
         browser = chromium.browser_type.connect_over_cdp(f"http://127.0.0.1:{port}")
         page = browser.contexts[0].pages[0]
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)
         yield page, kill
     finally:
         kill()
