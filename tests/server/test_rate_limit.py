@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServers
 
 
-def statuses(*addresses: str) -> list[int]:
-    """Return the status that a request from each address in turn gets, where two are allowed."""
+def answered(scopes: list[dict[str, Any]], **limits: int) -> list[int]:
+    """Return the status that each request gets in turn, under limits."""
     found: list[int] = []
 
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -31,19 +31,21 @@ def statuses(*addresses: str) -> list[int]:
         raise AssertionError("no body is read")
 
     async def ask() -> None:
-        limited = RateLimits(app, participant=0, address=2, preview=0)
-        for address in addresses:
-            client = (address, 1) if address else None
-            scope: dict[str, Any] = {
-                "type": "http",
-                "path": "/api/v1/levels",
-                "headers": [],
-                "client": client,
-            }
-            await limited(scope, receive, send)
+        limited = RateLimits(app, **({"participant": 0, "address": 0, "preview": 0} | limits))
+        for scope in scopes:
+            await limited({"type": "http"} | scope, receive, send)
 
     run(ask())
     return found
+
+
+def statuses(*addresses: str) -> list[int]:
+    """Return the status that a request from each address in turn gets, where two are allowed."""
+    path, clients = "/api/v1/levels", [(one, 1) if one else None for one in addresses]
+    scopes: list[dict[str, Any]] = [
+        {"path": path, "headers": [], "client": client} for client in clients
+    ]
+    return answered(scopes, address=2)
 
 
 def test_addresses_of_one_network_count_as_one() -> None:
@@ -64,29 +66,9 @@ def test_other_addresses_count_by_themselves() -> None:
 
 def previews(*headers: dict[str, str], path: str = "/api/v1/surveys/a1/preview") -> list[int]:
     """Return the status of requests with these headers, where two forecasts are allowed."""
-    found: list[int] = []
-
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            found.append(message["status"])
-
-    async def receive() -> Any:
-        raise AssertionError("no body is read")
-
-    async def ask() -> None:
-        limited = RateLimits(app, participant=0, address=0, preview=2)
-        for one in headers:
-            raw = [(name.encode(), value.encode()) for name, value in one.items()]
-            scope: dict[str, Any] = {
-                "type": "http", "path": path, "headers": raw, "client": ("192.0.2.1", 1),
-            }  # fmt: skip
-            await limited(scope, receive, send)
-
-    run(ask())
-    return found
+    raw = [[(name.encode(), value.encode()) for name, value in one.items()] for one in headers]
+    scopes = [{"path": path, "headers": one, "client": ("192.0.2.1", 1)} for one in raw]
+    return answered(scopes, preview=2)
 
 
 def test_forecasts_are_counted_by_surveyor() -> None:

@@ -78,6 +78,14 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._forget_arriving()
         super().on_message_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request, unless that would be taken for the answer to the one before."""
+        waits = not self._answered()
+        if waits and (self.cycle.response_started or not self.cycle.more_body):
+            self.transport.abort()
+        else:
+            super().send_400_response(msg)
+
     def pause_writing(self) -> None:
         """Wait for the other end to read on."""
         super().pause_writing()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +45,15 @@ def running(folder: Path) -> Iterator[Any]:
 
         return Response(b"x" * 30_000_000)
 
+    asked = threading.Event()
+
+    @app.get("/slow")
+    async def slow() -> None:
+        asked.set()
+        await asyncio.sleep(4)
+
     with serving(app, settings) as (bound, server):
+        server.asked = asked  # type: ignore[attr-defined]
         server.url = address(bound)  # type: ignore[attr-defined]
         server.port = bound.getsockname()[1]  # type: ignore[attr-defined]
         yield server
@@ -110,6 +120,25 @@ def test_what_is_held_until_it_is_whole_is_short(
         assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
         assert ended(line)
     assert not served.server_state.connections
+
+
+@pytest.mark.parametrize("further", [b"GET /?", b"no request "], ids=["long", "wrong"])
+def test_no_refusal_is_taken_for_the_answer_before(
+    served: Any, further: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A further request that is refused while one is answered ends the connection, unanswered."""
+    monkeypatch.setattr(DeadlineProtocol, "patience", 60)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as line:
+        line.sendall(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert served.asked.wait(20)
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            line.sendall(further)
+            for _ in range(40):
+                line.sendall(b"a" * 65536)
+        with contextlib.suppress(ConnectionError):
+            answer = line.recv(65536)
+    assert answer == b""
 
 
 def test_others_are_served_meanwhile(served: Any) -> None:

@@ -30,7 +30,7 @@ EVENTS: Final = {
     OPENED: "a survey is open",
     ENDED: "a survey takes no more responses, or was cancelled",
     RESULTS_READY: "the results of a closed survey can be read",
-    WAVE_FINISHED: "as many have come as a wave expected; told by the day",
+    WAVE_FINISHED: "as many have come as a wave expected, told once a day",
     BUDGET_LOW: "less than a fifth of a survey's money is left",
 }
 """Each event with what it says."""
