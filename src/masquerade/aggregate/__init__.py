@@ -1,0 +1,89 @@
+"""Answers split between two parties who see only sums.
+
+On the device a response becomes one vector of small whole numbers (`Encoding`), which `Prio3`
+splits into two shares with a proof that it is well-formed. Each party checks every share with the
+other's help, adds up the shares that hold, and adds noise (`SumNoise`) before it shows its sum. Put
+together the noisy sums give shares and means (`estimates`). Nobody sees a response.
+"""
+
+from masquerade.aggregate.batch import BatchTally, verification_key
+from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
+from masquerade.aggregate.circuit import Circuit, Count, Sum
+from masquerade.aggregate.encoding import Encoding, QuestionSums
+from masquerade.aggregate.estimates import (
+    Design,
+    SumEstimate,
+    mean_estimate,
+    mean_of_sum,
+    share_estimates,
+)
+from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
+from masquerade.aggregate.gadgets import Gadget, Mul, ParallelSum, PolyEval
+from masquerade.aggregate.noise import SumNoise
+from masquerade.aggregate.prio3 import (
+    Prio3,
+    SimulatedSplitReport,
+    SplitReport,
+    VerifyState,
+    prio3_count,
+    prio3_histogram,
+    prio3_multihot_count_vec,
+    prio3_sum,
+    prio3_sum_vec,
+    prio3_sum_vec_with_multiproof,
+)
+from masquerade.aggregate.seeds import GivenSeeds
+from masquerade.aggregate.survey_circuit import (
+    Block,
+    One,
+    Some,
+    Survey,
+    Vector,
+    Whole,
+    prio3_survey,
+)
+
+__all__ = [
+    "FIELD_64",
+    "FIELD_128",
+    "BatchTally",
+    "Block",
+    "Circuit",
+    "Count",
+    "Design",
+    "Encoding",
+    "Field",
+    "Gadget",
+    "GivenSeeds",
+    "Histogram",
+    "Mul",
+    "MultihotCountVec",
+    "One",
+    "ParallelSum",
+    "PolyEval",
+    "Prio3",
+    "QuestionSums",
+    "SimulatedSplitReport",
+    "Some",
+    "SplitReport",
+    "Sum",
+    "SumEstimate",
+    "SumNoise",
+    "SumVec",
+    "Survey",
+    "Vector",
+    "VerifyState",
+    "Whole",
+    "best_chunk",
+    "mean_estimate",
+    "mean_of_sum",
+    "prio3_count",
+    "prio3_histogram",
+    "prio3_multihot_count_vec",
+    "prio3_sum",
+    "prio3_sum_vec",
+    "prio3_sum_vec_with_multiproof",
+    "prio3_survey",
+    "share_estimates",
+    "verification_key",
+]

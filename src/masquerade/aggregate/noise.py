@@ -1,0 +1,165 @@
+"""Noise that each party adds to its own sums, so that what both show together protects everybody.
+
+The noise is a whole number, exact, and drawn by each party by itself: one honest party is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from masquerade.aggregate.bit_circuits import require_length
+from masquerade.aggregate.field import FIELD_128, Elements
+from masquerade.aggregate.survey_circuit import Block
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoins
+from masquerade.mechanisms.coins import WordSource, require_coins
+from masquerade.mechanisms.concentrated import epsilon_of_rho, probability_of_failure
+from masquerade.mechanisms.noise import discrete_gaussian
+from masquerade.mechanisms.number import Number, finite, text_of
+
+TWO_PARTIES = "two-parties"
+ASSUMPTIONS = (
+    "one of the two parties is honest: it adds its noise and does not show its shares to the other",
+    "each response is split on the person's own device, by honest software with fresh "
+    "operating-system randomness, and each share is encrypted to its party",
+    "the encryption and the extendable output function (TurboSHAKE128) are secure: the promise "
+    "holds against anybody of bounded time",
+    "each party checks a response once, adds it up once, and shows one noisy sum for a survey",
+    "who took part, how many, and how many were refused may be seen; what was answered is "
+    "protected",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SumNoise:
+    """Discrete Gaussian noise on the sums of a survey, with its own size for each block.
+
+    Each of the two parties draws all of it: the published sums have it twice.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        Of the survey.
+    variances : tuple of Fraction
+        Parameter of one party's noise on each sum of a block, in squared steps.
+
+    Privacy
+    -------
+    Protects each person's whole response from whoever sees the published sums and everything that
+    at most one of the parties sees. Neighbours: one response replaced by any other that is
+    well-formed, the number of responses being the same. It costs
+    ``rho = sum over blocks of D / (2 variance)`` of zero-concentrated loss, exactly, where D is
+    the block's largest squared Euclidean change (Canonne, Kamath and Steinke, 2020, Theorem 4).
+    Only the honest party's noise counts. If both parties put their shares together they read every
+    answer.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import One
+    >>> noise = SumNoise.of_rho([One(5)] * 10, "0.5")
+    >>> noise.variances[0], noise.published_variance(0)
+    (Fraction(20, 1), Fraction(40, 1))
+    >>> noise.guarantee().rho_user.epsilon, noise.guarantee().epsilon_user.epsilon
+    (0.5, 5.221535)
+    """
+
+    blocks: tuple[Block, ...]
+    variances: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if not self.blocks or len(self.blocks) != len(self.variances):
+            raise ParameterError(
+                f"{len(self.variances)} variances were given for {len(self.blocks)} blocks; "
+                "expected one for each, and a block at least."
+            )
+        for place, variance in enumerate(self.variances):
+            if not isinstance(variance, Fraction) or variance <= 0:
+                raise ParameterError(
+                    f"the variance of block {place} is {variance!r}, expected a fraction above 0."
+                )
+
+    @classmethod
+    def of_rho(cls, blocks: Sequence[Block], rho: Number) -> SumNoise:
+        """Return the noise that costs `rho`, with equal errors relative to each block's unit.
+
+        Parameters
+        ----------
+        blocks : sequence of Block
+        rho : number
+            Above 0, of a whole response.
+        """
+        exact = finite(rho, "rho")
+        if exact <= 0:
+            raise ParameterError(f"rho is {text_of(exact)}, expected above 0.")
+        relative = sum(Fraction(b.sensitivity_squared, b.unit**2) for b in blocks)
+        scale = Fraction(relative) / (2 * exact)
+        if scale == 0:
+            raise ParameterError(
+                "no answer changes any sum; give a block that holds an answer, such as One(2)."
+            )
+        return cls(tuple(blocks), tuple(scale * block.unit**2 for block in blocks))
+
+    @property
+    def rho(self) -> Fraction:
+        """Zero-concentrated loss of a whole response, exactly."""
+        pairs = zip(self.blocks, self.variances, strict=True)
+        return sum((b.sensitivity_squared / (2 * v) for b, v in pairs), Fraction(0))
+
+    def published_variance(self, block: int) -> Fraction:
+        """Return the parameter of the noise of both parties; the variance is never above it."""
+        return 2 * self.variances[block]
+
+    def add(self, aggregate_share: Sequence[int], *, coins: Coins | None = None) -> Elements:
+        """Return one party's aggregate share with its noise: what it may show.
+
+        Draw it once for a survey and keep what came of it: a second draw would halve the noise.
+
+        Parameters
+        ----------
+        aggregate_share : sequence of int
+            Elements of Field128, all outputs of all blocks.
+        coins : Coins, optional
+            The operating system's; nothing else is accepted.
+
+        Raises
+        ------
+        InsecureRandomness
+            `coins` are not the operating system's.
+        """
+        return self._with_noise(aggregate_share, require_coins(coins))
+
+    def simulate(self, aggregate_share: Sequence[int], rng: np.random.Generator) -> Elements:
+        """Return an aggregate share with seeded noise, for studies: it protects nobody."""
+        return self._with_noise(aggregate_share, SimulatedCoins(rng))
+
+    def guarantee(self, *, delta: Number = DEFAULT_DELTA) -> Guarantee:
+        """Return the promise to a person who answers the survey.
+
+        One changed answer is stated at the cost of the whole response, which bounds it: it may
+        decide over other questions and stand in cross tables.
+        """
+        delta = probability_of_failure(delta)
+        rho = Loss.of_amount(self.rho)
+        epsilon = epsilon_of_rho(rho, delta=delta)
+        return Guarantee(
+            epsilon_single=epsilon,
+            epsilon_event=epsilon,
+            epsilon_user=epsilon,
+            answers=len(self.blocks),
+            assumptions=ASSUMPTIONS,
+            delta=delta,
+            trust=TWO_PARTIES,
+            rho_event=rho,
+            rho_user=rho,
+        )
+
+    def _with_noise(self, share: Sequence[int], source: WordSource) -> Elements:
+        require_length(share, sum(block.outputs for block in self.blocks))
+        noise: list[int] = []
+        for block, variance in zip(self.blocks, self.variances, strict=True):
+            noise += discrete_gaussian(source, variance, block.outputs).tolist()
+        return FIELD_128.add(share, noise)

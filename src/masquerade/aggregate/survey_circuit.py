@@ -1,0 +1,440 @@
+"""The circuit of a whole survey: one vector of bits, one proof, for all answers of a person.
+
+Blocks stand one after another. Every element is checked to be 0 or 1 as in `SumVec`; each kind of
+block adds its own linear check, and all checks are reduced by one random combination (VDAF draft
+20, section 7.3.1.1). A survey of one `One` or `Some` has the bytes of Prio3Histogram or
+Prio3MultihotCountVec but for the algorithm's identifier.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import mul
+from typing import Any
+
+from masquerade.aggregate.bit_circuits import BitCircuit, best_chunk, require_length
+from masquerade.aggregate.circuit import bit_weights, bits_of, require_whole
+from masquerade.aggregate.field import FIELD_128, Elements
+from masquerade.aggregate.prio3 import Prio3
+from masquerade.errors import ParameterError
+
+SURVEY = 0xFFFF4D51
+"""Identifier of the circuit, from the range for private use (VDAF draft 20, section 10)."""
+LARGEST_ERROR = Fraction(1, 2**120)
+"""Of soundness."""
+
+
+class Block(ABC):
+    """One part of the vector, for one question.
+
+    Attributes
+    ----------
+    bits, outputs : int
+        Elements of the vector, and of what is added up.
+    checks : int
+        Number of linear checks: 0 or 1.
+    squared : int
+        How many numbers are squared for the check.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Elements of the vector."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """Elements of what is added up."""
+
+    @property
+    @abstractmethod
+    def sensitivity_squared(self) -> int:
+        """Largest squared Euclidean change of the output when a person answers otherwise."""
+
+    @property
+    def unit(self) -> int:
+        """Largest size of one output: 1 for counts."""
+        return 1
+
+    @property
+    def checks(self) -> int:
+        """Number of linear checks."""
+        return 1
+
+    @property
+    def squared(self) -> int:
+        """How many numbers are squared for the check."""
+        return 0
+
+    @abstractmethod
+    def encode(self, answer: Any) -> Elements:
+        """Return the bits of an answer; refuse one that does not fit."""
+
+    @abstractmethod
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return what has to be 0, given a share of the constant 1; not reduced."""
+
+    def truncate(self, encoded: Sequence[int]) -> Elements:
+        """Return what is added up; not reduced."""
+        return list(encoded[: self.outputs])
+
+    def numbers(self, encoded: Sequence[int], one: int) -> Elements:
+        """Return the numbers whose squares the check needs; not reduced."""
+        return []
+
+    def decode(self, sums: Sequence[int], count: int) -> list[int]:
+        """Return the block's result, from sums over `count` people."""
+        return list(sums)
+
+
+@dataclass(frozen=True, slots=True)
+class One(Block):
+    """Exactly one of `options`; the answer is its place.
+
+    Attributes
+    ----------
+    options : int
+        At least 1.
+    """
+
+    options: int
+
+    def __post_init__(self) -> None:
+        _require("options", self.options)
+
+    @property
+    def bits(self) -> int:
+        """Elements of the vector."""
+        return self.options
+
+    @property
+    def outputs(self) -> int:
+        """Elements of what is added up."""
+        return self.options
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """Two counts change by one."""
+        return 2 if self.options > 1 else 0
+
+    def encode(self, answer: int) -> Elements:
+        """Return a 1 at the answer and 0 elsewhere."""
+        require_whole(answer, self.options - 1)
+        return [int(place == answer) for place in range(self.options)]
+
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return how far the bits are from adding up to 1."""
+        return sum(encoded) - one
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Block):
+    """Any of `options`, at most `most` of them where given; the answer is a flag for each.
+
+    Attributes
+    ----------
+    options : int
+        At least 1.
+    most : int or None
+        1 to `options`.
+    """
+
+    options: int
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        _require("options", self.options)
+        if self.most is not None and not 1 <= self.most <= self.options:
+            raise ParameterError(f"most is {self.most}, expected 1 to {self.options}.")
+
+    @property
+    def bits(self) -> int:
+        """Elements of the vector."""
+        return self.options + (self.most.bit_length() if self.most else 0)
+
+    @property
+    def outputs(self) -> int:
+        """Elements of what is added up."""
+        return self.options
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """Every count may change by one; with a limit, those of two answers at most."""
+        return min(self.options, 2 * self.most) if self.most else self.options
+
+    @property
+    def checks(self) -> int:
+        """One where there is a limit."""
+        return 1 if self.most else 0
+
+    def encode(self, answer: Sequence[bool]) -> Elements:
+        """Return a bit for each option, then their number in bits where there is a limit."""
+        require_length(answer, self.options)
+        flags = [require_whole(int(flag), 1) for flag in answer]
+        return flags + (bits_of(sum(flags), self.most) if self.most else [])
+
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return how far the options are from being as many as is said."""
+        said: int = sum(map(mul, encoded[self.options :], bit_weights(self.most or 1)))
+        return sum(encoded[: self.options]) - said
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Block):
+    """A whole number from 0 to `largest`.
+
+    Attributes
+    ----------
+    largest : int
+        At least 1.
+    """
+
+    largest: int
+
+    def __post_init__(self) -> None:
+        _require("largest", self.largest)
+
+    @property
+    def bits(self) -> int:
+        """Elements of the vector."""
+        return self.largest.bit_length()
+
+    @property
+    def outputs(self) -> int:
+        """The sum alone."""
+        return 1
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """From one end of the range to the other."""
+        return self.largest**2
+
+    @property
+    def unit(self) -> int:
+        """The range."""
+        return self.largest
+
+    @property
+    def checks(self) -> int:
+        """None: whatever the bits are, they stand for a number in the range."""
+        return 0
+
+    def encode(self, answer: int) -> Elements:
+        """Return the number in bits."""
+        return bits_of(answer, self.largest)
+
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return 0."""
+        return 0
+
+    def truncate(self, encoded: Sequence[int]) -> Elements:
+        """Return the number that the bits stand for."""
+        return [sum(map(mul, encoded, bit_weights(self.largest)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector(Block):
+    """Whole numbers from -largest to largest, as a ball: their squares add to at most largest**2.
+
+    Attributes
+    ----------
+    length, largest : int
+        At least 1.
+    ball : bool
+        False for a box: every number by itself.
+    """
+
+    length: int
+    largest: int
+    ball: bool = True
+
+    def __post_init__(self) -> None:
+        _require("length", self.length)
+        _require("largest", self.largest)
+
+    @property
+    def bits(self) -> int:
+        """Elements of the vector."""
+        norm = (self.largest**2).bit_length() if self.ball else 0
+        return self.length * self._each + norm
+
+    @property
+    def outputs(self) -> int:
+        """Elements of what is added up."""
+        return self.length
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """From one vector to its opposite."""
+        return (1 if self.ball else self.length) * (2 * self.largest) ** 2
+
+    @property
+    def unit(self) -> int:
+        """The largest number."""
+        return self.largest
+
+    @property
+    def checks(self) -> int:
+        """One for a ball."""
+        return int(self.ball)
+
+    @property
+    def squared(self) -> int:
+        """All numbers of a ball."""
+        return self.length if self.ball else 0
+
+    def encode(self, answer: Sequence[int]) -> Elements:
+        """Return the bits of the shifted numbers, then those of the sum of squares."""
+        require_length(answer, self.length)
+        width = 2 * self.largest
+        bits = [bit for value in answer for bit in bits_of(value + self.largest, width)]
+        squares = sum(value**2 for value in answer)
+        return bits + (bits_of(squares, self.largest**2) if self.ball else [])
+
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return how far the sum of squares is from what is said."""
+        bits = encoded[self.length * self._each :]
+        said: int = sum(map(mul, bits, bit_weights(self.largest**2)))
+        return square - said
+
+    def truncate(self, encoded: Sequence[int]) -> Elements:
+        """Return the numbers, still shifted to start at 0."""
+        each, weights = self._each, bit_weights(2 * self.largest)
+        return [
+            sum(map(mul, encoded[start : start + each], weights))
+            for start in range(0, self.length * each, each)
+        ]
+
+    def numbers(self, encoded: Sequence[int], one: int) -> Elements:
+        """Return the numbers of a ball."""
+        return [value - self.largest * one for value in self.truncate(encoded)]
+
+    def decode(self, sums: Sequence[int], count: int) -> list[int]:
+        """Return the sums of the numbers, no longer shifted."""
+        return [value - count * self.largest for value in sums]
+
+    @property
+    def _each(self) -> int:
+        return (2 * self.largest).bit_length()
+
+
+class Survey(BitCircuit[Sequence[Any], list[list[int]]]):
+    """All answers of a person in one vector of bits.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        One for each question.
+    chunk : int, optional
+        Bits that one call of the gadget checks; by default what makes the shortest proof.
+
+    Raises
+    ------
+    ParameterError
+        The soundness error would exceed 2**-120: beyond about 8,000 bits.
+
+    Examples
+    --------
+    >>> circuit = Survey([One(5)] * 10)
+    >>> circuit.measurement_length, circuit.chunk, circuit.calls, circuit.proof_length
+    (50, 8, (7,), 31)
+    """
+
+    def __init__(self, blocks: Sequence[Block], *, chunk: int | None = None) -> None:
+        if not blocks:
+            raise ParameterError("a survey without blocks adds up nothing; give one a question.")
+        self.blocks = tuple(blocks)
+        bits = sum(block.bits for block in self.blocks)
+        squared = [block.squared for block in self.blocks if block.squared]
+        super().__init__(
+            FIELD_128,
+            bits=bits,
+            output_length=sum(block.outputs for block in self.blocks),
+            chunk=best_chunk(bits, squared) if chunk is None else chunk,
+            checks=sum(block.checks for block in self.blocks),
+            squared=squared,
+        )
+        if self.soundness_error() > LARGEST_ERROR:
+            raise ParameterError(
+                f"{bits} bits in chunks of {self.chunk} can be forged more often than once in "
+                "2**120; ask fewer questions or use wider bins, and leave chunk out."
+            )
+
+    def encode(self, measurement: Sequence[Any]) -> Elements:
+        """Return the bits of all blocks."""
+        require_length(measurement, len(self.blocks))
+        pairs = zip(self.blocks, measurement, strict=True)
+        return [bit for block, answer in pairs for bit in block.encode(answer)]
+
+    def squared(self, encoded: Sequence[int], shares: int) -> list[Elements]:
+        """Return the numbers of each ball."""
+        one, modulus = self._one(shares), self.field.modulus
+        return [
+            [value % modulus for value in block.numbers(part, one)]
+            for block, part in self._parts(encoded)
+            if block.squared
+        ]
+
+    def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
+        """Return the linear checks, in the order of the blocks."""
+        one, waiting = self._one(shares), iter(squares)
+        return [
+            block.check(part, next(waiting) if block.squared else 0, one) % self.field.modulus
+            for block, part in self._parts(encoded)
+            if block.checks
+        ]
+
+    def truncate(self, encoded: Sequence[int]) -> Elements:
+        """Return what is added up, block by block."""
+        modulus = self.field.modulus
+        parts = self._parts(encoded)
+        return [value % modulus for block, part in parts for value in block.truncate(part)]
+
+    def decode(self, output: Sequence[int], count: int) -> list[list[int]]:
+        """Return the sums of each block; noise may make them negative, so they are centred."""
+        require_length(output, self.output_length)
+        result, start = [], 0
+        for block in self.blocks:
+            sums = [self.field.centred(x) for x in output[start : start + block.outputs]]
+            result.append(block.decode(sums, count))
+            start += block.outputs
+        return result
+
+    def soundness_error(self) -> Fraction:
+        """Return a bound on the probability that one ill-formed measurement is accepted.
+
+        ``(chunk + 1) / p + 2 (P - 1) / (p - P)``: the random combination of bits and outputs, and
+        the check of the gadget's polynomial at one of p - P points (Boneh et al., 2019, Theorem
+        4.3). Whoever tries q measurements before sending one gains at most ``q chunk / p`` more.
+        """
+        p, wire = self.field.modulus, 1 << self.calls[0].bit_length()
+        return Fraction(self.chunk + 1, p) + Fraction(2 * (wire - 1), p - wire)
+
+    def _parts(self, encoded: Sequence[int]) -> list[tuple[Block, Sequence[int]]]:
+        parts, start = [], 0
+        for block in self.blocks:
+            parts.append((block, encoded[start : start + block.bits]))
+            start += block.bits
+        return parts
+
+
+def prio3_survey(
+    blocks: Sequence[Block], *, chunk: int | None = None
+) -> Prio3[Sequence[Any], list[list[int]]]:
+    """Return Prio3 between two parties for a survey: Field128, one proof.
+
+    The identifier does not bind the blocks and the chunk, so they have to be in what gives
+    `context` its value.
+    """
+    return Prio3(SURVEY, Survey(blocks, chunk=chunk))
+
+
+def _require(name: str, value: int) -> None:
+    if not isinstance(value, int) or value < 1:
+        raise ParameterError(f"{name} is {value!r}, expected a whole number of at least 1.")
