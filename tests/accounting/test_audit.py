@@ -60,7 +60,7 @@ def test_audit_every_mechanism_keeps_its_promise(text: str, answers: int) -> Non
     """
     found = run(parse_mechanism(text), answers=answers)
     assert found.reasons == ()
-    assert found.holds
+    assert found.verdict == ("not refuted" if text.startswith("matrix") else "holds")
     assert found.status == "proven"
     assert found.exact_epsilon is not None
     assert found.sampled_lower_bound <= found.exact_epsilon.epsilon
@@ -75,10 +75,10 @@ def test_every_mechanism_is_audited_here() -> None:
 
 @pytest.mark.parametrize("text", [KEPT[0], KEPT[2], KEPT[7], KEPT[9]])
 def test_audit_the_sampled_bound_never_exceeds_the_exact_loss(text: str) -> None:
-    """Over 20 seeds no true promise is refuted; false alarm 1e-6 each, 2e-5 in all."""
+    """Over 5 seeds no true promise is refuted; false alarm 1e-6 each, 5e-6 in all."""
     mechanism = parse_mechanism(text)
-    found = [run(mechanism, samples=4_000, seed=seed) for seed in range(20)]
-    assert all(report.holds for report in found)
+    found = [run(mechanism, samples=4_000, seed=seed) for seed in range(5)]
+    assert {report.verdict for report in found} == {"holds"}
     exact = found[0].exact_epsilon
     assert exact is not None
     assert max(report.sampled_lower_bound for report in found) <= exact.epsilon
@@ -216,9 +216,7 @@ def test_a_unary_encoding_that_flips_each_bit_at_the_whole_epsilon_is_caught() -
     assert found.exact_epsilon is not None
     assert found.exact_epsilon.epsilon == pytest.approx(2, abs=1e-4)
     assert found.sampled_lower_bound > 1.5
-    assert run(
-        unary(flip, claimed=2) if False else unary(flip + Fraction(1, 1000), claimed=2)
-    ).holds
+    assert run(unary(flip + Fraction(1, 1000), claimed=2)).holds
 
 
 def test_an_encoding_that_never_sets_a_bit_by_chance_is_caught() -> None:
@@ -288,11 +286,11 @@ def test_a_sampler_alone_is_audited_by_its_reports() -> None:
     """Without probabilities there is no exact figure, and reports can still refute."""
     own = Randomizer(Coin(1).sample, inputs=("yes", "no"), claimed_epsilon=2)
     found = run(own)
-    assert found.holds
+    assert (found.verdict, found.holds) == ("not refuted", None)
     assert (found.exact_epsilon, found.method) == (None, "reports alone")
     assert 0.95 < found.sampled_lower_bound < np.log(3)
     refuted = run(Randomizer(Coin(1).sample, inputs=("yes", "no"), claimed_epsilon=0.5))
-    assert not refuted.holds
+    assert (refuted.verdict, refuted.holds) == ("refuted", False)
 
 
 def test_draws_of_ones_own_must_follow_ones_own_table() -> None:

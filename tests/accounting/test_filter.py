@@ -21,6 +21,7 @@ from masquerade.accounting import (
     rho_of,
     spent,
 )
+from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, MICRO, Loss
 
@@ -41,7 +42,8 @@ def run(caps: Caps, offered: list[Kind]) -> list[Kind]:
         trial = [*admitted, kind]
         epsilon = sum(pure_of(k).micro for k in trial)
         rho = sum(rho_of(k).micro for k in trial)
-        if caps.admit(epsilon=epsilon, rho=int(rho), clear=0):
+        gaussian = all(is_gaussian(k) for k in trial)
+        if caps.admit(epsilon=epsilon, rho=int(rho), clear=0, gaussian=gaussian):
             admitted = trial
     return admitted
 
@@ -59,11 +61,13 @@ def test_exactly_enough_is_enough() -> None:
 
 
 def test_basic_examples() -> None:
-    """A cap of 10 admits 10 losses of 1; many weak ones and Gaussian noise as long as rho fits."""
+    """A cap of 10 admits 10 losses of 1; many weak ones as long as rho fits, and more noise."""
     assert len(run(Caps(), [Loss(MICRO)] * 20)) == 10
-    assert len(run(Caps(), [Mu.of(Fraction(1, 3))] * 50)) == 27
-    assert len(run(Caps(), [Loss(100_000)] * 900)) == 308  # by rho: by epsilon it would be 100
-    # After Gaussian noise only rho counts: 1.539278 - 0.222223 leaves two of tanh(1 / 2).
+    assert len(run(Caps(), [Mu.of(Fraction(1, 3))] * 50)) == 30
+    assert len(run(Caps(rule=1), [Mu.of(Fraction(1, 3))] * 50)) == 27
+    assert len(run(Caps(), [Loss(100_000)] * 900)) == 300  # by rho: by epsilon it would be 100
+    assert len(run(Caps(rule=1), [Loss(100_000)] * 900)) == 308
+    # After Gaussian noise only rho counts: 1.501163 - 0.222223 leaves two of tanh(1 / 2).
     assert len(run(Caps(), [Mu.of(Fraction(2, 3)), *[Loss(MICRO)] * 20])) == 3
 
 
@@ -85,7 +89,7 @@ def test_prop_what_is_admitted_costs_at_most_the_cap(
     caps = Caps(Loss(cap), Fraction(1, 10**power))
     admitted = run(caps, offered)
     bounds = spent(admitted, caps.delta).bounds
-    assert min(bounds["pure"], bounds.get("concentrated", Loss(0))) <= caps.epsilon
+    assert min(bounds.values()) <= caps.epsilon
 
 
 @given(epsilon=st.integers(0, 20 * MICRO), lower=st.integers(0, 20 * MICRO))
@@ -96,6 +100,7 @@ def test_prop_a_lower_cap_admits_no_more(epsilon: int, lower: int) -> None:
     one, other = Caps(Loss(low)), Caps(Loss(high))
     assert one.within(other)
     assert one.rho <= other.rho
+    assert one.gaussian <= other.gaussian
     assert other.within(one) == (low == high)
 
 
@@ -108,6 +113,7 @@ def test_impossible_caps_are_refused() -> None:
         {"delta": 1e-6},
         {"clear": -1},
         {"clear": True},
+        {"rule": 3},
     )
     for wrong in wrongs:
         with pytest.raises(ParameterError, match="expected"):

@@ -132,10 +132,10 @@ def test_the_refusal_says_what_is_left() -> None:
     with pytest.raises(InsufficientBudget, match=r"left of 3\. Lower"):
         many.charge("new", "x", costing(10 * MICRO))
     with pytest.raises(
-        InsufficientBudget, match=r"of 0\.185069 \(epsilon 3 at delta 1e-06\)"
+        InsufficientBudget, match=r"of 0\.179966 \(epsilon 3 at delta 1e-06\)"
     ) as of:
         many.charge("new", "x", noise(MICRO))
-    assert (of.value.unit, of.value.needed, of.value.residual) == ("rho", 1.0, 0.185069)
+    assert (of.value.unit, of.value.needed, of.value.residual) == ("rho", 1.0, 0.179966)
     assert issubclass(InsufficientBudget, LedgerError)
 
 
@@ -324,7 +324,7 @@ def test_what_was_spent_in_numbers_and_words() -> None:
     assert spent.epsilon < spent.bounds["concentrated"] < spent.bounds["pure"] == Loss(10 * MICRO)
     words = ledger.explain("p")
     assert f"epsilon = {spent.epsilon}, delta = 1e-06" in words[0]
-    assert "told the truth only" in words[1]
+    assert "is right about at most" in words[1]
     assert "1 in 1,000,000" in words[2]
     assert "exact sum" in words[3]
     assert words[4].endswith("your cap holds: epsilon = 10, delta = 1e-06.")

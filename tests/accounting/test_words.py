@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import pytest
@@ -12,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
-    coin_in_words,
     compose,
     explain,
     highest_belief,
     keep_in_words,
+    largest_power,
+    power_in_words,
     risk_in_words,
-    truth_share,
 )
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
@@ -130,30 +131,35 @@ def test_only_no_loss_at_all_says_nothing(micro: int) -> None:
         assert "nothing" not in text
         [shown] = percentages(text)
         assert shown > 50
-    assert "heads 0.1 times in 100" in coin_in_words(Loss(micro))
-    assert coin_in_words(NO_LOSS) == (
-        "You are as safe as if a fair coin answered yes or no for you."
-    )
-    assert "as safe as if a fair coin" not in coin_in_words(NO_LOSS, delta=MILLIONTH)
 
 
 @given(micro=st.integers(0, 10**7), power=st.integers(0, 9))
-def test_prop_coins_protect_no_better_than_the_loss(micro: int, power: int) -> None:
-    """The coins of the sentence tell two answers apart at least as well as the loss allows."""
+def test_prop_powers_in_words_are_never_rounded_down(micro: int, power: int) -> None:
+    """Each of the three numbers is at least the largest power, and less than 0.1 above it."""
     delta = Fraction(1, 10**power) if power else Fraction(0)
-    share = truth_share(Loss(micro), delta=delta)
-    with mpmath.workdps(40):
-        d, e = (
-            mpmath.mpf(delta.numerator) / delta.denominator,
-            mpmath.exp(mpmath.mpf(micro) / 10**6),
-        )
-        # Total variation of the worst (epsilon, delta)-private mechanism.
-        exact = d + (1 - d) * (e - 1) / (e + 1)
-        assert abs(share - exact) <= 1e-12
-        shown = re.search(r"heads ([\d.]+) times", coin_in_words(Loss(micro), delta=delta))
-        if shown:
-            assert float(shown[1]) / 100 >= share - 1e-12
-            assert float(shown[1]) / 100 <= share + 0.001 + 1e-9
+    text = power_in_words(partial(largest_power, loss=Loss(micro), delta=delta))
+    shown = re.search(r"at most ([\d.]+), ([\d.]+) or ([\d.]+) of 100", text)
+    d = mpmath.mpf(delta.numerator) / delta.denominator
+    for place, rate in enumerate((mpmath.mpf("0.01"), mpmath.mpf("0.05"), mpmath.mpf("0.1"))):
+        with mpmath.workdps(40):
+            grown = mpmath.exp(mpmath.mpf(micro) / 10**6)
+            exact = 100 * min(1, grown * rate + d, 1 - (1 - d - rate) / grown)
+            if shown is None:
+                assert "nearly for certain" in text
+                assert exact >= 99
+            else:
+                assert (
+                    exact - 1e-9 <= mpmath.mpf(shown[place + 1]) <= exact + mpmath.mpf("0.1000001")
+                )
+
+
+def test_a_sentence_of_powers() -> None:
+    """The sentence holds rates and powers, and an unbounded loss is called one."""
+    assert power_in_words(lambda rate: rate) == (
+        "Somebody who guesses that you gave certain answers, and is wrong about 1, 5 or 10 of 100 "
+        "people who gave others, is right about at most 1, 5 or 10 of 100 who gave them."
+    )
+    assert "nearly for certain" in power_in_words(partial(largest_power, loss=INFINITE_LOSS))
 
 
 @given(micro=st.integers(0, 10**7), one_in=st.integers(2, 10**6))
@@ -178,14 +184,14 @@ def test_risk_in_words() -> None:
         "1 in 37 after seeing what you send."
     )
     assert risk_in_words(Loss(0), delta=MILLIONTH).endswith(
-        "But for a chance of 1 in 1,000,000, you are at least as safe as that."
+        "But for a chance of 1 in 1,000,000: with that chance something may be sent to which this "
+        "limit does not apply."
     )
     for prior in (Fraction(0), Fraction(1)):
         with pytest.raises(ParameterError, match="prior"):
             risk_in_words(Loss(1), prior=prior)
     with pytest.raises(ParameterError, match="delta"):
-        coin_in_words(Loss(1), delta=Fraction(2))
-    assert coin_in_words(INFINITE_LOSS) == "You are hardly safer than if you told the truth."
+        risk_in_words(Loss(1), delta=Fraction(2))
 
 
 def test_keeping_in_words_tells_equal_sizes_apart() -> None:

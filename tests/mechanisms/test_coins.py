@@ -27,7 +27,8 @@ class LoadedCoins(Coins):
 
 def some_claims() -> Claims:
     """Return two claims of one worker."""
-    return Claims.from_frame({"task": ["a", "b"], "worker": ["x", "x"], "label": ["n", "y"]})
+    rows = {"task": ["a", "b"], "worker": ["x", "x"], "label": ["n", "y"]}
+    return Claims.from_frame(rows, options=["n", "y"])
 
 
 @pytest.mark.parametrize("seed", [7, np.random.default_rng(7)])
@@ -92,6 +93,18 @@ def test_simulated_words_repeat_with_the_seed() -> None:
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
+def test_simulated_words_are_those_of_the_generator(name: str) -> None:
+    """Of every kind of generator the words are its uniform 64-bit integers, also between others."""
+    one, other = (np.random.Generator(getattr(np.random, name)(5)) for _ in range(2))
+    for size in (0, 1, 3, 1_000):
+        words = SimulatedCoins(one).words(size)
+        expected = other.integers(0, TOP, size=size, dtype=np.uint64)
+        assert words.dtype == np.uint64
+        assert np.array_equal(words, expected)
+        assert one.integers(0, 7) == other.integers(0, 7)
 
 
 @pytest.mark.parametrize("bound", [1, 2, 8, 1 << 32, 1 << 63])

@@ -217,7 +217,9 @@ def test_claims_that_do_not_fit_are_refused() -> None:
 def test_hidden_presence_reports_on_every_task() -> None:
     """With null, every worker can report on every task, answered or not."""
     claims = Claims.from_frame(
-        {"task": ["a", "b", "c"], "worker": ["x", "x", "y"], "value": [1.0, 2.0, 5.0]}
+        {"task": ["a", "b", "c"], "worker": ["x", "x", "y"], "value": [1.0, 2.0, 5.0]},
+        tasks=["a", "b", "c"],
+        workers=["x", "y"],
     )
     for mechanism in (
         DiscreteLaplace(1, 5, epsilon=1, null=True),

@@ -55,7 +55,9 @@ def crowd(workers: int, tasks: int, *, null: bool = False) -> Claims:
     if null:
         value[rng.random(len(task)) < 1 / 3] = math.nan
     frame = {"task": task, "worker": worker, "value": value}
-    return Claims.from_frame(frame, kind="numeric", null=null)
+    return Claims.from_frame(
+        frame, kind="numeric", null=null, tasks=list(range(tasks)), workers=list(range(workers))
+    )
 
 
 def losses(mechanism: Any, answers: Reals, cell: int, size: int, seed: int) -> Reals:

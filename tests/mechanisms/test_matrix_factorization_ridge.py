@@ -115,6 +115,22 @@ def test_exact_loss_of_one_task_stays_below_the_promise(dimension: int, distribu
     promise = mechanism.guarantee().epsilon_event.epsilon
     assert worst <= promise - mechanism.discretisation_loss
     assert worst > 0.3 * promise
+    assert worst <= joint_supremum(mechanism) <= 0.6661 * promise
+
+
+def joint_supremum(mechanism: MatrixFactorizationRidge) -> float:
+    """Return the largest loss of one task, of noise and determinant at one and the same profile.
+
+    Two answers that tell most lie a width, 2 B, apart (the loss is convex in either residual's
+    tanh); in units of B their residuals are ``t - 1`` and ``t + 1``, t at least 0.
+    """
+    slope, share = 0.5 / mechanism._scale, mechanism._largest_square / mechanism.ridge
+    t, grid_error = np.linspace(0, 30, 300_001), 1e-3
+    first, second = (np.log1p(share / np.cosh(place) ** 2) for place in (t - 1, t + 1))
+    two = slope * (np.tanh(1 - t) + np.tanh(1 + t)) + first - second
+    x = np.linspace(0, 1, 100_001)
+    one = slope * x + np.log1p(share * (1 - x**2))
+    return float(max(two.max(), one.max())) + grid_error
 
 
 def test_losses_of_100000_draws_stay_below_epsilon() -> None:

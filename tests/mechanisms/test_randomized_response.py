@@ -227,7 +227,10 @@ def test_a_mechanism_that_masks_no_answer_asks_for_the_presence_regime() -> None
 def test_hidden_presence_reports_on_every_task() -> None:
     """With presence hidden, each worker sends one report for each task, answered or not."""
     claims = Claims.from_frame(
-        {"task": ["a", "b", "c"], "worker": ["x", "x", "y"], "label": ["no", "yes", "no"]}
+        {"task": ["a", "b", "c"], "worker": ["x", "x", "y"], "label": ["no", "yes", "no"]},
+        options=["no", "yes"],
+        tasks=["a", "b", "c"],
+        workers=["x", "y"],
     )
     reports = RandomizedResponse(2, epsilon=1, null=True).randomize(claims, presence="hidden")
     cells = set(zip(reports.worker.tolist(), reports.task.tolist(), strict=True))

@@ -122,7 +122,8 @@ def test_simulation_repeats_with_the_seed_and_leaves_the_input_alone() -> None:
             "task": list(range(500)),
             "worker": [i % 7 for i in range(500)],
             "label": [i % 2 for i in range(500)],
-        }
+        },
+        options=[0, 1],
     )
     before = claims.value.copy()
     one, two, three = (UNIFORM.simulate(claims, np.random.default_rng(s)) for s in (5, 5, 6))

@@ -25,6 +25,7 @@ from masquerade.accounting.concentrated import (
     NO_RHO,
     Rho,
     rho_of_cap,
+    rho_of_laplace,
     rho_of_pure,
     rho_of_response,
 )
@@ -39,6 +40,7 @@ from masquerade.accounting.gaussian import (
 )
 from masquerade.accounting.kinds import (
     Kind,
+    LaplaceNumber,
     MaskedChoice,
     MaskedNumber,
     is_clear,
@@ -47,17 +49,19 @@ from masquerade.accounting.kinds import (
     rho_of,
 )
 from masquerade.accounting.ledger import Ledger, LedgerStatistics
+from masquerade.accounting.level_words import blur_in_words, odds_in_words
+from masquerade.accounting.linked import compose_linked
 from masquerade.accounting.storage import MemoryStorage, Storage
 from masquerade.accounting.together import charged_together
+from masquerade.accounting.trade_off import largest_power, largest_power_together
 from masquerade.accounting.witness import Witness
 from masquerade.accounting.words import (
     Explanation,
-    coin_in_words,
     explain,
     highest_belief,
     keep_in_words,
+    power_in_words,
     risk_in_words,
-    truth_share,
 )
 
 __all__ = [
@@ -74,6 +78,7 @@ __all__ = [
     "Entry",
     "Explanation",
     "Kind",
+    "LaplaceNumber",
     "Ledger",
     "LedgerStatistics",
     "LossDistribution",
@@ -89,9 +94,10 @@ __all__ = [
     "answers_allowed",
     "append",
     "audit",
+    "blur_in_words",
     "charged_together",
-    "coin_in_words",
     "compose",
+    "compose_linked",
     "composed",
     "explain",
     "gaussian_delta",
@@ -101,16 +107,20 @@ __all__ = [
     "is_clear",
     "keep_in_words",
     "kinds_of",
+    "largest_power",
+    "largest_power_together",
+    "odds_in_words",
+    "power_in_words",
     "pure_of",
     "rho_of",
     "rho_of_cap",
+    "rho_of_laplace",
     "rho_of_pure",
     "rho_of_response",
     "risk_in_words",
     "spent",
     "spent_together",
     "total",
-    "truth_share",
     "verify_chain",
     "what_a_cap_buys",
 ]

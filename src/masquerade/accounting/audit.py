@@ -7,18 +7,15 @@ whether these follow the probabilities.
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from masquerade.accounting.audit_look import FEWEST_PERSONS, look_at_reports
 from masquerade.accounting.audit_own import Auditable, OfAuditable
 from masquerade.accounting.audit_report import AuditReport
-from masquerade.accounting.audit_subject import Claim, Law, OfMechanism, Subject, Vector
+from masquerade.accounting.audit_subject import Claim, OfMechanism, Subject
 from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of_density
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
-from masquerade.accounting.sampled_loss import Pair, fit_p_value, lower_bound
+from masquerade.accounting.sampled_loss import lower_bound
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, Loss, MatrixFactorizationRidge, Mechanism
 from masquerade.mechanisms.coins import require_generator
@@ -28,9 +25,7 @@ from masquerade.mechanisms.number import whole
 DEFAULT_SAMPLES = 100_000
 DEFAULT_FALSE_ALARM = 1e-6
 
-_FEWEST_PERSONS = 2_000
-_COARSE = 20
-_NEARLY_NOTHING = 1e-12
+_TOGETHER = 3  # answers of one person whose draws are looked at beside single ones
 
 
 def audit(
@@ -75,14 +70,16 @@ def audit(
     """
     require_generator(rng)
     answers = whole(answers, "answers", low=1)
-    samples = whole(samples, "samples", low=_FEWEST_PERSONS)
+    samples = whole(samples, "samples", low=FEWEST_PERSONS)
     if not 0 < false_alarm < 1:
         raise ParameterError(f"false_alarm is {false_alarm}, expected above 0 and below 1.")
     if isinstance(mechanism, Mechanism):
         if isinstance(mechanism, HasDensity):
             name, claim = str(mechanism), Claim.of(mechanism, answers)
             return _audit_density(mechanism, name, claim, answers, samples, rng, false_alarm)
-        return _audit_reports(OfMechanism(mechanism, answers), answers, samples, rng, false_alarm)
+        return _audit_reports(
+            OfMechanism(mechanism, answers, rng), answers, samples, rng, false_alarm
+        )
     if isinstance(mechanism, str):
         require_mechanism(mechanism)
     if not isinstance(mechanism, Auditable):
@@ -95,59 +92,54 @@ def audit(
             f"answers is {answers}, but a mechanism of your own masks one answer at a time; audit "
             "one, or derive its class from CategoricalMechanism."
         )
-    return _audit_reports(OfAuditable(mechanism), answers, samples, rng, false_alarm)
+    return _audit_reports(OfAuditable(mechanism, rng), answers, samples, rng, false_alarm)
 
 
 def _audit_reports(
     subject: Subject, answers: int, samples: int, rng: np.random.Generator, false_alarm: float
 ) -> AuditReport:
-    claim, exact, vectors = subject.claim, subject.exact(), subject.vectors()
-    persons = max(_FEWEST_PERSONS, samples // answers)
-    drawn = [subject.draw(vector, persons, rng) for _, vector in vectors]
-    single, several = _pairs(vectors, drawn)
-    delta = float(claim.delta)
-    share = false_alarm / (3 if several else 2)  # the last share is for the fit
-    event = lower_bound(single, delta=delta, false_alarm=share)
-    user = lower_bound(several, delta=delta, false_alarm=share) if several else event
-    best = max(event, user, key=lambda found: found.epsilon)
-    p_value = _fit(subject, vectors, drawn)
+    claim, exact = subject.claim, subject.exact()
     reasons = _of_status(claim)
     if exact is not None:
         reasons += _of_exact(claim, exact)
-    for changed, claimed, sampled in (
-        ("one changed answer", claim.event, event),
-        (f"{answers} changed answers", claim.user, user),
-    ):
-        if sampled.epsilon > claimed.epsilon:
-            reasons.append(
-                f"reports alone show a loss of at least {sampled.epsilon:.6g} for {changed}, "
-                f"above the claimed {claimed}: {sampled.worst}"
-            )
-            break
-    if p_value is not None and p_value < share:
-        reasons.append(
-            f"reports do not follow the mechanism's own probabilities (p-value {p_value:.2g})"
-        )
+    look = look_at_reports(
+        subject,
+        subject.together(_TOGETHER) if answers == 1 else None,
+        samples=samples,
+        rng=rng,
+        false_alarm=false_alarm,
+        refuted=bool(reasons),
+    )
+    reasons += look.reasons
+    gaps = [] if exact is None else list(exact.gaps)
+    if exact is None:
+        gaps.append("probabilities: there are none to enumerate, or too many")
+    proven = exact is not None and not gaps and look.complete and claim.status != "none"
+    best = max(look.event, look.user, key=lambda found: found.epsilon)
     return AuditReport(
         mechanism=subject.name,
         answers=answers,
         status=claim.status,
         claimed_epsilon=claim.user,
-        claimed_delta=delta,
+        claimed_delta=float(claim.delta),
         exact_epsilon=None if exact is None else exact.user,
         exact_delta=None if exact is None else exact.delta,
         method="reports alone" if exact is None else exact.method,
         worst=best.worst if exact is None else exact.worst,
         sampled_lower_bound=best.epsilon,
         confidence=1 - false_alarm,
-        samples=persons * len(vectors) * answers,
+        samples=look.tried["reports"],
+        proven=proven,
+        tried=look.tried,
+        not_looked_at=(*gaps, *look.not_looked_at),
         reasons=tuple(reasons),
         details={
             "claimed_event": claim.event.to_json(),
             "exact_event": None if exact is None else exact.event.to_json(),
-            "sampled_event": event.epsilon,
+            "sampled_event": look.event.epsilon,
             "sampled_worst": None if best.worst is None else str(best.worst),
-            "fit_p_value": p_value,
+            "fit_p_value": look.fit,
+            "dependence_p_value": look.dependence,
             "claimed_rho": None if claim.rho is None else claim.rho.to_json(),
             "exact_rho": None if exact is None else exact.rho,
         },
@@ -202,68 +194,27 @@ def _audit_density(
         sampled_lower_bound=sampled.epsilon,
         confidence=1 - false_alarm,
         samples=found.drawn,
+        proven=False,
+        tried={
+            "answers_compared": len(found.pairs),
+            "pairs": len(found.pairs),
+            "events": 2 * len(found.pairs),
+            "reports": found.drawn,
+            "false_alarm": false_alarm,
+        },
+        not_looked_at=(
+            "all answers and all profiles: densities have no table, so the loss is bounded by "
+            "features, noise and ridge, and looked up at drawn profiles"
+            if isinstance(mechanism, MatrixFactorizationRidge)
+            else "all answers and all profiles: densities were looked up at drawn profiles",
+            "state of calls, time, and whatever else leaves beside profiles",
+        ),
         reasons=tuple(reasons),
         details={
             "largest_log_ratio": found.largest,
             "share_above_claim": found.share_above,
         },
     )
-
-
-def _pairs(
-    vectors: list[tuple[str, Vector]], drawn: list[NDArray[Any]]
-) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs of answers that differ in one place, and in more."""
-    single: list[Pair] = []
-    several: list[Pair] = []
-    for i, j in itertools.combinations(range(len(vectors)), 2):
-        (name, a), (other_name, b) = vectors[i], vectors[j]
-        one, other = (_key(reports, a, b) for reports in (drawn[i], drawn[j]))
-        pair = Pair((name, other_name), one, other, named=len(a) == 1)
-        (single if (a != b).sum() == 1 else several).append(pair)
-    return single, several
-
-
-def _key(reports: NDArray[Any], a: Vector, b: Vector) -> NDArray[Any]:
-    """Return one value a person that tells reports of a from reports of b."""
-    if len(a) == 1:
-        return reports[:, 0]
-    changed = a != b
-    if np.issubdtype(reports.dtype, np.floating):
-        total: NDArray[Any] = np.nan_to_num(reports[:, changed]).sum(axis=1)
-        return total
-    near_a, near_b = (reports[:, changed] == vector[changed] for vector in (a, b))
-    lean = near_a.sum(axis=1) - near_b.sum(axis=1) + int(changed.sum())
-    kept = (reports[:, ~changed] == a[~changed]).sum(axis=1)
-    step = max(1, len(a) // _COARSE)
-    kinds: NDArray[Any] = (lean // step) * (len(a) + 1) + kept // step
-    return kinds
-
-
-def _fit(
-    subject: Subject, vectors: list[tuple[str, Vector]], drawn: list[NDArray[Any]]
-) -> float | None:
-    """Return how likely the reports are by the mechanism's own probabilities, at most."""
-    p_values = []
-    for (_, vector), reports in zip(vectors, drawn, strict=True):
-        law = subject.law(vector)
-        if law is not None:
-            seen = reports[:, 0] if len(vector) == 1 else (reports != vector).sum(axis=1)
-            p_values.append(fit_p_value(*_counted(law, seen)))
-    return min(1.0, min(p_values) * len(p_values)) if p_values else None
-
-
-def _counted(law: Law, seen: NDArray[Any]) -> Law:
-    """Return how often each report of a law was seen, and its probability; all others last."""
-    kinds, probability = law
-    order = np.argsort(kinds, kind="stable")
-    place = np.minimum(np.searchsorted(kinds[order], seen), len(kinds) - 1)
-    same = kinds[order][place] == seen
-    if kinds.dtype.kind == "f":
-        same |= np.isnan(kinds[order][place]) & np.isnan(seen)
-    counts = np.bincount(np.where(same, order[place], len(kinds)), minlength=len(kinds) + 1)
-    rest = max(0.0, 1 - float(probability.sum()))
-    return counts, np.append(probability, rest + _NEARLY_NOTHING)
 
 
 def _of_status(claim: Claim) -> list[str]:

@@ -10,13 +10,20 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from masquerade.accounting.audit_subject import Claim, Law, Subject, Vector, vectors_of
+from masquerade.accounting.audit_subject import (
+    Answers,
+    Claim,
+    Law,
+    Subject,
+    Vector,
+    chosen_inputs,
+    vectors_of,
+)
+from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, Loss
 from masquerade.mechanisms.number import exact, finite
-
-_MOST_INPUTS = 8
 
 
 @runtime_checkable
@@ -46,10 +53,13 @@ class Auditable(Protocol):
     """What one report is claimed to lose, in nats: a number or a `Loss`."""
 
     inputs: Sequence[Any]
-    """The answers that can be given, or those to compare; at least 2."""
+    """All answers that can be given, at least 2; of more than 512 a sample is drawn for."""
 
     def sample(self, answer: Any, size: int, rng: np.random.Generator) -> ArrayLike:
-        """Return `size` reports of `answer`: numbers or texts, or rows of a table, one a report."""
+        """Return `size` reports of `answer`, independent of each other and of every other call.
+
+        Numbers or texts, or rows of a table, one a report.
+        """
         ...
 
 
@@ -96,9 +106,19 @@ class Randomizer:
 
 
 class OfAuditable(Subject):
-    """A mechanism of your own. Answers are the places of its inputs."""
+    """A mechanism of your own. Answers are the places of its inputs.
 
-    def __init__(self, own: Auditable) -> None:
+    Parameters
+    ----------
+    own : Auditable
+    rng : numpy.random.Generator
+        Chooses the answers to compare where there are more than `MOST_INPUTS`.
+    """
+
+    independent = False
+    most_calls = 1_000
+
+    def __init__(self, own: Auditable, rng: np.random.Generator) -> None:
         one = _amount(own.claimed_epsilon)
         delta = finite(getattr(own, "claimed_delta", 0), "claimed_delta")
         if not 0 <= delta < 1:
@@ -108,6 +128,9 @@ class OfAuditable(Subject):
             raise ParameterError(f"inputs has {len(self._inputs)} answers, expected at least 2.")
         self.claim = Claim(one, one, delta, "claimed")
         self.name = str(getattr(own, "name", type(own).__name__))
+        self.inputs = len(self._inputs)
+        self._places = chosen_inputs(self.inputs, rng)
+        self.compared = len(self._places)
         self._own = own
         law = getattr(own, "distribution", None)
         rows = [] if law is None else [law(answer) for answer in self._inputs]
@@ -116,23 +139,44 @@ class OfAuditable(Subject):
             raise ParameterError("distribution gives the probabilities of some answers only.")
         self._rows = told
 
-    def vectors(self) -> list[tuple[str, Vector]]:
-        """Return vectors of places in the inputs; see `Subject.vectors`."""
-        places = list(range(len(self._inputs)))
-        few = places if len(places) <= _MOST_INPUTS else [*places[: _MOST_INPUTS - 1], places[-1]]
-        return vectors_of(few, 1, [str(self._inputs[place]) for place in few])
+    def vectors(self) -> list[Answers]:
+        """Return places in the inputs; see `Subject.vectors`."""
+        names = [str(self._inputs[place]) for place in self._places]
+        found = vectors_of(self._places.tolist(), 1, names)
+        if len(set(names)) == len(names):
+            return found
+        return [one._replace(words=f"{one.words} (input {one.vector[0] + 1})") for one in found]
 
-    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> NDArray[Any]:
+    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> Drawn:
         """Return reports; see `Subject.draw`."""
-        reports = np.asarray(self._own.sample(self._inputs[int(vector[0])], persons, rng))
-        if reports.ndim == 2 and len(reports) == persons:
-            reports = np.array([_named(row) for row in reports.tolist()])
-        if reports.shape != (persons,):
+        reports = _reports(self._own.sample(self._inputs[int(vector[0])], persons, rng))
+        if reports.ndim not in (1, 2) or len(reports) != persons or not reports.size:
             raise ParameterError(
                 f"sample(..., {persons}, rng) gave an array of shape {reports.shape}, expected "
                 f"({persons},): one number, text or row for each report."
             )
-        return reports[:, None]
+        return Drawn.of(reports[:, None] if reports.ndim == 1 else reports)
+
+    def form(self, vector: Vector, rng: np.random.Generator) -> str | None:
+        """Return type and shape of what one call for one report gives, or the error it raises."""
+        try:
+            raw = self._own.sample(self._inputs[int(vector[0])], 1, rng)
+        except Exception as error:  # what a person's device would raise, tells
+            return f"raises {type(error).__name__}"
+        if isinstance(raw, np.ndarray) and raw.dtype.kind != "O":
+            kind = "text" if raw.dtype.kind == "U" else str(raw.dtype)
+            return f"array of {kind}, shape {raw.shape}"
+        try:
+            items = list(raw)  # type: ignore[arg-type]
+        except TypeError:
+            return type(raw).__name__
+        parts = ", ".join(
+            f"{type(item).__name__} of {len(item)}"
+            if isinstance(item, tuple | list | np.ndarray)
+            else type(item).__name__
+            for item in items
+        )
+        return f"{type(raw).__name__} ({parts})"
 
     def exact(self) -> ExactLoss | None:
         """Return the loss by the table, where there is one."""
@@ -141,15 +185,62 @@ class OfAuditable(Subject):
         reports = list(dict.fromkeys(report for row in self._rows for report in row))
         table = [[row.get(report, 0) for report in reports] for row in self._rows]
         if self.claim.delta:
-            return of_table_at(table, inputs=self._inputs, delta=self.claim.delta)
+            return of_table_at(
+                table, inputs=self._inputs, delta=self.claim.delta, claimed=self.claim.user
+            )
         return of_table(table, inputs=self._inputs, reports=reports)
 
-    def law(self, vector: Vector) -> Law | None:
-        """Return what should be drawn; see `Subject.law`."""
+    def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
+        """Return what should be drawn, and what was; see `Subject.laws`."""
         if not self._rows:
-            return None
+            return []
         row = self._rows[int(vector[0])]
-        return np.array(list(row)), np.array([float(p) for p in row.values()])
+        law = _keys(list(row)), np.array([float(p) for p in row.values()])
+        if drawn.reports.shape[1] == 1:
+            seen = drawn.reports[:, 0]
+        else:
+            kinds, place = np.unique(drawn.reports, axis=0, return_inverse=True)
+            seen = np.array([_named(kind) for kind in kinds.tolist()])[place.ravel()]
+        if seen.dtype.kind in "US" and law[0].dtype.kind not in "US":
+            law = np.array([_typed(report) for report in row]), law[1]
+        return [(law, seen)]
+
+
+def _reports(raw: Any) -> NDArray[Any]:
+    """Return reports as an array of one type: numbers, texts, or rows of numbers."""
+    array = raw if isinstance(raw, np.ndarray) else None
+    if array is None or array.dtype.kind not in "iubfU":
+        items = list(raw) if array is None else array.tolist()
+        array = _keys(items)
+    return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+def _keys(items: list[Any]) -> NDArray[Any]:
+    kinds = {type(item) for item in items}
+    plain = kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bool}
+    if plain:
+        try:
+            return np.array(items)
+        except OverflowError:
+            return np.array([_typed(item) for item in items])
+    if all(isinstance(item, np.generic) for item in items) and len(kinds) == 1:
+        found = np.array(items)
+        if found.dtype.kind in "iubfU":
+            return found
+    if all(isinstance(item, tuple | list | np.ndarray) for item in items):
+        lengths = {len(item) for item in items}
+        if len(lengths) == 1:
+            rows = np.array([list(item) for item in items])
+            if rows.ndim == 2 and rows.dtype.kind in "iubf":
+                return rows.astype(np.int64) if rows.dtype.kind == "b" else rows
+        return np.array([_named(list(item)) for item in items])
+    return np.array([_typed(item) for item in items])
+
+
+def _typed(item: Any) -> str:
+    """Return a report among reports of several types as a text that tells its type too."""
+    value = item.item() if isinstance(item, np.generic) else item
+    return f"{type(value).__name__} {value!r}"
 
 
 def _named(report: Any) -> Any:

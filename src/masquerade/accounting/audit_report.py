@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from masquerade.accounting.witness import Witness
 from masquerade.mechanisms import Loss
+
+Verdict = Literal["holds", "not refuted", "refuted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class AuditReport:
         1 less the probability with which a true claim is refuted.
     samples : int
         How many reports were drawn.
+    proven : bool
+        Whether all probabilities were enumerated for this claim, and every answer was drawn for.
+    tried : mapping
+        What was looked at, in numbers; JSON-ready.
+    not_looked_at : tuple of str
+        What was not, and could be wrong all the same.
     reasons : tuple of str
         Why the claim does not hold.
     details : mapping
@@ -59,13 +67,27 @@ class AuditReport:
     sampled_lower_bound: float
     confidence: float
     samples: int
+    proven: bool
+    tried: Mapping[str, Any]
+    not_looked_at: tuple[str, ...]
     reasons: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def holds(self) -> bool:
-        """Whether a guarantee is claimed and nothing speaks against it."""
-        return not self.reasons
+    def verdict(self) -> Verdict:
+        """``"refuted"``, ``"holds"`` where it is proven by its probabilities, ``"not refuted"``.
+
+        What holds is the claim of the probabilities that were enumerated. That reports are drawn by
+        them is tested, never proven: see `not_looked_at`.
+        """
+        if self.reasons:
+            return "refuted"
+        return "holds" if self.proven else "not refuted"
+
+    @property
+    def holds(self) -> bool | None:
+        """True and false by the verdict; None where the claim is neither proven nor refuted."""
+        return {"holds": True, "refuted": False, "not refuted": None}[self.verdict]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -84,7 +106,10 @@ class AuditReport:
             "sampled_lower_bound": self.sampled_lower_bound,
             "confidence": self.confidence,
             "samples": self.samples,
+            "verdict": self.verdict,
             "holds": self.holds,
             "reasons": list(self.reasons),
+            "tried": dict(self.tried),
+            "not_looked_at": list(self.not_looked_at),
             "details": dict(self.details),
         }

@@ -7,12 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from masquerade.accounting.audit_views import Drawn, Integers
 from masquerade.accounting.exact_loss import (
     MOST_ANSWERS,
     ExactLoss,
@@ -41,9 +43,19 @@ Vector = NDArray[Any]
 Law = tuple[NDArray[Any], NDArray[np.float64]]
 """Reports, and the probability of each."""
 
-_MOST_INPUTS = 8
+MOST_INPUTS = 512
+"""With more inputs than these, a random sample of them is compared."""
+
+SAMPLED_INPUTS = 256
+
 _LARGEST_TABLE = 1 << 16
+_LARGEST_JOINT = 1 << 12
 _NOTHING_SENT = -1
+_NO_STEP = -(1 << 62)
+_MOST_COLUMNS = 6
+_MOST_IN_LAW = 5
+_MOST_NAMED = 6
+_MOST_CHANGES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,54 +89,128 @@ class Subject(ABC):
 
     name: str
     claim: Claim
+    inputs: int
+    """How many answers can be given."""
+    compared: int
+    """How many of them are drawn for."""
+    independent: bool
+    """Whether the reports of one person are said to be independent."""
+    most_calls: int = 512
+    """How many small calls may be made in a row."""
 
     @abstractmethod
-    def vectors(self) -> list[tuple[str, Vector]]:
-        """Return the answers of persons to compare, with names; all of one length."""
+    def vectors(self) -> list[Answers]:
+        """Return the answers of persons to compare; all of one length."""
 
     @abstractmethod
-    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return the reports of persons with these answers, shape (persons, answers)."""
+    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> Drawn:
+        """Return the reports of persons with these answers, from one call."""
 
     @abstractmethod
     def exact(self) -> ExactLoss | None:
         """Return the loss by the mechanism's own probabilities; None where it has none."""
 
     @abstractmethod
-    def law(self, vector: Vector) -> Law | None:
-        """Return what should be drawn: reports of one answer, or in how many places they differ."""
+    def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
+        """Return what should be drawn, in one or more ways, and what was."""
+
+    def form(self, vector: Vector, rng: np.random.Generator) -> str | None:
+        """Return the outward form of one call for one report; None where that is fixed."""
+        return None
+
+    def whole(self, reports: NDArray[Any]) -> Integers | None:
+        """Return reports as whole steps of a lattice; None where they are not on one."""
+        return None
+
+    def together(self, answers: int) -> Subject | None:
+        """Return the same with more answers of a person; None where it masks one at a time."""
+        return None
+
+
+class Answers(NamedTuple):
+    """Answers of a person: values, the places of these among all inputs, and words."""
+
+    words: str
+    vector: Vector
+    places: Integers
 
 
 class OfMechanism(Subject):
-    """One of our mechanisms, or a subclass of `Mechanism`, through its public face alone."""
+    """One of our mechanisms, or a subclass of `Mechanism`, through its public face alone.
 
-    def __init__(self, mechanism: Mechanism, answers: int) -> None:
+    Parameters
+    ----------
+    mechanism : Mechanism
+    answers : int
+    rng : numpy.random.Generator, optional
+        Chooses the answers to compare where there are more than `MOST_INPUTS`.
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, answers: int, rng: np.random.Generator | None = None
+    ) -> None:
         self.name, self.claim = str(mechanism), Claim.of(mechanism, answers)
-        self._mechanism, self._answers = mechanism, answers
-        self._inputs = _inputs_of(mechanism)
+        self._mechanism, self._answers, self._rng = mechanism, answers, rng
+        self._inputs, self.inputs = _inputs_of(mechanism, rng)
+        self.compared = len(self._inputs)
+        self._shared = isinstance(mechanism, CategoricalMechanism) and _shares_a_number(mechanism)
+        self._names: dict[int, tuple[pa.Array, pa.Array, pa.Array | None]] = {}
+        self.independent = not self._shared and isinstance(
+            mechanism, CategoricalMechanism | LatticeMechanism
+        )
 
-    def vectors(self) -> list[tuple[str, Vector]]:
+    def vectors(self) -> list[Answers]:
         """Return the answers of persons to compare; see `Subject.vectors`."""
         return vectors_of(self._inputs, self._answers, [_named(value) for value in self._inputs])
 
-    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> NDArray[Any]:
+    def together(self, answers: int) -> Subject | None:
+        """Return the same mechanism with more answers of a person; see `Subject.together`."""
+        return OfMechanism(self._mechanism, answers, self._rng)
+
+    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> Drawn:
         """Return reports; NaN or -1 where none was sent."""
         mechanism, n = self._mechanism, len(vector)
-        categorical = mechanism.kind == "categorical"
-        claims = Claims(
-            task=np.tile(np.arange(n, dtype=np.int32), persons),
-            worker=np.repeat(np.arange(persons, dtype=np.int32), n),
-            value=np.tile(vector, persons),
-            tasks=pa.array(range(n)),
-            workers=pa.array(range(persons)),
-            options=pa.array(range(_options_of(mechanism))) if categorical else None,
+        claims = self._claims(vector, persons)
+        reports = mechanism.simulate(claims, rng, presence="assigned" if mechanism.null else None)
+        worker, task = reports.worker, reports.task
+        if (
+            len(worker) == persons * n
+            and np.array_equal(task, claims.task)
+            and np.array_equal(worker, claims.worker)
+        ):
+            return Drawn.of(reports.value.reshape(persons, n))
+        nothing = _NOTHING_SENT if mechanism.kind == "categorical" else math.nan
+        out = np.full((persons, n), nothing, dtype=reports.value.dtype)
+        out[worker, task] = reports.value
+        return Drawn(out, _sent(worker, task, persons, n))
+
+    def _claims(self, vector: Vector, persons: int) -> Claims:
+        """Return the answers of persons as claims; lists of names are made only once."""
+        mechanism, n = self._mechanism, len(vector)
+        if persons not in self._names:
+            options = np.arange(_options_of(mechanism)) if mechanism.kind == "categorical" else None
+            self._names[persons] = (
+                pa.array(np.arange(n)),
+                pa.array(np.arange(persons)),
+                None if options is None else pa.array(options),
+            )
+        tasks, workers, names = self._names[persons]
+        return Claims(
+            task=_repeated(np.arange(n, dtype=np.int32), persons),
+            worker=np.arange(persons, dtype=np.int32).repeat(n),
+            value=_repeated(vector, persons),
+            tasks=tasks,
+            workers=workers,
+            options=names,
             null=mechanism.null,
         )
-        reports = mechanism.simulate(claims, rng, presence="assigned" if mechanism.null else None)
-        nothing = _NOTHING_SENT if categorical else math.nan
-        out = np.full((persons, n), nothing, dtype=reports.value.dtype)
-        out[reports.worker, reports.task] = reports.value
-        return out
+
+    def whole(self, reports: NDArray[Any]) -> Integers | None:
+        """Return reports as whole steps above the lowest answer; see `Subject.whole`."""
+        if not isinstance(self._mechanism, LatticeMechanism):
+            return None
+        steps = self._mechanism.lattice.offsets(reports)
+        return np.where(np.isfinite(steps), np.rint(steps), _NO_STEP).astype(np.int64)
 
     def exact(self) -> ExactLoss | None:
         """Return the loss by the mechanism's own probabilities; see `Subject.exact`."""
@@ -138,7 +224,7 @@ class OfMechanism(Subject):
             return _of_quantised(mechanism, answers)
         if not isinstance(mechanism, LatticeMechanism):
             return None
-        law = self._lattice_law(mechanism)
+        law = self._lattice_law
         if claim.delta:
             return of_lattice_at(law, answers=answers, claimed=claim.user, delta=claim.delta)
         if isinstance(mechanism, DiscreteLaplace):
@@ -147,69 +233,169 @@ class OfMechanism(Subject):
             return of_laplace(law, scale=scale, answers=answers, claimed=claim.event)
         return of_lattice(law, answers=answers, claimed=claim.user)
 
-    def law(self, vector: Vector) -> Law | None:
-        """Return what should be drawn; see `Subject.law`."""
+    def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
+        """Return what should be drawn, and what was; see `Subject.laws`.
+
+        Each report by itself; where answers share a private flip probability also in how many
+        places reports differ, and all reports together where these are not too many.
+        """
         mechanism, n = self._mechanism, len(vector)
+        columns = range(n) if n <= _MOST_COLUMNS else (0, 1, n // 2, n - 2, n - 1)
+        found = []
+        for place in columns:
+            law = self._law_of_one(vector[place])
+            if law is not None:
+                found.append((law, drawn.reports[:, place]))
+        if n == 1 or not isinstance(mechanism, CategoricalMechanism) or n > MOST_ANSWERS:
+            return found
+        differing = (drawn.reports != vector).sum(axis=1)
+        found.append(((np.arange(n + 1), pattern_law(mechanism, n)), differing))
+        symbols = mechanism.symbols
+        if symbols**n <= _LARGEST_JOINT:
+            weights = symbols ** np.arange(n, dtype=np.int64)
+            every = np.arange(symbols**n)
+            changed = ((every[:, None] // weights % symbols) != vector).sum(axis=1)
+            by_places = [float(p) for p in pattern_probabilities(*device_numbers(mechanism), n)]
+            known = np.where(drawn.reports < 0, symbols**n, drawn.reports)
+            found.append(((every, np.array(by_places)[changed]), known @ weights))
+        return found
+
+    def _law_of_one(self, answer: Any) -> Law | None:
+        mechanism = self._mechanism
         if isinstance(mechanism, CategoricalMechanism):
-            if n == 1:
-                keep, other = pattern_probabilities(*device_numbers(mechanism), 1)
-                row = np.full(mechanism.symbols, float(other))
-                row[int(vector[0])] = float(keep)
-                return np.arange(mechanism.symbols), row
-            return (np.arange(n + 1), pattern_law(mechanism, n)) if n <= MOST_ANSWERS else None
-        if n > 1 or not isinstance(mechanism, LatticeMechanism):
+            keep, other = pattern_probabilities(*device_numbers(mechanism), 1)
+            row = np.full(mechanism.symbols, float(other))
+            row[int(answer)] = float(keep)
+            return np.arange(mechanism.symbols), row
+        if not isinstance(mechanism, LatticeMechanism):
             return None
         if isinstance(mechanism, QuantisedResponse):
             reports = mechanism.level_values
             if mechanism.null:
                 reports = np.append(reports, math.nan)
         else:
-            window = self._lattice_law(mechanism).window()
-            if window is None:
+            if self._window is None:
                 return None
-            reports = window[0]
-        return reports, mechanism.probability(float(vector[0]), reports)
+            reports = self._window[0]
+        return reports, mechanism.probability(float(answer), reports)
 
-    def _lattice_law(self, mechanism: LatticeMechanism) -> LatticeLaw:
-        return LatticeLaw(
-            tuple(float(value) for value in self._inputs),
-            mechanism.probability,
-            mechanism.lattice.values,
-            mechanism.lattice.points,
-        )
+    @cached_property
+    def _window(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        return self._lattice_law.window()
+
+    @cached_property
+    def _lattice_law(self) -> LatticeLaw:
+        """The law of all answers that are compared, or of five where the table is too large."""
+        mechanism = self._mechanism
+        assert isinstance(mechanism, LatticeMechanism)
+        inputs = [float(value) for value in self._inputs]
+        lattice = mechanism.lattice
+        every = LatticeLaw(tuple(inputs), mechanism.probability, lattice.values, lattice.points)
+        if len(inputs) <= _MOST_IN_LAW or every.window() is not None:
+            return every
+        last = len(inputs) - 1 - mechanism.null
+        some = [0, 1, last // 2, last, *([last + 1] if mechanism.null else [])]
+        return replace(every, inputs=tuple(inputs[place] for place in some))
 
 
-def vectors_of(
-    inputs: Sequence[Any], answers: int, names: Sequence[str]
-) -> list[tuple[str, Vector]]:
-    """Return vectors of answers to compare; for more than one answer, of the first two inputs."""
+def vectors_of(inputs: Sequence[Any], answers: int, names: Sequence[str]) -> list[Answers]:
+    """Return vectors of answers to compare.
+
+    For one answer, all inputs. For more: one input each time, and the second in one place, in half
+    of them and in all; vectors of unequal answers in which every input stands in every place; and
+    one of these with its first answer changed to every other, and each of some later ones to two.
+    """
     kind = np.float64 if isinstance(inputs[0], float) else np.int32
+    values = np.array(inputs, dtype=kind)
+    many = len(inputs)
     if answers == 1:
-        values = zip(names, inputs, strict=True)
-        return [(name, np.array([value], dtype=kind)) for name, value in values]
-    out = [(f"{names[0]} each time", np.full(answers, inputs[0], dtype=kind))]
+        rows = [(name, np.array([place])) for place, name in enumerate(names)]
+        return [Answers(name, values[row], row) for name, row in rows]
+    out = [(f"{names[0]} each time", np.zeros(answers, dtype=np.int64))]
     for count in sorted({1, answers // 2, answers}):
-        vector = np.full(answers, inputs[0], dtype=kind)
-        vector[:count] = inputs[1]
-        out.append((f"{names[1]} {count} times of {answers}", vector))
-    return out
+        row = (np.arange(answers) < count).astype(np.int64)
+        out.append((f"{names[1]} {count} times of {answers}", row))
+    for start in range(many):
+        row = (start + np.arange(answers)) % many
+        out.append((_some([names[place] for place in row[:_MOST_NAMED]], answers), row))
+    unequal = np.arange(answers) % many
+    for at in sorted({0, 1, answers // 2, answers - 1}):
+        others = range(1, many) if at == 0 else {1, many // 2, many - 1} - {0}
+        for step in list(others)[:_MOST_CHANGES]:
+            row = unequal.copy()
+            row[at] = (row[at] + step) % many
+            words = _some([names[place] for place in row[:_MOST_NAMED]], answers)
+            out.append((words if at < _MOST_NAMED else f"{words}, answer {at + 1} changed", row))
+    unlike: dict[tuple[int, ...], Answers] = {}
+    for words, row in out:
+        unlike.setdefault(tuple(row.tolist()), Answers(words, values[row], row))
+    return list(unlike.values())
 
 
-def _inputs_of(mechanism: Mechanism) -> list[Any]:
-    """Return the answers to compare: the ends, some between, and "no answer" where masked."""
+def differences(answers: Sequence[Answers]) -> Integers:
+    """Return in how many places each two vectors of answers differ."""
+    rows = np.array([one.places for one in answers])
+    found = np.zeros((len(rows), len(rows)), dtype=np.int64)
+    for column in rows.T:
+        found += column[:, None] != column[None, :]
+    return found
+
+
+def chosen_inputs(many: int, rng: np.random.Generator | None) -> Integers:
+    """Return places of the inputs to compare: all, or both ends and a random sample of the rest.
+
+    Without a generator the sample is evenly spread.
+    """
+    if many <= MOST_INPUTS:
+        return np.arange(many)
+    if rng is None:
+        return np.unique(np.linspace(0, many - 1, SAMPLED_INPUTS).round().astype(np.int64))
+    ends = [0, 1, many - 1]
+    drawn = rng.integers(0, many, 2 * SAMPLED_INPUTS).tolist()
+    unlike = list(dict.fromkeys([*ends, *drawn]))[:SAMPLED_INPUTS]
+    return np.array(sorted(unlike), dtype=np.int64)
+
+
+def _some(names: Sequence[str], answers: int) -> str:
+    return ", ".join(names) + (", ..." if answers > len(names) else "")
+
+
+def _inputs_of(mechanism: Mechanism, rng: np.random.Generator | None) -> tuple[list[Any], int]:
+    """Return the answers to compare, "no answer" where masked, and how many there are."""
     if isinstance(mechanism, LatticeMechanism):
         points = mechanism.lattice.points
-        places = dict.fromkeys((0, points - 1, (points - 1) // 2, 1))
-        values: list[float] = mechanism.lattice.values(np.array(list(places))).tolist()
-        return [*values, math.nan] if mechanism.null else values
+        places = chosen_inputs(points, rng)
+        values: list[float] = mechanism.lattice.values(places).tolist()
+        return ([*values, math.nan] if mechanism.null else values), points + mechanism.null
     if mechanism.kind == "categorical":
         symbols = _options_of(mechanism) + mechanism.null
-        some = list(range(min(symbols, _MOST_INPUTS - 1)))
-        return some if len(some) == symbols else [*some, symbols - 1]
+        return chosen_inputs(symbols, rng).tolist(), symbols
     raise ParameterError(
         f"{mechanism} cannot be audited as it is: say which answers to compare, and how reports "
         "are drawn, with Randomizer."
     )
+
+
+def _shares_a_number(mechanism: CategoricalMechanism) -> bool:
+    first, last, _, _ = device_numbers(mechanism)
+    return first != last
+
+
+def _sent(worker: NDArray[Any], task: NDArray[Any], persons: int, answers: int) -> Integers:
+    """Return a code of which reports each person sent, in which order; 0 where none is missing."""
+    order = np.argsort(worker, kind="stable")
+    who, what = worker[order], task[order].astype(np.int64)
+    start = np.searchsorted(who, np.arange(persons))
+    place = np.arange(len(who)) - start[who]
+    ascending = np.ones(len(who), dtype=np.bool_)
+    ascending[1:] = (who[1:] != who[:-1]) | (what[1:] > what[:-1])
+    # Reports in ascending order, each once: how many says all that which are missing does not.
+    code = np.bincount(who, minlength=persons).astype(np.int64) - answers
+    unusual = np.bincount(who, ~ascending, persons) > 0
+    if unusual.any():
+        words = np.bincount(who, (what + 1.0) * (place + 1.0) ** 2, persons).astype(np.int64)
+        code = np.where(unusual, 1 + answers + words, code)
+    return code
 
 
 def _of_quantised(mechanism: QuantisedResponse, answers: int) -> ExactLoss | None:
@@ -220,7 +406,8 @@ def _of_quantised(mechanism: QuantisedResponse, answers: int) -> ExactLoss | Non
         if found is None:
             return None
         low, high = (_named(value) for value in lattice.values(np.array([0, lattice.points - 1])))
-        return replace(found, worst=Witness(low, (low, high)))
+        gap = "every row of channel(), for it would be too large; the levels stand for all answers"
+        return replace(found, worst=Witness(low, (low, high)), gaps=(gap,))
     nothing = [math.nan] * mechanism.null
     values = lattice.values(np.arange(lattice.points)).tolist()
     return of_table(
@@ -229,6 +416,11 @@ def _of_quantised(mechanism: QuantisedResponse, answers: int) -> ExactLoss | Non
         reports=[_named(value) for value in mechanism.level_values.tolist() + nothing],
         answers=answers,
     )
+
+
+def _repeated(row: NDArray[Any], times: int) -> NDArray[Any]:
+    """Return the same as np.tile, which is slow for the many calls that are small."""
+    return row[None].repeat(times, axis=0).ravel()
 
 
 def _named(value: Any) -> str:

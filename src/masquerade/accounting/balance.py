@@ -34,6 +34,8 @@ class Balance(NamedTuple):
         Sums of the rhos, of all charges.
     spent_clear, reserved_clear : int
         Numbers of answers in clear. They are in none of the sums.
+    spent_other, reserved_other : int
+        Number of charges of which not all is Gaussian noise.
     """
 
     caps: Caps
@@ -48,6 +50,8 @@ class Balance(NamedTuple):
     reserved_rho: int = 0
     spent_clear: int = 0
     reserved_clear: int = 0
+    spent_other: int = 0
+    reserved_other: int = 0
 
     @property
     def epsilon(self) -> Loss:
@@ -61,14 +65,27 @@ class Balance(NamedTuple):
         return Rho(self.spent_rho + self.reserved_rho)
 
     @property
+    def spent(self) -> bool:
+        """Whether anything was spent, of whatever is counted."""
+        return bool(
+            self.spent_epsilon or self.spent_unbounded or self.spent_rho or self.spent_clear
+        )
+
+    @property
     def residual_epsilon(self) -> Loss:
         """Pure epsilon that is left; 0 where pure epsilons no longer decide."""
         return Loss(max(0, self.caps.epsilon.micro - self.epsilon.micro))
 
     @property
+    def cap_rho(self) -> Rho:
+        """Zero-concentrated loss that everything may come to; more if all of it is Gaussian."""
+        all_gaussian = self.rho.micro and not self.spent_other + self.reserved_other
+        return self.caps.gaussian if all_gaussian else self.caps.rho
+
+    @property
     def residual_rho(self) -> Rho:
-        """Zero-concentrated loss that is left."""
-        return Rho(max(0, self.caps.rho.micro - self.rho.micro))
+        """Zero-concentrated loss that is left, for more of the same."""
+        return Rho(max(0, self.cap_rho.micro - self.rho.micro))
 
     @property
     def residual_clear(self) -> int:
@@ -80,7 +97,7 @@ class Balance(NamedTuple):
         return {
             "cap_epsilon": self.caps.epsilon.to_json(),
             "cap_delta": float(self.caps.delta),
-            "cap_rho": self.caps.rho.to_json(),
+            "cap_rho": self.cap_rho.to_json(),
             "cap_clear": self.caps.clear,
             "epsilon": self.epsilon.to_json(),
             "rho": self.rho.to_json(),
@@ -100,6 +117,7 @@ def admitted(balance: Balance, cost: Cost) -> bool:
         epsilon=math.inf if unbounded else epsilon,
         rho=cost.micro_rho + balance.spent_rho + balance.reserved_rho,
         clear=cost.clear + balance.spent_clear + balance.reserved_clear,
+        gaussian=not cost.other + balance.spent_other + balance.reserved_other,
     )
 
 
@@ -115,7 +133,7 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
     """
     (
         caps, _, _, open_, spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
-        spent_rho, reserved_rho, spent_clear, reserved_clear,
+        spent_rho, reserved_rho, spent_clear, reserved_clear, spent_other, reserved_other,
     ) = balance  # fmt: skip
     (_, cost, _, kind, _, new_caps), sequence, _, head = entry
     micro_epsilon, unbounded = cost.micro_epsilon, cost.unbounded
@@ -127,15 +145,17 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
         reserved_unbounded += sign * unbounded
         reserved_rho += sign * micro_rho
         reserved_clear += sign * clear
+        reserved_other += sign * cost.other
     if kind in PAID:
         spent_epsilon += micro_epsilon
         spent_unbounded += unbounded
         spent_rho += micro_rho
         spent_clear += clear
+        spent_other += cost.other
     return tuple.__new__(Balance, (
         caps if new_caps is None else new_caps, sequence + 1, head, open_,
         spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
-        spent_rho, reserved_rho, spent_clear, reserved_clear,
+        spent_rho, reserved_rho, spent_clear, reserved_clear, spent_other, reserved_other,
     ))  # fmt: skip
 
 

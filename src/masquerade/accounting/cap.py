@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from masquerade.accounting.concentrated import rho_of_cap
 from masquerade.accounting.distribution import composed
 from masquerade.accounting.filter import Caps
 from masquerade.accounting.gaussian import Mu
+from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import LEVELS, Loss
@@ -25,8 +27,7 @@ class Allowed:
     Attributes
     ----------
     ledger : int
-        How many the ledger admits: the larger of pure and concentrated. Safe whatever is chosen on
-        the way.
+        How many the ledger admits, by pure epsilons or by rho. Safe whatever is chosen on the way.
     by_method : mapping of str to int
         How many each way of adding up would allow for a list that is fixed beforehand:
         ``"pure"`` (epsilons add), ``"basic"`` (each answer at its exact epsilon for an equal share
@@ -58,7 +59,7 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
     if rho_of(kind).micro == 0:
         raise ParameterError("this kind of answer costs nothing, so that any number is allowed.")
     delta = caps.delta
-    pure, rho = pure_of(kind), rho_of(kind)
+    pure, rho, named = pure_of(kind), rho_of(kind), (caps.epsilon, delta)
 
     def most(epsilon_of: Callable[[int], Loss]) -> int:
         return _most(lambda count: epsilon_of(count) <= caps.epsilon)
@@ -67,14 +68,15 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
     if delta:
         by_method["basic"] = most(lambda count: _exact(kind, delta / count) * count)
         by_method["simple"] = most(lambda count: _simple(rho.rho * count, float(delta)))
-        by_method["concentrated"] = _most(lambda count: rho * count <= caps.rho)
+        by_method["concentrated"] = _most(lambda count: rho * count <= rho_of_cap(*named))
         if isinstance(kind, Mu):
             by_method["gaussian"] = most(lambda count: (kind * count).epsilon(delta))
         one = composed({kind: 1})
         if one is not None:
             by_method["distribution"] = most(lambda count: _distribution(kind, count, delta))
-    admitted = max(by_method["pure"], by_method.get("concentrated", 0))
-    return Allowed(admitted, by_method)
+    most_rho = caps.gaussian if is_gaussian(kind) else caps.rho
+    by_rho = _most(lambda count: rho * count <= most_rho)
+    return Allowed(max(by_method["pure"], by_rho), by_method)
 
 
 def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dict[str, Allowed]:

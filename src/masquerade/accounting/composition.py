@@ -11,9 +11,10 @@ from itertools import chain
 from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
 from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
-from masquerade.accounting.kinds import Kind, kinds_of, pure_of, rho_of
+from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import NO_LOSS, Guarantee, Loss, Mechanism
+from masquerade.mechanisms.gaussian_tail import epsilon_of_reports
 
 
 def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
@@ -71,7 +72,7 @@ class Spent:
     method : str
         Which bound is the smallest: ``"pure"`` (epsilons add), ``"concentrated"`` (rhos add, then
         epsilon at delta), ``"gaussian"`` (exact, all Gaussian) or ``"distribution"`` (exact up to
-        a fine grid, all randomized response, discrete Gaussian or pure).
+        a fine grid, all randomized response, discrete Gaussian or Laplace noise, or pure).
     bounds : mapping of str to Loss
         Every bound that applies, by its method.
     """
@@ -121,6 +122,10 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
         distribution = composed(counts)
         if distribution is not None:
             bounds["distribution"] = distribution.loss(delta)
+        on_a_lattice = _on_a_lattice(counts, delta)
+        if on_a_lattice is not None:
+            found = bounds.get("distribution", on_a_lattice)
+            bounds["distribution"] = min(found, on_a_lattice)
     method = min(bounds, key=lambda name: bounds[name])  # pure, with delta 0, where they are equal
     used = delta if method != "pure" else Fraction(0)
     return Spent(bounds[method], used, method, bounds)
@@ -140,6 +145,16 @@ def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> S
         For all accounts together.
     """
     return spent(chain.from_iterable(accounts.values()), delta)
+
+
+def _on_a_lattice(counts: Mapping[Kind, int], delta: Fraction) -> Loss | None:
+    """Return the exact epsilon of equal numbers with discrete Gaussian noise."""
+    if len(counts) > 1:
+        return None
+    [(kind, count)] = counts.items()
+    if not isinstance(kind, MaskedNumber) or not kind.change:
+        return None
+    return epsilon_of_reports(kind.change, kind.variance, delta, reports=count)
 
 
 def _rho_event(part: Guarantee) -> Rho:

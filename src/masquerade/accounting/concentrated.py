@@ -20,6 +20,7 @@ _SLACK = 1e-7  # how far above the supremum the search may stop
 _DIGITS = 80
 _GUARD = decimal.Decimal(10) ** -30
 _LARGEST_MICRO = 1 << 60
+_SMALLEST_STEP = decimal.Decimal("1e-20")
 
 
 class Rho(Amount):
@@ -138,6 +139,53 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         at_high = np.concatenate([at_middle, at_high])
     return min(closed, _rounded(enough))
+
+
+@lru_cache(maxsize=4096)
+def rho_of_laplace(change: int, scale: Fraction) -> Rho:
+    """Return the rho of discrete Laplace noise on a lattice, exactly, rounded up.
+
+    With ``h = 1 / scale`` and ``epsilon = change h`` it is
+    ``epsilon - (1 - e**-epsilon) h / sinh(h)``: for a change of one step ``epsilon tanh(epsilon /
+    2)``, on a fine lattice ``epsilon - 1 + e**-epsilon``.
+
+    Parameters
+    ----------
+    change : int
+        Largest change of the answer in steps of the lattice, at least 0.
+    scale : Fraction
+        Of the noise in steps, above 0: P(n steps) is proportional to ``exp(-abs(n) / scale)``.
+
+    Notes
+    -----
+    Write d for the change, ``u = a - 1/2`` and ``M(u)`` for the sum of ``P**a Q**(1 - a)``, so that
+    ``D(a) = ln M(u) / (a - 1)``. Summed as geometric series, with ``q = e**-h`` and ``X = e**(2 u
+    h)``, M is ``X**(-d/2) (X**d + (1 - q)(X**(d-1) + ... + X) + 1)`` times a constant. Times
+    ``X - 1`` the polynomial is ``X**d (X - q) - (1 - q X)``. Where ``|X| > 1``, ``|X**d| > 1`` and
+    ``|X - q| > |1 - q X|``; where ``|X| < 1`` the other way round: all of its zeros have modulus 1,
+    so that u is imaginary and ``w = u**2`` is negative. M is even in u and of order 1/2 in w, hence
+    (Hadamard) a constant times the product of ``1 + w / w_k`` with all w_k > 0, and ``ln M`` is
+    concave in w for w > 0. It is 0 at w = 1/4, where a = 1, and ``(a - 1) a = w - 1/4``: so
+    ``D(a) / a`` is a difference quotient of a concave function, which falls as a grows, and its
+    supremum is the limit at a = 1, the Kullback-Leibler divergence. That grows with d, so smaller
+    changes cost less; and what stands in for "no answer" is one of the answers or a mixture of
+    them, which costs no more (Renyi divergences are quasi-convex).
+    """
+    if change < 0 or scale <= 0:
+        raise ParameterError(f"change is {change} and scale {scale}, expected 0 or more, above 0.")
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+        step = decimal.Decimal(scale.denominator) / decimal.Decimal(scale.numerator)
+        size = change * step
+        # h / sinh(h) = 2 h e**-h / (1 - e**-2h) never overflows, and of 80 digits it can lose some
+        # where h is small; below that, h / sinh(h) is at least 1 - h**2 / 6.
+        if step > _SMALLEST_STEP:
+            share = 2 * step * (-step).exp() / (1 - (-2 * step).exp())
+        else:
+            share = 1 - step * step / 6
+        micro = (size - (1 - (-size).exp()) * share) * MICRO
+        rounded = (micro + _GUARD).to_integral_value(decimal.ROUND_CEILING)
+        most = (size * MICRO).to_integral_value(decimal.ROUND_CEILING)
+    return Rho(min(max(int(rounded), 0), int(most)))
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from masquerade.accounting.composition import compose
 from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
+from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss, Mechanism
@@ -34,8 +35,11 @@ class Cost:
         Of the same answers; left out where it is to follow from `protected`.
     clear : int
         How many answers are sent in clear. They are in neither `protected` nor `rho`.
-    micro_epsilon, unbounded, micro_rho : int
-        Derived: `protected` where it is finite, else 0; 1 where it is not; the rho that counts.
+    gaussian : bool
+        Whether all protected answers count as masked by Gaussian noise; see `gaussian_room`.
+    micro_epsilon, unbounded, micro_rho, other : int
+        Derived: `protected` where it is finite, else 0; 1 where it is not; the rho that counts; 1
+        where there is one that is not Gaussian.
     plain : bool
         Derived: whether only the first four are given.
     digest : str
@@ -49,9 +53,11 @@ class Cost:
     protected: Loss | None = None
     rho: Rho | None = None
     clear: int = 0
+    gaussian: bool = False
     micro_epsilon: int = field(init=False, repr=False, compare=False)
     unbounded: int = field(init=False, repr=False, compare=False)
     micro_rho: int = field(init=False, repr=False, compare=False)
+    other: int = field(init=False, repr=False, compare=False)
     plain: bool = field(init=False, repr=False, compare=False)
     digest: str = field(init=False, repr=False, compare=False)
 
@@ -79,7 +85,8 @@ class Cost:
             "unbounded": int(infinite),
             # Without any bound a response fits no cap: see `Caps.admit`.
             "micro_rho": rho.micro,
-            "plain": self.rho is None and not self.clear,
+            "other": int(not self.gaussian and rho != NO_RHO),
+            "plain": self.rho is None and not self.clear and not self.gaussian,
             "digest": hashlib.sha256(self._line().encode(errors="surrogatepass")).hexdigest(),
         }
         for name, value in derived.items():
@@ -89,7 +96,8 @@ class Cost:
         # Every text has its length before it, so that no boundary between fields can be moved.
         texts = "".join(f"{len(text)}:{text}" for text in (self.survey, *self.mechanisms))
         given = [None if x is None else x.micro for x in (self.protected, self.rho)]
-        return f"{self.event.micro} {self.user.micro} {given[0]} {given[1]} {self.clear} {texts}"
+        clear = f"{self.clear} gaussian" if self.gaussian else f"{self.clear}"
+        return f"{self.event.micro} {self.user.micro} {given[0]} {given[1]} {clear} {texts}"
 
     @classmethod
     def of(cls, survey: str, mechanisms: Iterable[Mechanism]) -> Cost:
@@ -122,4 +130,5 @@ class Cost:
             protected=protected if clear else None,
             rho=sum((rho_of(kind) for m in dict.fromkeys(masked) for kind in kinds[m]), NO_RHO),
             clear=clear,
+            gaussian=bool(masked) and all(is_gaussian(kind) for m in masked for kind in kinds[m]),
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from masquerade.accounting.hockey_stick import epsilon_at, log_ratio
+from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.accounting.witness import Witness
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import INFINITE_LOSS, MICRO, CategoricalMechanism, Loss
@@ -48,6 +48,8 @@ class ExactLoss:
         Zero-concentrated loss of all changed answers, where the claim has one.
     faults : tuple of str
         Where the mechanism contradicts itself.
+    gaps : tuple of str
+        What was not enumerated, so that nothing is proven.
     """
 
     method: str
@@ -57,6 +59,7 @@ class ExactLoss:
     delta: float | None = None
     rho: float | None = None
     faults: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 def of_table(
@@ -108,10 +111,12 @@ def of_table_at(
     *,
     inputs: Sequence[Any],
     delta: Fraction,
+    claimed: Loss | None = None,
 ) -> ExactLoss:
     """Return the least epsilon at `delta` of one report with a table of probabilities.
 
-    Parameters are those of `of_table`; the sums are in floats, known to `ROUNDING`.
+    Parameters are those of `of_table`; the sums are in floats, known to `ROUNDING`. With a claimed
+    epsilon, delta there too.
     """
     require_probabilities([[Fraction(p) for p in row] for row in rows], inputs)
     table = np.array([[float(p) for p in row] for row in rows])
@@ -121,6 +126,11 @@ def of_table_at(
     largest = max(found)
     a, b = pairs[found.index(largest)]
     amount = lowest(largest)
+    at_claim = None
+    if claimed is not None and claimed != INFINITE_LOSS:
+        at_claim = max(
+            delta_at(claimed.epsilon, table[a], log_ratio(table[a], table[b])) for a, b in pairs
+        )
     return ExactLoss(
         "table, summed in floats",
         amount,
@@ -128,7 +138,16 @@ def of_table_at(
         Witness("that loses more than epsilon", (str(inputs[a]), str(inputs[b])))
         if largest > 0
         else None,
+        delta=at_claim,
+        gaps=beyond_rounding(at_claim, delta),
     )
+
+
+def beyond_rounding(found: float | None, delta: Fraction) -> tuple[str, ...]:
+    """Return what is not proven where delta at the claimed epsilon is not below the claimed one."""
+    if found is None or found <= float(delta):
+        return ()
+    return ("the last digits: floats leave open whether delta is a little above the claimed one",)
 
 
 def require_probabilities(rows: Sequence[Sequence[Fraction]], inputs: Sequence[Any]) -> None:

@@ -5,28 +5,33 @@ reported before. A theorem about a fixed list of mechanisms does not cover that;
 admits a response if, counted with everything spent and reserved,
 
 - the pure epsilons add to at most ``cap.epsilon`` (nothing without a pure epsilon among them), or
-- the rhos add to at most ``cap.rho``, the largest rho that gives ``cap.epsilon`` at ``cap.delta``,
+- the rhos add to at most ``cap.rho``, or
+- all of it is Gaussian noise, and the rhos add to at most ``cap.gaussian``,
 
 and the answers sent in clear are at most ``cap.clear``.
 
 Why everything admitted together is (cap.epsilon, cap.delta)-private. Let P and Q be the
 distributions of the whole transcript in two worlds that differ in all protected answers of one
-person. Which of the two conditions holds at the end is a function of the transcript, because
-admission uses only the ledger: let A be the transcripts on which the first holds, B all others, on
-which the second does. Sums only grow, so a condition that holds at the end held all along.
+person. Which of the conditions holds at the end is a function of the transcript, because admission
+uses only the ledger: let A be the transcripts on which the first holds, B all others, on which the
+second or the third does. Sums only grow, and what is not all Gaussian never becomes so: the first
+condition, and "the second or the third", hold all along if they hold at the end.
 
 1. Stop the interaction just before the first condition would break. The stopped process is
    epsilon-private: at each step the conditional losses add to at most the cap. On A it is the real
    process, so ``P(T and A) <= e**epsilon Q(T and A)`` for every event T.
-2. Stop it just before the second would break. The stopped process is ``cap.rho``-zCDP, because rho
-   adds under adaptive choice of the rhos while the total is bounded (Whitehouse, Ramdas, Rogers and
-   Wu, 2023), hence (epsilon, delta)-private. On B it is the real process, so
-   ``P(T and B) <= e**epsilon Q(T and B) + delta``.
+2. Stop it just before neither the second nor the third would hold. The stopped process is (epsilon,
+   delta)-private, at the one delta, by the proof in `masquerade.accounting.gaussian_room`. On B it
+   is the real process, so ``P(T and B) <= e**epsilon Q(T and B) + delta``.
 3. Add the two.
 
 The sums that matter are those of the mechanisms that ran, and they only grow. A reservation that is
 released belongs to a mechanism that never ran: at the last admission the rule held for everything
 spent and reserved, which is no less than what has run at the end.
+
+Caps of ``rule`` 1, as ledgers held them before, have ``gaussian`` equal to ``rho``, the largest rho
+that gives ``cap.epsilon`` at ``cap.delta``: rho adds under adaptive choice of the rhos while the
+total is bounded (Whitehouse, Ramdas, Rogers and Wu, 2023).
 
 What the filter never uses are the sharper numbers of `masquerade.accounting.spent` for a fixed
 list; they describe what was spent and admit nothing.
@@ -38,6 +43,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from masquerade.accounting.concentrated import Rho, rho_of_cap
+from masquerade.accounting.gaussian_room import Room, room_of
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import MICRO, Loss
 from masquerade.mechanisms.concentrated import DEFAULT_DELTA
@@ -58,8 +64,11 @@ class Caps:
         counts.
     clear : int
         How many answers may be sent in clear; these are outside every guarantee.
-    rho : Rho
-        Derived: the most zero-concentrated loss within epsilon at delta.
+    rule : int
+        2, or 1 for caps that were kept before there was a third condition.
+    rho, gaussian : Rho
+        Derived: the most zero-concentrated loss within epsilon at delta, of anything, and where
+        all of it is Gaussian noise.
     text : str
         Derived: what was given, as it is hashed.
 
@@ -67,7 +76,7 @@ class Caps:
     --------
     >>> caps = Caps(Loss(10_000_000), Fraction(1, 10**6))
     >>> str(caps.rho), caps.admit(epsilon=10_000_000, rho=9_999_092, clear=0)
-    ('1.539278', True)
+    ('1.501163', True)
     >>> caps.admit(epsilon=10_000_001, rho=9_999_093, clear=0)
     False
     """
@@ -75,7 +84,9 @@ class Caps:
     epsilon: Loss = DEFAULT_CAP
     delta: Fraction = DEFAULT_DELTA
     clear: int = 0
+    rule: int = 2
     rho: Rho = field(init=False)
+    gaussian: Rho = field(init=False)
     text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -88,11 +99,18 @@ class Caps:
             raise ParameterError(f"delta is {self.delta!r}, expected a fraction, 0 to below 1.")
         if not isinstance(self.clear, int) or isinstance(self.clear, bool) or self.clear < 0:
             raise ParameterError(f"clear is {self.clear!r}, expected an integer of at least 0.")
-        object.__setattr__(self, "rho", rho_of_cap(self.epsilon, self.delta))
+        if self.rule not in (1, 2):
+            raise ParameterError(f"rule is {self.rule!r}, expected 1 or 2.")
+        plain = rho_of_cap(self.epsilon, self.delta)
+        room = room_of(self.epsilon, self.delta) if self.rule == 2 else Room(plain, plain)
+        object.__setattr__(self, "rho", room.rho)
+        object.__setattr__(self, "gaussian", room.gaussian)
         text = f"{self.epsilon.micro},{self.delta},{self.clear}"
+        if self.rule > 1:
+            text += f",{self.rule}"
         object.__setattr__(self, "text", text)
 
-    def admit(self, *, epsilon: float, rho: float, clear: int) -> bool:
+    def admit(self, *, epsilon: float, rho: float, clear: int, gaussian: bool = False) -> bool:
         """Return whether these totals are within the caps.
 
         Parameters
@@ -103,9 +121,12 @@ class Caps:
             Sum in micro-rho; likewise.
         clear : int
             Number of answers in clear.
+        gaussian : bool
+            Whether all charges count as Gaussian.
         """
         # exact: integers, so what is exactly enough is enough
-        within = epsilon <= self.epsilon.micro or rho <= self.rho.micro
+        most = self.gaussian if gaussian else self.rho
+        within = epsilon <= self.epsilon.micro or rho <= most.micro
         return within and clear <= self.clear
 
     def within(self, other: Caps) -> bool:

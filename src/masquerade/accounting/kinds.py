@@ -2,7 +2,7 @@
 
 A kind says what happened; `masquerade.accounting.spent` says what it costs. Besides amounts
 (`Loss`, `Rho`, `Mu`) there are mechanisms whose worst pair of report distributions is known exactly
-and composes to less than their amounts do: `MaskedChoice` and `MaskedNumber`.
+and composes to less than their amounts do: `MaskedChoice`, `MaskedNumber` and `LaplaceNumber`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from masquerade.accounting.concentrated import Rho, rho_of_pure, rho_of_response
+from masquerade.accounting.concentrated import (
+    Rho,
+    rho_of_laplace,
+    rho_of_pure,
+    rho_of_response,
+)
 from masquerade.accounting.gaussian import Mu
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss, Mechanism, RandomizedResponse
-from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+from masquerade.mechanisms import (
+    INFINITE_LOSS,
+    NO_LOSS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Loss,
+    Mechanism,
+    QuantisedResponse,
+    QuestionSampling,
+    RandomizedResponse,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +77,34 @@ class MaskedNumber:
             )
 
 
-Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber
+@dataclass(frozen=True, slots=True)
+class LaplaceNumber:
+    """One answer masked by discrete Laplace noise on a lattice.
+
+    Attributes
+    ----------
+    change : int
+        Largest change of the answer, in steps of the lattice, at least 0.
+    scale : Fraction
+        Of the noise in steps, above 0.
+    """
+
+    change: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if self.change < 0 or self.scale <= 0:
+            raise ParameterError(
+                f"change is {self.change} and scale {self.scale}, expected at least 0 and above 0."
+            )
+
+    @property
+    def epsilon(self) -> Loss:
+        """Pure epsilon of one answer."""
+        return Loss.of_amount(self.change / self.scale)
+
+
+Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber | LaplaceNumber
 
 
 def pure_of(kind: Kind) -> Loss:
@@ -71,7 +112,7 @@ def pure_of(kind: Kind) -> Loss:
     match kind:
         case Loss():
             return kind
-        case MaskedChoice():
+        case MaskedChoice() | LaplaceNumber():
             return kind.epsilon
         case _:
             return NO_LOSS if rho_of(kind).micro == 0 else INFINITE_LOSS
@@ -94,6 +135,8 @@ def rho_of(kind: Kind) -> Rho:
             return rho_of_response(kind.symbols, kind.epsilon)
         case MaskedNumber():
             return Rho.of(Fraction(kind.change**2) / (2 * kind.variance))
+        case LaplaceNumber():
+            return rho_of_laplace(kind.change, kind.scale)
         case _:
             raise ParameterError(
                 f"{kind!r} is no loss; kinds_of([...]) returns the losses of mechanisms."
@@ -125,6 +168,18 @@ def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
             case RandomizedResponse():
                 kind = MaskedChoice(mechanism.symbols, mechanism.guarantee().epsilon_single)
                 kinds += [kind] * count
+            case QuantisedResponse():
+                # Answers on a level lose what randomized response does; all others are mixtures.
+                epsilon = mechanism.guarantee().epsilon_single
+                kinds += [MaskedChoice(mechanism.symbols, epsilon)] * count
+            case QuestionSampling():
+                # Which answers are reported is drawn without looking at them.
+                inner = mechanism.inner(count)
+                kind = MaskedChoice(inner.symbols, inner.guarantee().epsilon_single)
+                kinds += [kind] * mechanism.reported(count)
+            case DiscreteLaplace():
+                change = mechanism.lattice.points - 1
+                kinds += [LaplaceNumber(change, mechanism.scale)] * count
             case DiscreteGaussian():
                 number = MaskedNumber(mechanism.lattice.points - 1, mechanism.noise_variance)
                 kinds += [number] * count

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from masquerade.accounting.exact_loss import ROUNDING, ExactLoss, lowest
+from masquerade.accounting.exact_loss import ROUNDING, ExactLoss, beyond_rounding, lowest
 from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.accounting.witness import Witness
 from masquerade.mechanisms import Loss
@@ -20,10 +20,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_WINDOW = 1 << 21
+_LARGEST_TABLE = 1 << 23
 _LARGEST_SUM = 1 << 22
 _LARGEST_EPSILON = 500
 _TAIL = 1e-13
 _UNDERFLOW = 1e-280
+_ALL_PAIRS = 40
+_SAME = 1e-7  # of logs of probabilities in floats
 _ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
 
 
@@ -55,10 +58,43 @@ class LatticeLaw:
         )
         return one, other
 
+    def gaps(self) -> tuple[str, ...]:
+        """Return what cannot be said because not all answers are compared."""
+        known = sum(not math.isnan(value) for value in self.inputs)
+        if known == self.points:
+            return ()
+        return (f"probability() of {self.points - known} of {self.points} answers",)
+
+    def telling_pairs(self, table: Floats) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+        """Return the pairs of answers among which the largest loss is, and what that leaves open.
+
+        Where noise does not depend on the answer and is log-concave, a larger distance loses more
+        at every delta, so that the ends are enough. Both are looked up in the table, in which
+        neighbouring columns are one step apart.
+        """
+        size = len(table)
+        if size <= _ALL_PAIRS:
+            return list(itertools.permutations(range(size), 2)), ()
+        ends = [int(np.nanargmin(self.inputs)), int(np.nanargmax(self.inputs))]
+        telling = list(itertools.permutations(ends, 2))
+        nothing = [i for i, value in enumerate(self.inputs) if math.isnan(value)]
+        telling += [pair for i in nothing for end in ends for pair in ((i, end), (end, i))]
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(table, _UNDERFLOW))
+        alike = len(nothing) == 0 and self.points == size
+        for i in range(size - 1):
+            alike = alike and bool(np.abs(logs[i + 1, 1:] - logs[i, :-1]).max() < _SAME)
+        alike = alike and bool(np.diff(logs[0], 2).max() < _SAME)
+        gap = "pairs of answers other than those with an end of the range"
+        return telling, () if alike else (gap,)
+
     def window(self) -> tuple[Floats, Floats] | None:
         """Return reports that hold all but 1e-13 of each law, and ``table[input, report]``."""
         reach = 64
-        while self.points + 2 * reach <= _LARGEST_WINDOW:
+        while (
+            self.points + 2 * reach <= _LARGEST_WINDOW
+            and len(self.inputs) * (self.points + 2 * reach) <= _LARGEST_TABLE
+        ):
             reports = self.values(np.arange(-reach, self.points + reach))
             table = np.array([self.probability(answer, reports) for answer in self.inputs])
             if table.sum(axis=1).min() > 1 - _TAIL:
@@ -80,22 +116,21 @@ def of_lattice(law: LatticeLaw, *, answers: int, claimed: Loss) -> ExactLoss | N
     if window is None:
         return None
     reports, table = window
-    largest, worst, grows = 0.0, None, False
-    for a, b in itertools.permutations(range(len(table)), 2):
-        loss = log_ratio(table[a], table[b])
-        size = np.abs(loss)
-        grows |= bool(max(size[0] - size[1], size[-1] - size[-2]) > ROUNDING)
-        place = int(loss.argmax())
-        if loss[place] > largest:
-            largest = float(loss[place])
-            worst = Witness(f"{reports[place]:g}", law.names(a, b))
+    with np.errstate(divide="ignore"):
+        logs = np.log(table)
+    spread = logs.max(axis=0) - logs.min(axis=0)
+    place = int(spread.argmax())
+    largest = float(spread[place])
+    a, b = int(logs[:, place].argmax()), int(logs[:, place].argmin())
+    grows = bool(max(spread[0] - spread[1], spread[-1] - spread[-2]) > ROUNDING)
     fault = "the loss still grows at the last report that was looked at"
     return ExactLoss(
         f"probabilities of {len(reports)} reports, in floats",
         lowest(largest),
         lowest(largest, times=answers),
-        worst,
+        Witness(f"{reports[place]:g}", law.names(a, b)) if largest > 0 else None,
         faults=(fault,) if grows else (),
+        gaps=("reports beyond the window whose probabilities were computed", *law.gaps()),
     )
 
 
@@ -125,13 +160,15 @@ def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Loss)
     )
     found = of_lattice(law, answers=1, claimed=claimed)
     if found is None:
-        return exact
+        gap = "probability(), for floats cannot tell its values or they are too many"
+        return replace(exact, gaps=(gap, *law.gaps()))
     faults = found.faults
     if abs(found.event.micro - exact.event.micro) > 1:
         faults += (
             f"the scale drawn from loses {exact.event}, by probability() it would be {found.event}",
         )
-    return replace(exact, method=f"{exact.method}, and {found.method}", faults=faults)
+    method = f"{exact.method}, and {found.method}"
+    return replace(exact, method=method, faults=faults, gaps=law.gaps())
 
 
 def of_lattice_at(
@@ -159,7 +196,8 @@ def of_lattice_at(
     # A change of delta that floats and the window's tail can bring about must refute nobody.
     allowed = float(delta) + 2 * _TAIL
     largest, pair, rho = -1.0, (0, 1), 0.0
-    for a, b in itertools.permutations(range(len(table)), 2):
+    pairs, gaps = law.telling_pairs(table)
+    for a, b in pairs:
         loss = log_ratio(table[a], table[b])
         rho = max(rho, _rho(table[a], table[b]))
         epsilon = epsilon_at(allowed, table[a], loss)
@@ -170,13 +208,15 @@ def of_lattice_at(
     together = single if answers == 1 else _together(*single, answers)
     if together is None:
         return None
+    found = delta_at(claimed.epsilon, *together)
     return ExactLoss(
         f"probabilities of {len(reports)} reports, in floats",
         lowest(largest),
         lowest(epsilon_at(allowed, *together)),
         Witness("that loses more than epsilon", law.names(a, b)),
-        delta=delta_at(claimed.epsilon, *together),
+        delta=found,
         rho=rho * answers,
+        gaps=(*gaps, *law.gaps(), *beyond_rounding(found, delta)),
     )
 
 

@@ -196,13 +196,13 @@ masquerade select.
         unless another bound is at least a hundredth lower. Other bounds hold for these responses as
         if they had been fixed beforehand; whatever was chosen on the way, the caps hold.
         """
-        balance, entries = self._storage.read(person)
-        return spent_by(balance or self._fresh, entries)
+        balance, paid = self._storage.read_paid(person)
+        return spent_by(balance or self._fresh, paid)
 
     def explain(self, person: str) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
-        stored, entries = self._storage.read(person)
-        return statement(stored or self._fresh, entries)
+        stored, paid = self._storage.read_paid(person)
+        return statement(stored or self._fresh, paid)
 
     def rebuild(self, person: str) -> Balance:
         """Return the balance that a person's entries come to.
@@ -235,7 +235,7 @@ masquerade select.
             counts["clear"] += balance.spent_clear
             counts["exhausted"] += (
                 100 * balance.residual_epsilon.micro < balance.caps.epsilon.micro
-                and 100 * balance.residual_rho.micro < balance.caps.rho.micro
+                and 100 * balance.residual_rho.micro < balance.cap_rho.micro
             )
         names = ("persons", "entries", "reservations", "clear", "exhausted")
         return LedgerStatistics(**{name: counts[name] for name in names})
@@ -265,7 +265,8 @@ masquerade select.
         try:
             return self._storage.change(person, key, decide)
         except _Refused as refused:
-            raise refusal(cost, refused.balance, self.entries(person)) from None
+            paid = self._storage.read_paid(person)[1]
+            raise refusal(cost, refused.balance, paid) from None
 
     def _finish(self, person: str, key: str, kind: str) -> Entry:
         day = self._today()

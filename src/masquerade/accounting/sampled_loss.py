@@ -10,14 +10,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, erfcinv
 
+from masquerade.accounting.audit_views import View
 from masquerade.accounting.witness import Witness
+
+MOST_TESTED = 24
+"""Pairs of answers that one view of their reports tests."""
 
 _MOST_KINDS = 512  # of reports; more are put into ranges, as are numbers that hardly repeat
 _MOST_RANGES = 256
 _FEWEST_A_KIND = 4
 _MOST_NAMED = 5
+_LARGEST_SCORES = 1 << 22
+_EXTREMES = 2
+_TINY = 1e-300
+_MANY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +107,15 @@ def fit_p_value(counts: ArrayLike, probability: ArrayLike) -> float:
     """
     seen = np.asarray(counts, dtype=np.int64).ravel()
     expected = np.clip(np.asarray(probability, dtype=np.float64).ravel(), 0.0, 1.0)
-    n = int(seen.sum())
+    n, tests = int(seen.sum()), len(seen)
+    if tests > _MANY:  # the smallest p-value is among the largest deviations
+        spread = np.sqrt(n * expected * (1 - expected)) + _TINY
+        far = np.argsort(-np.abs(seen - n * expected) / spread, kind="stable")[:_MANY]
+        seen, expected = seen[far], expected[far]
     # P(count <= seen) and P(count >= seen), as incomplete beta integrals
     below = np.where(seen < n, betainc(np.maximum(n - seen, 1), seen + 1, 1 - expected), 1.0)
     above = np.where(seen > 0, betainc(np.maximum(seen, 1), n - seen + 1, expected), 1.0)
-    return float(min(1.0, 2 * np.minimum(below, above).min() * len(seen)))
+    return float(min(1.0, 2 * np.minimum(below, above).min() * tests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,74 @@ def _halves(pair: Pair) -> tuple[_Half, _Half]:
     )
 
 
+def of_view(
+    view: View, pairs: NDArray[np.int64], *, delta: float, false_alarm: float
+) -> SampledLoss:
+    """Return the largest lower confidence bound on epsilon over pairs of answers, of one view.
+
+    The first half of the reports chooses a few pairs of answers and for each a set of reports, the
+    second half bounds its probabilities (Clopper and Pearson, 1934), so that neither choice costs
+    anything. The confidence is shared among the pairs that are tested (Bonferroni).
+
+    Parameters
+    ----------
+    view : View
+    pairs : int array, shape (pairs, 2)
+        Ordered pairs of answers to compare: the first more likely than the second.
+    delta : float
+    false_alarm : float
+        Probability with which the bound may exceed the true epsilon.
+    """
+    alpha = false_alarm / (2 * MOST_TESTED)  # of each pair two probabilities
+    best = SampledLoss(0.0, None)
+    for one, other in _promising(view.first, pairs, alpha):
+        kinds = _choose(view.first[one], view.first[other], delta, alpha)
+        k, n = int(view.second[one][kinds].sum()), int(view.second[one].sum())
+        k_other, n_other = int(view.second[other][kinds].sum()), int(view.second[other].sum())
+        low, high = float(_lowest(k, n, alpha)), float(_highest(k_other, n_other, alpha))
+        found = math.log((low - delta) / high) if low > delta else -math.inf
+        if found > best.epsilon:
+            often = kinds[np.argsort(-view.second[one][kinds], kind="stable")]
+            shown = " or ".join(f"{view.name}{view.kinds[kind]}" for kind in often[:_MOST_NAMED])
+            more = f" or {len(kinds) - _MOST_NAMED} others" if len(kinds) > _MOST_NAMED else ""
+            seen = f"({k} of {n} against {k_other} of {n_other})"
+            best = SampledLoss(found, Witness(f"{shown}{more} {seen}", (str(one), str(other))))
+    return best
+
+
+def _promising(
+    counts: NDArray[np.int64], pairs: NDArray[np.int64], alpha: float
+) -> list[tuple[int, int]]:
+    """Return the pairs of answers that promise most: by one kind of reports, and by many."""
+    if len(pairs) <= MOST_TESTED:
+        return [(int(a), int(b)) for a, b in pairs]
+    z = _deviations(alpha)
+    low, high = _wilson(counts, counts.sum(axis=1, keepdims=True), z)
+    log_low = np.log(np.maximum(low, _TINY))
+    log_high = np.log(high)
+    if len(pairs) * counts.shape[1] > _LARGEST_SCORES:
+        # Of each kind: the answers under which it is most and least likely.
+        allowed = np.zeros((len(counts), len(counts)), dtype=np.bool_)
+        allowed[pairs[:, 0], pairs[:, 1]] = True
+        often = np.argsort(-log_low, axis=0, kind="stable")[:_EXTREMES]
+        seldom = np.argsort(log_high, axis=0, kind="stable")[:_EXTREMES]
+        some = {(a, b) for a in range(_EXTREMES) for b in range(_EXTREMES)}
+        ends = np.concatenate([np.stack([often[a], seldom[b]], axis=1) for a, b in sorted(some)])
+        pairs = np.unique(np.concatenate([ends, pairs[:: len(pairs) // MOST_TESTED]]), axis=0)
+        pairs = pairs[allowed[pairs[:, 0], pairs[:, 1]]]
+    single, several = np.empty(len(pairs)), np.empty(len(pairs))
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    block = max(1, _LARGEST_SCORES // counts.shape[1])
+    for start in range(0, len(pairs), block):
+        a, b = pairs[start : start + block].T
+        single[start : start + block] = (log_low[a] - log_high[b]).max(axis=1)
+        several[start : start + block] = np.abs(share[a] - share[b]).sum(axis=1)
+    by_one = np.argsort(-single, kind="stable")[: MOST_TESTED * 2 // 3]
+    by_many = np.setdiff1d(np.argsort(-several, kind="stable")[:MOST_TESTED], by_one)
+    chosen = [*by_one.tolist(), *by_many.tolist()][:MOST_TESTED]
+    return [(int(a), int(b)) for a, b in pairs[chosen]]
+
+
 def _choose(
     a: NDArray[np.int64], b: NDArray[np.int64], delta: float, alpha: float
 ) -> NDArray[np.int64]:
@@ -168,11 +248,23 @@ def _choose(
     order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
     in_a = np.concatenate([np.cumsum(a[order]), a[order]])
     in_b = np.concatenate([np.cumsum(b[order]), b[order]])
-    low, high = _lowest(in_a, a.sum(), alpha), _highest(in_b, b.sum(), alpha)
-    with np.errstate(divide="ignore"):
-        promised = np.log(np.maximum(low - delta, 0.0) / high)
+    # A choice needs no exact interval; Wilson's costs a hundredth of that of Clopper and Pearson.
+    z = _deviations(alpha)
+    low, high = _wilson(in_a, a.sum(), z)[0], _wilson(in_b, b.sum(), z)[1]
+    promised = np.log(np.maximum(low - delta, _TINY) / high)
     best = int(np.argmax(promised))
     return order[: best + 1] if best < len(order) else order[best - len(order)][None]
+
+
+def _deviations(alpha: float) -> float:
+    return float(math.sqrt(2) * erfcinv(2 * min(alpha, 0.5)))
+
+
+def _wilson(k: ArrayLike, n: ArrayLike, z: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return both ends of Wilson's interval of a probability (1927)."""
+    k, n = np.asarray(k, dtype=np.float64), np.maximum(np.asarray(n, dtype=np.float64), 1)
+    middle, half = k + z**2 / 2, z * np.sqrt(k * (n - k) / n + z**2 / 4)
+    return np.maximum(middle - half, 0) / (n + z**2), (middle + half) / (n + z**2)
 
 
 def _lowest(k: ArrayLike, n: ArrayLike, alpha: float) -> Any:

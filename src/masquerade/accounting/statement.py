@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from masquerade.accounting.balance import Balance
 from masquerade.accounting.chain import PAID, Entry
@@ -12,7 +12,8 @@ from masquerade.accounting.composition import Spent, spent
 from masquerade.accounting.concentrated import NO_RHO, Rho
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.kinds import Kind, is_clear, kinds_of, pure_of, rho_of
-from masquerade.accounting.words import coin_in_words, risk_in_words
+from masquerade.accounting.trade_off import largest_power, largest_power_together
+from masquerade.accounting.words import power_in_words, risk_in_words
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.mechanisms import NO_LOSS, Loss, parse_mechanism
 
@@ -25,8 +26,7 @@ _METHODS = {
 
 def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
     """Return what a person's committed responses come to; see `Ledger.spent`."""
-    paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
-    found = spent((kind for cost in paid for kind in _kinds(cost)), balance.caps.delta)
+    found = spent(_charges(entries), balance.caps.delta)
     # The sum that the chain holds: each response was rounded once there, and not each answer.
     exact = Loss(balance.spent_epsilon)
     # A bound that may fail is no better for being a hundredth lower.
@@ -43,29 +43,46 @@ def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
         f"this app has ever sent is limited by epsilon = {so_far.epsilon}, delta = "
         f"{float(so_far.delta):g}. It does not cover answers you sent in clear "
         f"({balance.spent_clear}), nor the fact that you took part.",
-        coin_in_words(so_far.epsilon, delta=so_far.delta),
+        power_in_words(_power(so_far, entries)),
         risk_in_words(so_far.epsilon, delta=so_far.delta),
         _METHODS[so_far.method],
         _cap_in_words(balance),
-        f"At least {_percent_left(balance)} % of it is left, {balance.open} reserved responses "
+        f"At least {percent_left(balance)} % of it is left, {balance.open} reserved responses "
         f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
     )
+
+
+def _charges(entries: Sequence[Entry]) -> list[Kind]:
+    """Return the losses of all committed responses."""
+    paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
+    return [kind for cost in paid for kind in _kinds(cost)]
+
+
+def _power(so_far: Spent, entries: Sequence[Entry]) -> Callable[[float], float]:
+    """Return the largest power at a false-positive rate, by the method that is stated."""
+    stated = partial(largest_power, loss=so_far.epsilon, delta=so_far.delta)
+    if so_far.method == "pure":
+        return stated
+    together = largest_power_together(_charges(entries))
+    return lambda rate: min(stated(rate), together(rate))
 
 
 def _cap_in_words(balance: Balance) -> str:
     caps = balance.caps
     bound = f"epsilon = {caps.epsilon}, delta = {float(caps.delta):g}"
-    if caps.admit(epsilon=balance.epsilon.micro, rho=balance.rho.micro, clear=0):
+    gaussian = not balance.spent_other + balance.reserved_other
+    if caps.admit(epsilon=balance.epsilon.micro, rho=balance.rho.micro, clear=0, gaussian=gaussian):
         return f"Whatever was and will be chosen on the way, your cap holds: {bound}."
     return f"You lowered your cap below what was spent: {bound}. It only stops what would follow."
 
 
-def _percent_left(balance: Balance) -> int:
+def percent_left(balance: Balance) -> int:
+    """Return the part of the cap that is left, rounded down; reservations count as spent."""
     pairs = (
         (balance.residual_epsilon.micro, balance.caps.epsilon.micro),
-        (balance.residual_rho.micro, balance.caps.rho.micro),
+        (balance.residual_rho.micro, balance.cap_rho.micro),
     )
-    return max(int(100 * left // of) if of else 0 for left, of in pairs)  # rounded down
+    return max(int(100 * left // of) if of else 0 for left, of in pairs)
 
 
 @lru_cache(maxsize=1024)

@@ -10,8 +10,9 @@ what was decided, with nobody in between. In a database a change is **one** tran
 4. If it returns a change, insert the entry and write the balance back ``WHERE entries = ...`` the
    number that was read; exactly one row must change. Commit.
 
-Tables: entries with primary key (person, sequence), an index on (person, key, sequence) and a
-unique index on (person, key, kind) where kind is not adjust; balances with primary key person.
+Tables: entries with primary key (person, sequence), an index on (person, key, sequence), one on
+(person, sequence) of what is committed, and a unique index on (person, key, kind) where kind is not
+adjust; balances with primary key person.
 Infinite amounts are null. Whatever else belongs to the change, such as money, goes into the same
 transaction; where two rows are locked, the survey's comes before the person's.
 """
@@ -23,7 +24,7 @@ from threading import Lock
 from typing import Protocol
 
 from masquerade.accounting.balance import Balance
-from masquerade.accounting.chain import Entry
+from masquerade.accounting.chain import PAID, Entry
 
 Change = tuple[Entry, Balance]
 Decision = Callable[[Balance | None, Entry | None], Change | None]
@@ -47,6 +48,10 @@ class Storage(Protocol):
 
     def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
         """Return a person's balance and all entries, oldest first, of one moment."""
+        ...
+
+    def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and what they committed, oldest first, of one moment."""
         ...
 
     def persons(self) -> Iterable[str]:
@@ -93,6 +98,11 @@ class MemoryStorage:
             return None, ()
         with account.lock:
             return account.balance, tuple(account.entries)
+
+    def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and what they committed, oldest first, of one moment."""
+        balance, entries = self.read(person)
+        return balance, tuple(entry for entry in entries if entry.charge.kind in PAID)
 
     def persons(self) -> list[str]:
         """Return everybody who has entries."""

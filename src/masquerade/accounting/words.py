@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from masquerade.accounting.trade_off import NO_CHANCE
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import NO_LOSS, CategoricalMechanism, Guarantee, Loss
 
-NO_CHANCE = Fraction(0)
+RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
+"""False-positive rates at which powers are stated."""
+
 _NEARLY_ALWAYS = 0.999
 
 
@@ -44,39 +47,30 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
-def truth_share(loss: Loss, *, delta: Fraction = NO_CHANCE) -> float:
-    """Return how often somebody tells the truth who is as well protected by a coin.
+def power_in_words(power: Callable[[float], float]) -> str:
+    """Return how many of 100 people could be told by what they send, in words.
 
-    They throw a coin for each yes-or-no question: with this probability they tell the truth, else a
-    second, fair coin answers. It is ``delta + (1 - delta) tanh(epsilon / 2)``.
-
-    Privacy
-    -------
-    Whatever an (epsilon, delta)-private mechanism reports could be worked out from the coins'
-    answer, so it tells two answers apart no better (Kairouz, Oh and Viswanath, 2015).
-    """
-    _check_delta(delta)
-    return float(delta) + (1 - float(delta)) * math.tanh(loss.epsilon / 2)
-
-
-def coin_in_words(loss: Loss, *, delta: Fraction = NO_CHANCE) -> str:
-    """Return the coins that protect an answer as well as `loss`, in words.
+    Parameters
+    ----------
+    power : callable
+        The largest power at a false-positive rate, such as `largest_power`.
 
     Examples
     --------
-    >>> coin_in_words(Loss(1_000_000))[:66]
-    'You are at least as safe as if you told the truth only when a coin'
+    >>> from functools import partial
+    >>> from masquerade.accounting import largest_power
+    >>> power_in_words(partial(largest_power, loss=Loss(1_000_000)))[-62:]
+    'is right about at most 2.8, 13.6 or 27.2 of 100 who gave them.'
     """
-    if loss == NO_LOSS and not delta:
-        _check_delta(delta)
-        return "You are as safe as if a fair coin answered yes or no for you."
-    share = truth_share(loss, delta=delta)
-    if share >= _NEARLY_ALWAYS:
-        return "You are hardly safer than if you told the truth."
+    powers = [power(float(rate)) for rate in RATES]
+    if powers[0] >= _NEARLY_ALWAYS:
+        return "Whoever looks at what you send may tell your answers nearly for certain."
+    *first, last = map(_percent, powers)
+    rates = [_percent(float(rate)) for rate in RATES]
     return (
-        "You are at least as safe as if you told the truth only when a coin that shows heads "
-        f"{_percent(share)} times in 100 shows heads, and let a fair coin answer yes or no for you "
-        "otherwise."
+        f"Somebody who guesses that you gave certain answers, and is wrong about "
+        f"{', '.join(rates[:-1])} or {rates[-1]} of 100 people who gave others, is right about at "
+        f"most {', '.join(first)} or {last} of 100 who gave them."
     )
 
 
@@ -168,7 +162,10 @@ def _but_for(delta: Fraction) -> str:
     _check_delta(delta)
     if not delta:
         return ""
-    return f" But for a chance of 1 in {math.floor(1 / delta):,}, you are at least as safe as that."
+    return (
+        f" But for a chance of 1 in {math.floor(1 / delta):,}: with that chance something may be "
+        "sent to which this limit does not apply."
+    )
 
 
 def _check_delta(delta: Fraction) -> None:

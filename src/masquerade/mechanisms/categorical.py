@@ -111,7 +111,7 @@ class CategoricalMechanism(Mechanism):
         if claims.options is None:
             raise ParameterError(
                 f"{self} masks categories, the claims are numbers; read them with "
-                "kind='categorical'."
+                "kind='categorical' (--kind categorical on the command line)."
             )
         if claims.n_options != self.options:
             raise ParameterError(

@@ -17,10 +17,9 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.concentrated import (
     DEFAULT_DELTA,
-    epsilon_of_rho,
     probability_of_failure,
 )
-from masquerade.mechanisms.gaussian_tail import epsilon_of_one_report
+from masquerade.mechanisms.gaussian_tail import epsilon_of_reports
 from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
 from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
 from masquerade.mechanisms.noise import discrete_gaussian
@@ -49,8 +48,8 @@ class DiscreteGaussian(LatticeMechanism):
     Protects each answer of a person from everyone but the person's own device. Neighbours: two
     people whose answers differ, in one (event) or in all n (user). One answer costs
     ``rho = (high - low)**2 / (2 sigma**2)`` of zero-concentrated loss, exactly, and rho adds over
-    answers. There is no finite pure epsilon: the epsilons hold at a delta, for one report by the
-    exact sum over the lattice (see `gaussian_tail`), for more by the conversion of rho, rounded up.
+    answers. There is no finite pure epsilon: the epsilons hold at a delta, by the exact sum over
+    the lattice (see `gaussian_tail`), rounded up.
 
     The published loss of this noise (Kandappu et al., eq. 2 and examples 3 and 4) understates
     epsilon 1.6 and 2.5 times at the two stronger of its levels, and depends on the unit in which
@@ -61,7 +60,7 @@ class DiscreteGaussian(LatticeMechanism):
     >>> mechanism = DiscreteGaussian(1, 5, sigma=6)
     >>> promise = mechanism.guarantee(answers=3)
     >>> promise.rho_user.epsilon, promise.epsilon_event.epsilon, promise.epsilon_user.epsilon
-    (0.666667, 3.096334, 6.149167)
+    (0.666667, 3.096334, 5.759911)
     """
 
     name = "discrete-gaussian"
@@ -92,19 +91,20 @@ class DiscreteGaussian(LatticeMechanism):
     def guarantee(self, *, answers: int = 1, delta: Number = DEFAULT_DELTA) -> Guarantee:
         """Return the promise to a person who reports `answers` answers, at a `delta` above 0.
 
-        The epsilons are the smallest that are proven here: for one report the exact one, for more
-        that of `epsilon_of_rho`.
+        The epsilons are exact for the worst answers, rounded up; see `epsilon_of_reports`.
 
         Cost: a few milliseconds the first time for one set of parameters.
         """
         answers = whole(answers, "answers", low=0)
         delta = probability_of_failure(delta)
-        one = epsilon_of_one_report(self.lattice.points - 1, self.noise_variance, delta)
+        change, variance = self.lattice.points - 1, self.noise_variance
+        one = epsilon_of_reports(change, variance, delta, reports=1)
+        user = epsilon_of_reports(change, variance, delta, reports=answers) if answers else NO_LOSS
         rho_user = Loss.of_amount(self.rho * answers)
         return Guarantee(
             epsilon_single=one,
             epsilon_event=one if answers else NO_LOSS,
-            epsilon_user=one if answers == 1 else epsilon_of_rho(rho_user, delta=delta),
+            epsilon_user=user,
             answers=answers,
             assumptions=ASSUMPTIONS,
             delta=delta,

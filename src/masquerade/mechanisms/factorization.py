@@ -153,7 +153,7 @@ class FactorizationMechanism(Mechanism):
         if claims.options is not None:
             raise ParameterError(
                 f"{self.name} masks numbers, the claims are categories; read them with "
-                "kind='numeric'."
+                "kind='numeric' (--kind numeric on the command line)."
             )
         if claims.n_tasks != self.tasks:
             raise ParameterError(
@@ -164,7 +164,7 @@ class FactorizationMechanism(Mechanism):
         if len(np.unique(cells)) < len(cells):
             raise DuplicateClaim(
                 "a worker answered a task more than once; read the claims with "
-                "duplicates='first' or 'last'."
+                "duplicates='first' or 'last' (--duplicates on the command line)."
             )
         self.lattice.indices(claims.value)
 

@@ -1,4 +1,4 @@
-"""The exact loss of one report with discrete Gaussian noise, bounded from above with proof.
+"""The exact loss of reports with discrete Gaussian noise, bounded from above with proof.
 
 For noise with P(y) proportional to exp(-y**2 / (2 v)), let F be its distribution function. Answers
 that lie d lattice steps apart are (epsilon, delta)-indistinguishable exactly when
@@ -9,6 +9,19 @@ because the noise is log-concave, so the likelihood ratio of two shifts is monot
 set of reports is a half-line (Neyman and Pearson). The right side grows with d, for F(t - d) falls:
 the two ends of the range are the worst pair. The maximum is at the largest t with
 ``(d**2 - 2 d t) / (2 v) > epsilon``, found here in exact fractions.
+
+Several reports, each moved by d, lose ``(n d**2 - 2 d S) / (2 v)`` together, where S is the sum of
+their noises: S alone decides. S is nearly discrete Gaussian itself, with parameter n v. By
+induction: if ``P(S_k = s) = C exp(-s**2 / (2 k v)) u(s)`` with a <= u <= b, then
+
+    P(S_(k+1) = s) = C' exp(-s**2 / (2 (k+1) v)) * sum over x of exp(-(x - c)**2 / (2 w)) u(s - x)
+
+with ``w = k v / (k+1)`` and ``c = s / (k+1)``. The sum without u is ``sqrt(2 pi w)`` times 1 plus
+at most ``eta = 2 sum over m >= 1 of exp(-2 pi**2 m**2 w)`` in size (Poisson summation). So b / a
+grows by at most ``(1 + eta) / (1 - eta)`` at each step, no probability of S is more than b / a
+times that of the discrete Gaussian, and delta, a sum of these probabilities times the same numbers
+from 0 to 1, is at most b / a times the delta of one report with distance n d and parameter n v.
+From 2 steps of standard deviation on, b / a is 1 to 16 digits.
 """
 
 from __future__ import annotations
@@ -29,6 +42,8 @@ _FEWEST_TERMS = 48
 # 2**-53; sums of positive terms add less. All of it is far below this relative margin.
 _MARGIN = 1e-11
 _UNDERFLOW = 1e-300
+_FIRST_STEPS = 64
+_MOST_LOG = 500.0
 
 
 @lru_cache(maxsize=1024)
@@ -45,13 +60,33 @@ def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) ->
 
     Cost: about 25 evaluations of `delta_at_most`.
     """
-    rho = Loss.of_amount(Fraction(distance**2) / (2 * variance))
+    return epsilon_of_reports(distance, variance, delta, reports=1)
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, reports: int) -> Loss:
+    """Return the smallest epsilon, in millionths, that is proven for equal reports at `delta`.
+
+    It is never above that of `epsilon_of_rho`.
+
+    Parameters
+    ----------
+    distance, variance, delta
+        As for `epsilon_of_one_report`.
+    reports : int
+        How many reports of one person, each with noise of its own, at least 1.
+    """
+    rho = Loss.of_amount(Fraction(reports * distance**2) / (2 * variance))
     high = epsilon_of_rho(rho, delta=delta).micro
+    more = _more_than_gaussian(variance, reports)
     assert isinstance(high, int)
+    if more == math.inf:
+        return Loss(high)
+    distance, variance = reports * distance, reports * variance
     low = -1
     while high - low > 1:
         middle = (low + high) // 2
-        if delta_at_most(distance, variance, Fraction(middle, MICRO)) <= delta:
+        if delta_at_most(distance, variance, Fraction(middle, MICRO)) * more <= delta:
             high = middle
         else:
             low = middle
@@ -72,6 +107,24 @@ def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float
     slack = _MARGIN + 1e-15 * (float(epsilon) + abs(far_low))
     bound = near * (1 + slack) - math.exp(log_far) * (1 - slack)
     return max(bound, 0.0) + _UNDERFLOW
+
+
+def _more_than_gaussian(variance: Fraction, reports: int) -> float:
+    """Return by how much the sum of noises can exceed a discrete Gaussian: b / a, rounded up."""
+    if reports == 1:
+        return 1.0
+    # The first steps by their own eta, all others by that of the last of these, which is larger.
+    log_ratio = 0.0
+    steps = min(reports - 1, _FIRST_STEPS)
+    for k in range(1, steps + 1):
+        share = math.exp(-2 * math.pi**2 * float(variance) * k / (k + 1))
+        eta = 2 * share / (1 - share)  # m**2 >= m
+        if eta >= 1:
+            return math.inf
+        term = math.log1p(eta) - math.log1p(-eta)
+        log_ratio += term * (reports - steps if k == steps else 1)
+    log_ratio = log_ratio * (1 + _MARGIN) + _MARGIN
+    return math.exp(log_ratio) if log_ratio < _MOST_LOG else math.inf
 
 
 @lru_cache(maxsize=256)

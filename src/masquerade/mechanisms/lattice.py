@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,6 @@ class Lattice:
                 "than 2**32 points; use a larger step."
             )
 
-    @property
-    def _whole_numbers(self) -> tuple[int, int, int]:
-        """``(a, b, c)`` with low + step * index = (a + b * index) / c."""
-        common = math.lcm(self.low.denominator, self.step.denominator)
-        return int(self.low * common), int(self.step * common), common
-
     def require_exact_in_floats(self) -> None:
         """Raise where points are not different floats, with room for the arithmetic of `indices`.
 
@@ -82,7 +77,7 @@ class Lattice:
         ParameterError
             The ends or the step have too many digits.
         """
-        offset, factor, common = self._whole_numbers
+        offset, factor, common = _whole_numbers(self.low, self.step)
         last = offset + factor * (self.points - 1)
         if max(abs(offset), abs(last), common) >= _EXACT_WITH_ROOM:
             fields = ", ".join(f"{key} {value}" for key, value in self.fields().items())
@@ -99,7 +94,7 @@ class Lattice:
 
     def values(self, indices: Integers) -> Floats:
         """Return low + step * index, each the nearest float; indices may lie outside the range."""
-        offset, factor, common = self._whole_numbers
+        offset, factor, common = _whole_numbers(self.low, self.step)
         farthest = max(-int(indices.min()), int(indices.max())) if indices.size else 0
         if max(abs(offset) + factor * farthest, common) >= _EXACT_IN_FLOATS:
             return np.array([float(self.low + self.step * i) for i in indices.tolist()])
@@ -113,31 +108,42 @@ class Lattice:
         UnknownLabel
             A value is outside the range or between two points; the message names row and value.
         """
-        low, high, step = self.fields().values()
+        low, high = float(self.low), float(self.high)
         missing = np.isnan(values)
-        known = np.where(missing, float(self.low), values)
-        outside = np.flatnonzero((known < float(self.low)) | (known > float(self.high)))
+        known = np.where(missing, low, values)
+        outside = ((known < low) | (known > high)).nonzero()[0]
         if outside.size:
             row = int(outside[0])
+            fields = self.fields()
             raise UnknownLabel(
-                f"row {row + 1}: {values[row]} is outside {low} to {high}; correct it, or widen "
-                "the range, which costs precision or privacy for everybody."
+                f"row {row + 1}: {values[row]} is outside {fields['low']} to {fields['high']}; "
+                "correct it, or widen the range, which costs precision or privacy for everybody."
             )
-        offset, factor, common = self._whole_numbers
+        offset, factor, common = _whole_numbers(self.low, self.step)
+        last = self.points - 1
         nearest = np.rint((known * common - offset) / factor).astype(np.int64)
-        found = np.clip(nearest, 0, self.points - 1)
-        between = np.flatnonzero(self.values(found) != known)
+        found = np.minimum(np.maximum(nearest, 0), last)
+        between = (self.values(found) != known).nonzero()[0]
         if between.size:
             row = int(between[0])
+            fields = self.fields()
             raise UnknownLabel(
-                f"row {row + 1}: {values[row]} is not {low} plus a whole number of steps of "
-                f"{step}; round it on the device before it is masked, or use a smaller step."
+                f"row {row + 1}: {values[row]} is not {fields['low']} plus a whole number of steps "
+                f"of {fields['step']}; round it on the device before it is masked, or use a "
+                "smaller step."
             )
-        return np.where(missing, self.points, found)
+        return np.where(missing, last + 1, found)
 
     def offsets(self, values: ArrayLike) -> Floats:
         """Return (value - low) / step as floats, unchecked: for probabilities, never for masks."""
         return (np.asarray(values, dtype=np.float64) - float(self.low)) / float(self.step)
+
+
+@lru_cache(maxsize=256)
+def _whole_numbers(low: Fraction, step: Fraction) -> tuple[int, int, int]:
+    """``(a, b, c)`` with low + step * index = (a + b * index) / c."""
+    common = math.lcm(low.denominator, step.denominator)
+    return int(low * common), int(step * common), common
 
 
 class LatticeMechanism(Mechanism):
@@ -201,7 +207,8 @@ class LatticeMechanism(Mechanism):
     def _indices(self, claims: Claims) -> Integers:
         if claims.options is not None:
             raise ParameterError(
-                f"{self} masks numbers, the claims are categories; read them with kind='numeric'."
+                f"{self} masks numbers, the claims are categories; read them with kind='numeric' "
+                "(--kind numeric on the command line)."
             )
         if not self.null:
             missing = np.flatnonzero(np.isnan(claims.value))

@@ -156,7 +156,8 @@ class Guarantee:
     unit : str
         Who is protected: ``"worker"``, one person with all `answers` answers.
     trust : str
-        Who need not be trusted: ``"local"`` protects from everyone but the person's own device.
+        Who need not be trusted: ``"local"`` protects from everyone but the person's own device,
+        ``"two-parties"`` from everyone while one of two parties is honest.
     status : str
         ``"proven"`` or ``"none"``.
     assumptions : tuple of str

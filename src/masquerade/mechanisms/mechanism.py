@@ -67,9 +67,19 @@ class Mechanism(ABC):
         InsecureRandomness
             `coins` is anything but `Coins`.
         ParameterError, UnknownLabel
-            The claims do not fit the mechanism, or `presence` was not chosen.
+            The claims do not fit the mechanism, `presence` was not chosen, or a list that reports
+            show was read off the answers: the options, and with ``"hidden"`` tasks and workers.
+
+        Privacy
+        -------
+        Whom each report protects, and how much, says `guarantee`. Who is in the claims, and with
+        ``"assigned"`` or without `null` which tasks each answered, is public.
         """
-        return self._masked(self.with_presence(claims, presence), require_coins(coins))
+        source = require_coins(coins)
+        cells = self.with_presence(claims, presence)
+        if self.kind == claims.kind:
+            _require_public(claims, hidden=presence == "hidden")
+        return self._masked(cells, source)
 
     def simulate(
         self, claims: Claims, rng: np.random.Generator, *, presence: Presence | None = None
@@ -101,7 +111,8 @@ class Mechanism(ABC):
         if self.null and presence is None:
             raise ParameterError(
                 f"{self} masks 'no answer': say presence='assigned' (the tasks each worker was "
-                "shown are known) or presence='hidden' (every worker reports on every task)."
+                "shown are known) or presence='hidden' (every worker reports on every task); "
+                "--presence on the command line."
             )
         if presence == "hidden":
             if not self.null:
@@ -143,3 +154,20 @@ def require_mechanism(given: object) -> Mechanism:
             f"{given!r} is no Mechanism; make one, or read its text form with parse_mechanism."
         )
     return given
+
+
+def _require_public(claims: Claims, *, hidden: bool) -> None:
+    """Refuse lists that one answer, or one unanswered task, could change."""
+    if claims.options is not None and "options" in claims.read_off:
+        raise ParameterError(
+            f"the options {claims.options.to_pylist()[:10]} were read off the answers, and an "
+            "option that one person alone gave would be told by the list; declare all options "
+            "when reading the claims, options=[...] (--options on the command line)."
+        )
+    for name in ("tasks", "workers"):
+        if hidden and name in claims.read_off:
+            raise ParameterError(
+                f"presence='hidden' is to hide which tasks were answered, and the {name} were read "
+                f"off the answers; declare all {name} when reading the claims, {name}=[...] "
+                f"(--{name} FILE on the command line), or use presence='assigned'."
+            )

@@ -182,7 +182,7 @@ class TwoLayer(CategoricalMechanism):
         elif answers <= 1:
             event = user = single if answers else NO_LOSS
         else:
-            event, user = self._joint_losses(answers)
+            event, user = (self._joint_loss(answers, changed) for changed in (1, answers))
         return Guarantee(
             epsilon_single=single,
             epsilon_event=event,
@@ -190,6 +190,27 @@ class TwoLayer(CategoricalMechanism):
             answers=answers,
             assumptions=TWO_LAYER_ASSUMPTIONS,
         )
+
+    def loss_of_some(self, changed: int, *, answers: int) -> Loss:
+        """Return the exact loss where some of a person's answers may change, all reports seen.
+
+        The reports of the others say something of the flip probability too, so this is more than
+        `changed` answers by themselves cost: ``max |ln Q(m + j) - ln Q(m)|`` over j <= changed.
+
+        Parameters
+        ----------
+        changed : int
+            How many answers may change, at most `answers`.
+        answers : int
+            How many answers share the flip probability.
+        """
+        answers = whole(answers, "answers", low=0)
+        changed = whole(changed, "changed", low=0, high=answers)
+        if not changed:
+            return NO_LOSS
+        if self._one_layer is not None or answers == 1:
+            return self.guarantee(answers=changed).epsilon_user
+        return self._joint_loss(answers, changed)
 
     def revealed_loss(self, *, answers: int = 1) -> Loss:
         """Return the user-level loss once the person's flip probability has become known."""
@@ -222,11 +243,9 @@ class TwoLayer(CategoricalMechanism):
         words = uniform_below(source, self._total, len(answers))
         return move(answers, other[persons], self._total, words, self.options)
 
-    def _joint_losses(self, answers: int) -> tuple[Loss, Loss]:
-        q = [self._log_pattern(answers, m) for m in (0, 1, answers - 1, answers)]
-        event = max(abs(q[1] - q[0]), abs(q[3] - q[2]))
-        # ln Q is convex in m (Hoelder), so its largest value is at an end, its differences grow
-        # with m, and its smallest value is where they change sign.
+    def _joint_loss(self, answers: int, changed: int) -> Loss:
+        # ln Q is convex in m (Hoelder): its differences grow with m, so those over `changed` places
+        # or fewer are largest at an end, and its smallest value is where they change sign.
         low, high = 0, answers
         while low < high:
             middle = (low + high) // 2
@@ -234,9 +253,16 @@ class TwoLayer(CategoricalMechanism):
                 low = middle + 1
             else:
                 high = middle
-        user = max(q[0], q[3]) - self._log_pattern(answers, low)
+        largest = 0.0
+        for end, far, least in (
+            (0, changed, min(low, changed)),
+            (answers, answers - changed, max(low, answers - changed)),
+        ):
+            at_end = self._log_pattern(answers, end)
+            for other in (far, least):
+                largest = max(largest, abs(self._log_pattern(answers, other) - at_end))
         error = _numerical_error(answers) + _grid_error(answers, self._last - self._first)
-        return Loss.of_bound(event, error=error), Loss.of_bound(user, error=error)
+        return Loss.of_bound(largest, error=error)
 
     def _log_pattern(self, n: int, m: int) -> float:
         """Return ln Q_n(m) for p ~ U(low, high)."""
