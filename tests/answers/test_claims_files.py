@@ -83,7 +83,7 @@ def test_line_breaks_in_fields_do_not_split_a_long_file(tmp_path: Path) -> None:
         ("task,worker,value\na,x,1\nb,y,one\n", SchemaError, "column 'value', row 2: 'one'"),
         ("task,worker,label\na,x,1\nb,y,2\na,x,2\n", DuplicateClaim, "row 3: .* in row 1"),
         ("task,worker,label,label\na,x,1,2\n", SchemaError, "column 'label' stands twice"),
-        ("task;worker;label\na;x;1\n", SchemaError, "'task' is missing"),
+        ("task;worker;label\na;x;1\n", UnreadableFile, "separated by semicolons"),
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
@@ -196,3 +196,14 @@ def test_prop_any_texts_survive_csv_and_parquet(
     for ending in ("csv", "parquet"):
         claims.write(folder / f"c.{ending}")
         assert rows_of(Claims.read(folder / f"c.{ending}")) == rows
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_a_file_separated_by_something_else_is_named_as_such(
+    tmp_path: Path, mark: str, said: str
+) -> None:
+    """And not as a table that lacks a column."""
+    path = tmp_path / "claims.csv"
+    path.write_text(f"task{mark}worker{mark}label\na{mark}x{mark}yes\n")
+    with pytest.raises(UnreadableFile, match=f"separated by {said}.*commas"):
+        Claims.read(path)

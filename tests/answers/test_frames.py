@@ -134,6 +134,9 @@ def test_tables_survive_memory(tmp_path: Path) -> None:
         (b"", "upload cannot be read"),
         (b"task,truth\na,1\nb\n", "upload cannot be read: row 2 has 1 fields"),
         (b"task,truth\n\xff,1\n", "column 'task', row 1: .* not UTF-8"),
+        (b"\xef\xbb\xbft\xc3\xa2che,\xc3\xa9\na,\xe9\n", "column 'é', row 1: .* not UTF-8"),
+        (b"task,truth\na,1\n\xff,\xfe,\xe9\n", "row 2 has 3 fields where the header has 2"),
+        (b"\x1f\xe9\xfe,\xff\n\xf4\n\xe9,\x80,\n", "its header is not UTF-8 text; expected a CSV"),
     ],
 )
 def test_what_is_wrong_with_bytes_is_said(data: bytes, words: str) -> None:

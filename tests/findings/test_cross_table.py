@@ -31,7 +31,7 @@ def test_the_table_is_found_through_the_masks(kit: Kit) -> None:
     result = kit.compute(definition, rows)
     for axis, question in ((1, 0), (0, 1)):
         margin = [
-            option["estimators"]["respondent"]["share"]
+            option["estimators"]["respondent"]["value"]
             for option in result["questions"][question]["options"]
         ]
         assert found.share.sum(axis=axis) == pytest.approx(margin)

@@ -68,12 +68,14 @@ def test_a_promise_is_rounded_upwards(kit: Kit) -> None:
 
 
 def test_few_people_at_a_level_are_not_counted_apart(kit: Kit) -> None:
-    """Below five, the text says that there are fewer than five."""
-    definition = kit.define(CHOICE, levels=("high", "low"))
-    rows = kit.rows_of([[0]] * 3, level="high") + kit.rows_of([[1]] * 30, level="low")
+    """Below five, the text tells neither their number nor another that the total would give."""
+    definition = kit.define(CHOICE, levels=("none", "high", "low"))
+    rows = kit.rows_of([[0]] * 3, level="none") + kit.rows_of([[1]] * 30, level="low")
+    rows += kit.rows_of([[1]] * 9, level="high")
     text = methods_text(kit.compute(definition, rows))
-    assert re.search(r"high: ε = [\d.]+(, δ = [\de-]+)?, fewer than 5 people", text)
-    assert "30 people" in text
+    assert re.search(r"none: nothing is promised, not counted apart", text)
+    assert re.search(r"high: ε = [\d.]+(, δ = [\de-]+)?, not counted apart", text)
+    assert re.search(r"low: ε = [\d.]+(, δ = [\de-]+)?, 30 people", text)
 
 
 def test_made_up_people_are_said_to_be(kit: Kit) -> None:
@@ -104,3 +106,17 @@ def test_clear_answers_are_said_to_be(kit: Kit) -> None:
     assert "own device: nothing is promised." in every
     assert "Warner" not in every
     assert "undo the masks" not in every
+
+
+def test_doubtful_reports_are_named(kit: Kit) -> None:
+    """The paragraph names questions whose reports no mask makes, and only then."""
+    definition = kit.define(CHOICE, levels=("high",))
+    alike = methods_text(kit.compute(definition, kit.rows_of([[0]] * 200, level="high")))
+    plain = methods_text(kit.compute(definition, kit.made_up(definition, 200)))
+    assert "Reports were not such as the masks make" in alike
+    assert f"“{CHOICE.text}”" in alike
+    told = kit.define(Choice("c", "“Never again.”", ("A", "B")), levels=("high",))
+    told_text = methods_text(kit.compute(told, kit.rows_of([[0]] * 200, level="high")))
+    assert "in “Never again.”;" in told_text  # quoted once
+    assert "Reports were not such" not in plain
+    assert "computations use the unbiased estimates" in plain

@@ -197,8 +197,9 @@ def test_rows_that_do_not_fit_are_named(
 def test_files_that_cannot_be_read(kit: Kit, tmp_path: Path) -> None:
     """A missing file, another kind, a missing column and a missing codebook are told apart."""
     book = kit.codebook(definition(kit))
-    with pytest.raises(UnreadableFile, match="cannot be read"):
+    with pytest.raises(UnreadableFile, match="is not a file; check the path"):
         read_reports(tmp_path / "none.csv", codebook=book)
+    (tmp_path / "none.txt").touch()
     with pytest.raises(UnreadableFile, match=r"\.txt"):
         read_reports(tmp_path / "none.txt", codebook=book)
     path = tmp_path / "r.csv"
@@ -294,6 +295,8 @@ def test_the_notebook_runs(
     assert scope["result"] == survey_result(read_reports("reports.parquet"))
     assert 'Which, "now"?' in printed
     assert "respondent" in printed
+    assert "unbiased" in printed
+    assert "read the interval" in printed
 
 
 def test_a_notebook_of_numbers_runs_too(kit: Kit) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from fractions import Fraction
 
@@ -87,9 +88,8 @@ def test_audit_privunit_reports_are_in_the_cap_as_often_as_said(features: int) -
     row = [1.0, *[0.5] * (features - 1)]
     data = alone(row, n)
     cap = best_cap(Fraction(2), features)
-    reports = PrivUnit(epsilon=2).report_rows(
-        data, Fraction(2), records_a_choice=1, source=SimulatedCoins(np.random.default_rng(1))
-    )
+    source = SimulatedCoins(np.random.default_rng(1))
+    reports = PrivUnit(epsilon=2)._report_rows(data, Fraction(2), source)
     assert np.allclose(np.linalg.norm(reports, axis=1), 1)
     cosine = reports @ np.array(row) / np.linalg.norm(row)
     wanted = cap.inside_probability
@@ -188,19 +188,38 @@ def test_a_voter_without_preference_sends_a_uniform_direction() -> None:
     """Records that cancel: 3,000 reports lie evenly on both sides of each axis (6 deviations)."""
     data = alone([0.0, 0.0, 0.0], 3_000)
     for mechanism in (PrivUnit(epsilon=5), DirectionSelection(epsilon=5, candidates=16)):
-        rows = mechanism.report_rows(
-            data, Fraction(5), records_a_choice=1, source=SimulatedCoins(np.random.default_rng(4))
-        )
+        source = SimulatedCoins(np.random.default_rng(4))
+        rows = mechanism._report_rows(data, Fraction(5), source)
         sides = np.mean(np.sign(rows.astype(float)), axis=0)
         assert np.abs(sides).max() < 6 / math.sqrt(3_000)
 
 
+def test_privunit_is_refused_where_rounding_would_break_its_promise() -> None:
+    """At epsilon 40 a report outside the cap has probability 0 in floating point; 20 is the most.
+
+    So a report in the cap of one direction ruled the opposite one out: an infinite loss.
+    """
+    growth = math.exp(40)
+    assert growth / (1 + growth) == 1.0  # what was compared with a uniform number
+    for epsilon in (40, "20.000001", [1, 21]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(ParameterError, match="direction-selection"):
+                PrivUnit(epsilon=epsilon)
+    for features in range(1, 30):
+        cap = best_cap(Fraction(20), features)
+        outside = 1 - cap.inside_probability
+        ratio = (cap.inside_probability / cap.inside_mass) / (outside / cap.outside_mass)
+        assert math.log(ratio) <= 20 * (1 + 1e-6)
+        assert outside * 2**52 > 1e6  # so many uniform numbers lie outside
+    with pytest.raises(ParameterError, match="20"):
+        PrivUnit(epsilon=1).report_rows(alone([1.0, 0.0], 1), Fraction(40))
+
+
 def test_one_feature_is_randomized_response_on_its_sign() -> None:
     """PrivUnit keeps the sign with probability e / (1 + e) at epsilon 1."""
-    rows = PrivUnit(epsilon=1).report_rows(
-        alone([-3.0], 10_000), Fraction(1), records_a_choice=1,
-        source=SimulatedCoins(np.random.default_rng(5)),
-    )  # fmt: skip
+    source = SimulatedCoins(np.random.default_rng(5))
+    rows = PrivUnit(epsilon=1)._report_rows(alone([-3.0], 10_000), Fraction(1), source)
     kept = int(np.count_nonzero(rows[:, 0] == -1))
     keep = math.e / (1 + math.e)
     assert stats.binom.sf(abs(kept - 10_000 * keep) + 10_000 * keep, 10_000, keep) > 1e-7

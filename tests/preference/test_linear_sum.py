@@ -101,21 +101,6 @@ def test_the_guarantee_tells_record_from_voter() -> None:
         assert "a whole voter: epsilon 2.1" in str(promise)
 
 
-def test_a_choice_with_several_records_costs_them_all() -> None:
-    """Three records of one choice need three times the noise, for the same epsilon a choice."""
-    from dataclasses import replace
-
-    rng = np.random.default_rng(0)
-    data = made_up_voters(rng, voters=5, features=3).choose(rng, 6)
-    grouped = replace(data, choice=np.tile([0, 0, 0, 1, 1, 1], 5))
-    plain = LinearKNorm(epsilon=1, unit="choice").simulate(data, rng)
-    several = LinearKNorm(epsilon=1, unit="choice").simulate(grouped, rng)
-    promise = LinearKNorm(epsilon=1, unit="choice").release(grouped).guarantee
-    assert promise.epsilon == Loss(1_000_000)
-    assert promise.voter_level_epsilon == Loss(2_000_000)
-    assert several.details["ridge"] == pytest.approx(3 * plain.details["ridge"])
-
-
 def test_the_public_second_moment_does_not_depend_on_choices() -> None:
     """Turning every choice round changes nothing in it, to the last bit."""
     from dataclasses import replace

@@ -85,3 +85,23 @@ def test_what_cannot_be_ranked_is_refused(
     """Shapes that do not fit, an item against itself and NaN are errors."""
     with pytest.raises(ParameterError, match=message):
         rank_pairs(pairs, shares, covariance)
+
+
+@pytest.mark.parametrize("error", [0.02, 0.3, 2.0])
+def test_intervals_hold_what_the_prior_hides(error: float) -> None:
+    """Of 2,000 surveys with strengths as the prior has them, 95 % intervals miss at most 7 %.
+
+    However noisy the shares; at 7 % a false alarm (more than 8.5 % missed) has a probability
+    below 1e-6 for each error, four items counted together as if they were one.
+    """
+    rng = np.random.default_rng(2)
+    missed = np.zeros(4)
+    for _ in range(2000):
+        strengths = rng.normal(0, 1.0, 4)
+        strengths -= strengths.mean()
+        truth = dict(zip("abcd", strengths, strict=True))
+        shares = np.array([1 / (1 + np.exp(truth[b] - truth[a])) for a, b in PAIRS])
+        found = rank_pairs(PAIRS, shares + rng.normal(0, error, 4), np.eye(4) * error**2)
+        expected = [truth[item] for item in found.items]
+        missed += np.abs(found.strengths - expected) > 1.96 * found.standard_errors
+    assert missed.max() <= 170

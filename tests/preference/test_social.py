@@ -219,14 +219,6 @@ def test_large_epsilons_are_warned_of() -> None:
         preference_mechanism("central-laplace", epsilon=21)
 
 
-def test_the_number_of_records_is_said_not_to_be_protected() -> None:
-    """It is printed, so a guarantee of whole voters names it as an exception."""
-    comparisons = Comparisons.from_frame({"voter": ["a", "b"], "f": [1.0, -1.0]})
-    learned = SocialPreference.learn(comparisons, mechanism="central-laplace", epsilon=1)
-    assert "how many records there are in all is printed" in learned.guarantee.assumptions
-    assert learned.guarantee.status == "proven"
-
-
 def test_private_and_simulated_results_differ_in_status() -> None:
     """Noise from a seed protects nobody, whatever the mechanism."""
     rng = np.random.default_rng(3)

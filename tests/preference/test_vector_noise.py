@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from masquerade.accounting import gaussian_sigma
+from masquerade.accounting.gaussian import lattice_epsilon
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Loss, SimulatedCoins, epsilon_of_rho
 from masquerade.mechanisms.noise import scale_rounded_up
@@ -22,6 +24,7 @@ from masquerade.preference.vector_noise import (
     NormNoise,
     Sensitivity,
     largest_rho,
+    rho_of_gaussian,
 )
 
 EPSILONS = st.integers(10_000, 30_000_000).map(lambda micro: Fraction(micro, 10**6))
@@ -142,29 +145,52 @@ def test_prop_norm_noise_costs_exactly_epsilon(epsilon: Fraction, size: int) -> 
 @settings(max_examples=20, deadline=None)
 @given(EPSILONS, st.integers(1, 1 << 20))
 def test_prop_gaussian_noise_costs_at_most_epsilon(epsilon: Fraction, size: int) -> None:
-    """The loss of one unit is at most epsilon, and the next millionth of rho would be too much."""
+    """The loss of one unit is at most epsilon, and what a ledger is charged at least its rho."""
     noise = GaussianNoise.of(epsilon, Sensitivity(0, size), DELTA)
     assert noise.loss(1) <= Loss.of_amount(epsilon)
-    assert Fraction(size**2) / (2 * noise.squared_scale) <= Fraction(int(noise.rho.micro), 10**6)
+    assert noise.loss(1) <= epsilon_of_rho(Loss(noise.rho.micro), delta=DELTA)
+    assert noise.rho <= rho_of_gaussian(epsilon, DELTA, units=1)
     more = Loss(int(largest_rho(epsilon, DELTA).micro) + 1)
     assert epsilon_of_rho(more, delta=DELTA) > Loss.of_amount(epsilon)
 
 
-def test_gaussian_noise_is_close_to_the_analytic_one() -> None:
-    """At delta 1e-6 the scale is at most 8 % above that of the real line (8.0576, 4.2247, 1.1935).
-
-    Those are for one number on the real line; ours holds for vectors of whole numbers.
-    """
-    for epsilon, analytic in ((Fraction(1, 2), 8.0576), (Fraction(1), 4.2247), (4, 1.1935)):
-        noise = GaussianNoise.of(Fraction(epsilon), Sensitivity(0, 1 << 20), DELTA)
-        ratio = math.sqrt(noise.squared_scale) / (1 << 20) / analytic
-        assert 1 <= ratio < 1.08
+def test_gaussian_noise_is_as_small_as_the_analytic_one() -> None:
+    """From 100 steps on, the scale is at most a thousandth above that of the real line."""
+    for steps in (100, 1 << 20):
+        for epsilon in (Fraction(1, 20), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(10)):
+            noise = GaussianNoise.of(epsilon, Sensitivity(0, steps), DELTA)
+            exact = gaussian_sigma(float(epsilon), float(DELTA), sensitivity=steps)
+            assert 1 <= math.sqrt(noise.squared_scale) / exact < 1.001
 
 
-def test_gaussian_noise_counts_whole_voters_by_their_square() -> None:
-    """Ten records of one voter cost a hundred times the rho of one."""
+@pytest.mark.parametrize("change", [(3, 0), (3, 4), (1, 2, 2), (6, 6)])
+@pytest.mark.parametrize("variance", [5, 9, 40])
+def test_exact_vectors_with_gaussian_noise_lose_no_more_than_is_said(
+    change: tuple[int, ...], variance: int
+) -> None:
+    """Delta at the stated epsilon, summed over all reports of the vector, is at most delta."""
+    delta = Fraction(1, 1000)
+    squared = sum(step**2 for step in change)
+    epsilon = lattice_epsilon(Fraction(squared), variance=Fraction(variance), delta=delta).epsilon
+    x = np.arange(-80, 81)
+    weight = np.exp(-(x**2) / (2 * variance))
+    probability = np.ones(1)
+    loss = np.zeros(1)
+    for step in change:
+        each = (step**2 - 2 * step * x) / (2 * variance)
+        probability = np.multiply.outer(probability, weight / weight.sum()).ravel()
+        loss = np.add.outer(loss, each).ravel()
+    above = loss > epsilon
+    assert probability[above] @ -np.expm1(epsilon - loss[above]) <= float(delta)
+
+
+def test_gaussian_noise_counts_whole_voters() -> None:
+    """Ten records of one voter cost what ten times the change of one does."""
     noise = GaussianNoise.of(Fraction(1), Sensitivity(0, 1 << 12), DELTA)
-    assert noise.loss(10) == epsilon_of_rho(noise.rho * 100, delta=DELTA)
+    ten = GaussianNoise(noise.squared_scale, 10 << 12, DELTA)
+    assert noise.loss(10) == ten.loss(1)
+    assert noise.loss(10) < epsilon_of_rho(Loss(100 * noise.rho.micro), delta=DELTA)
+    assert rho_of_gaussian(Fraction(1), DELTA, units=10).micro >= 99 * noise.rho.micro
 
 
 def test_audit_each_noise_has_its_variance() -> None:

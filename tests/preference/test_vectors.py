@@ -66,10 +66,8 @@ def report(case: dict[str, Any], source: Recorded | Given) -> list[int]:
     epsilon, features = Fraction(case["epsilon"]), case["features"]
     records = np.array(case["records"], dtype=np.int64).reshape(-1, features)
     if case["mechanism"] == "choice-response":
-        together = case["records_a_choice"]
-        rows = ChoiceResponse(epsilon=epsilon).report_rows(
-            table(case["records"], features), epsilon, records_a_choice=together, source=source
-        )
+        given = table(case["records"], features)
+        rows = ChoiceResponse(epsilon=epsilon)._report_rows(given, epsilon, source)
         return [int(value) for value in rows[0]]
     own = whole_directions_of_integers(records).sum(axis=0)
     found = select(own, best_selection(epsilon, features, case["candidates"]), source)
@@ -80,7 +78,7 @@ def device(case: dict[str, Any]) -> dict[str, Any]:
     """Return the device form of a case's mechanism."""
     epsilon = Fraction(case["epsilon"])
     if case["mechanism"] == "choice-response":
-        return ChoiceResponse(epsilon=epsilon).device_form(epsilon, case["records_a_choice"])
+        return ChoiceResponse(epsilon=epsilon).device_form(epsilon)
     mechanism = DirectionSelection(epsilon=epsilon, candidates=case["candidates"])
     return mechanism.device_form(epsilon, case["features"])
 
@@ -103,17 +101,14 @@ def make_cases() -> Iterator[dict[str, Any]]:
         return [[rng.randint(-size, size) for _ in range(features)] for _ in range(count)]
 
     for epsilon in ("0.01", "0.1", "1", "3", "10"):
-        for together in (1, 3):
+        for features in (1, 3):
             shared: dict[str, Any] = {
                 "mechanism": "choice-response",
                 "epsilon": epsilon,
-                "features": 3,
-                "records_a_choice": together,
+                "features": features,
             }
-            yield case(f"{together} a choice", shared, records=records(12, 3, 2))
-    shared = {
-        "mechanism": "choice-response", "epsilon": "1", "features": 2, "records_a_choice": 1,
-    }  # fmt: skip
+            yield case(f"{features} features", shared, records=records(12, features, 2))
+    shared = {"mechanism": "choice-response", "epsilon": "1", "features": 2}
     grid = device({**shared})
     first, total = int(grid["first"]), int(grid["total"])
     yield case("no records", shared, records=[])

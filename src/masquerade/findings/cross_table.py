@@ -13,6 +13,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.findings.codebook import labels_of
 from masquerade.findings.reports import SurveyReports
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
+from masquerade.truth import Estimate, shown_shares
 from masquerade.truth.response_channel import ResponseChannel
 
 Floats = NDArray[np.float64]
@@ -52,20 +53,37 @@ class CrossTable:
     def to_json(self) -> dict[str, Any]:
         """Return the table as a JSON object; cells with fewer than 20 reports are null."""
         reach = float(ndtri(0.5 + _CONFIDENCE / 2))
+        estimates = shown_shares(
+            [
+                Estimate.bounded(
+                    value,
+                    below=reach * error,
+                    above=reach * error,
+                    sampling=0.0,
+                    mechanism=error**2,
+                    low=0.0,
+                    high=1.0,
+                )
+                for value, error in zip(
+                    self.share.ravel().tolist(), self.error.ravel().tolist(), strict=True
+                )
+            ]
+        )
         cells = []
         for row in range(len(self.rows)):
             shown: list[dict[str, Any] | None] = []
             for column in range(len(self.columns)):
-                value, error = float(self.share[row, column]), float(self.error[row, column])
+                found = estimates[row * len(self.columns) + column]
                 if self.reported[row, column] < FEWEST_IN_CELL:
                     shown.append(None)
                     continue
                 shown.append(
                     {
-                        "share": value,
-                        "low": min(max(value - reach * error, 0.0), 1.0),
-                        "high": min(max(value + reach * error, 0.0), 1.0),
-                        "standard_error": error,
+                        "value": found.value,
+                        "shown": found.shown,
+                        "low": found.low,
+                        "high": found.high,
+                        "standard_error": found.standard_error,
                         "reports": int(self.reported[row, column]),
                     }
                 )

@@ -89,14 +89,15 @@ def feature_weights(
             row.append(ResponseChannel.of(mechanism).signal)
         contrast.append(np.tile(row, (n, 1)))
     people = len(reports)
-    weights, noise, sampling = fit_masked_choices(
+    fit = fit_masked_choices(
         np.concatenate(signs).ravel(),
         np.tile(shown, (people, 1)),
         np.ones(people * len(asked)),
         np.concatenate(contrast).ravel(),
         voter=np.repeat(np.arange(people), len(asked)),
     )
-    errors = np.sqrt(np.maximum(np.diag(noise) + np.diag(sampling), 0.0))
+    spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)
+    errors = np.sqrt(np.maximum(spread, 0.0))
     reach = float(ndtri(0.5 + CONFIDENCE / 2))
     return [
         {
@@ -107,5 +108,5 @@ def feature_weights(
             "standard_error": float(error),
             "width": float(extent),
         }
-        for name, weight, error, extent in zip(names, weights, errors, width, strict=True)
+        for name, weight, error, extent in zip(names, fit.weights, errors, width, strict=True)
     ]

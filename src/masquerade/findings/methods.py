@@ -66,6 +66,17 @@ _ESTIMATORS = {
 }
 
 
+def quoted(text: str) -> str:
+    """Return a text in quotation marks, or as it is where it begins with one.
+
+    Examples
+    --------
+    >>> quoted("Rain?"), quoted("“Never again.”")
+    ('“Rain?”', '“Never again.”')
+    """
+    return text if text[:1] in ("“", "„", "«", '"') else f"“{text}”"
+
+
 def methods_text(result: Mapping[str, Any]) -> str:
     """Return a paragraph on how a result was come by, ready to be pasted.
 
@@ -85,7 +96,7 @@ def methods_text(result: Mapping[str, Any]) -> str:
     if result["simulated"]:
         people = "1 simulated person" if n == 1 else f"{n:,} simulated people"
     sentences = [
-        f"{people} answered a survey of {questions} (“{result['title']}”).",
+        f"{people} answered a survey of {questions} ({quoted(result['title'])}).",
         _masking(result),
         _promise(result),
     ]
@@ -102,12 +113,28 @@ def methods_text(result: Mapping[str, Any]) -> str:
         f"Intervals are of {100 * result['confidence']:g} % and hold the errors of sampling and of "
         "masking."
     )
+    sentences.append(
+        "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
+        "scale; computations use the unbiased estimates."
+    )
+    if any(_NOISE in question["mechanism"] for question in result["questions"]):
+        sentences.append(
+            "What one noisy report counts is bounded a few standard deviations of the noise "
+            "beyond the scale, with a bias of at most a twentieth of a level’s standard error."
+        )
+    doubtful = [q["text"] for q in result["questions"] if q["plausibility"]["doubtful"]]
+    if doubtful:
+        named = ", ".join(quoted(text) for text in doubtful)
+        sentences.append(
+            f"Reports were not such as the masks make of any answers (p < "
+            f"{result['rules']['false_alarm']:g}) in {named}; some devices did not mask, or lied."
+        )
     differ = [q for q in result["questions"] if _differs(q)]
     tested = [q for q in result["questions"] if q["heterogeneity"]]
     if tested:
         found = (
             "at p < 0.1, as by chance one question in ten is, they did in "
-            + ", ".join(f"“{question['text']}”" for question in differ)
+            + ", ".join(quoted(question["text"]) for question in differ)
             if differ
             else "at p < 0.1 they did in no question"
         )
@@ -120,7 +147,8 @@ def methods_text(result: Mapping[str, Any]) -> str:
     if result["labels"]:
         sentences.append(
             "Labels were inferred together with the accuracy of each person by Bayesian "
-            "combination (Kim and Ghahramani, 2012), through the masks."
+            "combination (Kim and Ghahramani, 2012), through the masks; a known label was left "
+            "out while its own item was inferred."
         )
     sentences.append(
         f"Computed with Masquerade {result['version']}; the definition that was shown to "
@@ -166,8 +194,6 @@ def _masking(result: Mapping[str, Any]) -> str:
 
 
 def _promise(result: Mapping[str, Any]) -> str:
-    fewest = result["rules"]["fewest_at_level"]
-
     def one(level: Mapping[str, Any]) -> str:
         promise, count = level["guarantee"], level["responses"]
         delta = f", δ = {promise['delta']:g}" if promise["delta"] else ""
@@ -175,7 +201,7 @@ def _promise(result: Mapping[str, Any]) -> str:
             loss = "nothing is promised"
         else:
             loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
-        few = f"fewer than {fewest} people" if count < fewest else f"{count:,} people"
+        few = "not counted apart" if count is None else f"{count:,} people"
         return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
 
     promises = "; ".join(map(one, result["levels"]))

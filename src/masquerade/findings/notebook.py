@@ -15,7 +15,8 @@ The masked reports of this survey, and what they say. Put `{reports}` beside thi
 (*Reports, Parquet* on the results page); `pip install masquerade=={version}` brings the library.
 
 A report is not an answer: it went through the mask that its row names. Figures that do not take the
-masks out are wrong, and the functions below take them out."""
+masks out are wrong, and the functions below take them out. What is printed first of each estimate
+is the possible number nearest to it; compute with `value`, the unbiased one."""
 
 _READ = """\
 from masquerade.findings import read_reports, survey_result
@@ -26,17 +27,25 @@ print(len(reports), "people at the levels", reports.counts())
 print("inputs", result["inputs"])"""
 
 _HEADLINES = """\
-def line(name, found, value):
-    if found[value] is None:
+def line(name, found):
+    if found["shown"] is None:
         return f"  {name}: nothing is known"
-    return f"  {name}: {found[value]:.3f}  ({found['low']:.3f} to {found['high']:.3f})"
+    ends = f"{found['low']:.3f} to {found['high']:.3f}"
+    return f"  {name}: {found['shown']:.3f}  ({ends}; unbiased {found['value']:.3f})"
 
 for question in result["questions"]:
     print(question["text"])
+    said = question["headline"]
+    if said["kind"] == "few":
+        print("  too few responses for a headline")
+    elif said["kind"] == "interval":
+        print(f"  read the interval: {said['low']:.3f} to {said['high']:.3f}")
     for option in question["options"]:
-        print(line(option["label"], option, "share"))
+        print(line(option["label"], option))
     if question["mean"] is not None:
-        print(line("mean", question["mean"], "mean"))
+        print(line("mean", question["mean"]))
+    if question["plausibility"]["doubtful"]:
+        print("  some reports cannot be trusted:", question["plausibility"]["reason"])
     test = question["heterogeneity"]
     if test is not None and test["differ"]:
         print("  people at different levels answer differently; read all three estimates")"""
@@ -45,10 +54,9 @@ _ESTIMATORS = """\
 for question in result["questions"]:
     print(question["text"])
     found = question["mean"] or question["options"][0]
-    value = "mean" if question["mean"] else "share"
     for name, one in found["estimators"].items():
-        print(line(name, one, value))
-    print(line("eb, levels twice as different", found["sensitivity"], value))"""
+        print(line(name, one))
+    print(line("eb, levels twice as different", found["sensitivity"]))"""
 
 _OWN = """\
 import numpy as np

@@ -11,22 +11,25 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Number, Question, Rating
 from masquerade.findings.codebook import labels_of, lattice_of
+from masquerade.findings.headline import headline, precision, range_width
+from masquerade.findings.level_counts import shown_counts
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.truth import (
     ESTIMATORS,
+    BoundedReport,
     Estimate,
     Heterogeneity,
     LevelMean,
     LevelShares,
+    Plausibility,
     level_mean,
     level_shares,
+    number_plausibility,
+    report_variance,
+    share_plausibility,
 )
-from masquerade.truth.response_channel import ResponseChannel
 
 CONFIDENCE = 0.95
-FEWEST_SHOWN = 5
-"""People at a level below which that level is not shown by itself."""
-
 Sent = Mapping[str, tuple[NDArray[np.int64], Mechanism]]
 """For each level that somebody chose, the reports to a question and their mechanism."""
 
@@ -38,6 +41,7 @@ def question_result(
     estimator: str,
     pool: Mapping[str, int] | None,
     known: list[float] | None,
+    offered: Mapping[str, Mechanism],
 ) -> dict[str, Any]:
     """Return what the reports to one question say, as a JSON object.
 
@@ -52,15 +56,18 @@ def question_result(
         Of the same levels.
     known : list of float or None
         Shares of a made-up crowd.
+    offered : mapping of str to Mechanism
+        The question's mask at each level that could be chosen.
     """
     n = {name: len(reports) for name, (reports, _) in sent.items()}
+    counted = shown_counts(n)
     found: dict[str, Any] = {
         "id": question.id,
         "text": question.text,
         "kind": question.kind,
         "unit": getattr(question, "unit", ""),
         "n": sum(n.values()),
-        "n_by_level": n,
+        "n_by_level": counted,
         "estimator": estimator,
         "mechanism": "; ".join(dict.fromkeys(str(mechanism) for _, mechanism in sent.values())),
     }
@@ -69,17 +76,19 @@ def question_result(
         found |= {
             "options": [],
             "heterogeneity": heterogeneity_json(mean.heterogeneity),
+            "plausibility": _plausibility(number_plausibility(_numeric(sent))),
             "mean": _mean_json(mean, estimator, _known_of_number(question, known)),
         }
         by_level = [
-            {**_level(name, sent), "options": [], "mean": _numbers(mean.at_level(name), "mean")}
-            for name in _shown(n)
+            {**_level(name, sent), "options": [], "mean": numbers_json(mean.at_level(name))}
+            for name in _shown(counted)
         ]
     else:
         shares = question_shares(sent, pool)
         found |= {
             "options": _options_json(question, shares, estimator, known),
             "heterogeneity": heterogeneity_json(shares.heterogeneity),
+            "plausibility": _plausibility(share_plausibility(_counts(sent))),
         }
         rated = None if question.scores is None else shares.mean(question.scores)
         found["mean"] = (
@@ -88,18 +97,20 @@ def question_result(
             else _mean_json(rated, estimator, _known_of_scores(question.scores, known))
         )
         by_level = []
-        for name in _shown(n):
+        for name in _shown(counted):
             alone = question_shares({name: sent[name]}, None)
             estimates = alone.estimates()
             options = [
-                {"label": label, "reported_share": float(raw), **_numbers(estimate, "share")}
+                {"label": label, "reported_share": float(raw), **numbers_json(estimate)}
                 for label, raw, estimate in zip(
                     labels_of(question), alone.reported, estimates, strict=True
                 )
             ]
-            here = None if rated is None else _numbers(rated.at_level(name), "mean")
+            here = None if rated is None else numbers_json(rated.at_level(name))
             by_level.append({**_level(name, sent), "options": options, "mean": here})
     found["forecast_standard_error"] = _forecast(question, sent)
+    found["headline"] = headline(found, question)
+    found["precision"] = precision(found, question, offered)
     # One level is the whole already.
     found["by_level"] = by_level if len(n) > 1 else []
     return found
@@ -114,20 +125,12 @@ def is_number(question: Question, sent: Sent) -> bool:
 
 def question_shares(sent: Sent, pool: Mapping[str, int] | None) -> LevelShares:
     """Return the shares of people behind each answer."""
-    groups = {}
-    for name, (reports, mechanism) in sent.items():
-        assert isinstance(mechanism, CategoricalMechanism)
-        groups[name] = (np.bincount(reports, minlength=mechanism.symbols).tolist(), mechanism)
-    return level_shares(groups, pool=pool, confidence=CONFIDENCE)
+    return level_shares(_counts(sent), pool=pool, confidence=CONFIDENCE)
 
 
 def number_mean(question: Question, sent: Sent, pool: Mapping[str, int] | None) -> LevelMean:
     """Return the mean of a number."""
-    groups = {}
-    for name, (reports, mechanism) in sent.items():
-        assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
-        groups[name] = (reports, mechanism)
-    return level_mean(groups, lattice_of(question), pool=pool, confidence=CONFIDENCE)
+    return level_mean(_numeric(sent), lattice_of(question), pool=pool, confidence=CONFIDENCE)
 
 
 def heterogeneity_json(found: Heterogeneity) -> dict[str, Any] | None:
@@ -142,8 +145,34 @@ def heterogeneity_json(found: Heterogeneity) -> dict[str, Any] | None:
     }
 
 
-def _shown(n: Mapping[str, int]) -> list[str]:
-    return [name for name, count in n.items() if count >= FEWEST_SHOWN]
+def _shown(counted: Mapping[str, int | None]) -> list[str]:
+    return [name for name, count in counted.items() if count]
+
+
+def _counts(sent: Sent) -> dict[str, tuple[list[int], CategoricalMechanism]]:
+    groups = {}
+    for name, (reports, mechanism) in sent.items():
+        assert isinstance(mechanism, CategoricalMechanism)
+        groups[name] = (np.bincount(reports, minlength=mechanism.symbols).tolist(), mechanism)
+    return groups
+
+
+def _numeric(
+    sent: Sent,
+) -> dict[str, tuple[NDArray[np.int64], CategoricalMechanism | DiscreteGaussian]]:
+    groups = {}
+    for name, (reports, mechanism) in sent.items():
+        assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
+        groups[name] = (reports, mechanism)
+    return groups
+
+
+def _plausibility(found: Plausibility) -> dict[str, Any]:
+    return {
+        "probability": found.probability,
+        "doubtful": found.doubtful,
+        "reason": found.reason,
+    }
 
 
 def _level(name: str, sent: Sent) -> dict[str, Any]:
@@ -163,13 +192,13 @@ def _options_json(
             "label": label,
             "reported_share": float(shares.reported[code]),
             "known_share": None if known is None else known[code],
-            **_numbers(found[estimator][code], "share"),
+            **numbers_json(found[estimator][code]),
             "simultaneous_low": together[code].low,
             "simultaneous_high": together[code].high,
             "top_probability": float(top[code]),
             "likeliest_share": float(likeliest[code]),
-            "sensitivity": _numbers(wider[code], "share"),
-            "estimators": {name: _numbers(found[name][code], "share") for name in ESTIMATORS},
+            "sensitivity": numbers_json(wider[code]),
+            "estimators": {name: numbers_json(found[name][code]) for name in ESTIMATORS},
         }
         for code, label in enumerate(labels_of(question))
     ]
@@ -177,10 +206,10 @@ def _options_json(
 
 def _mean_json(mean: LevelMean, estimator: str, known: tuple[bool, float | None]) -> dict[str, Any]:
     found = {
-        **_numbers(mean.estimate(estimator), "mean"),
+        **numbers_json(mean.estimate(estimator)),
         "heterogeneity": heterogeneity_json(mean.heterogeneity),
-        "sensitivity": _numbers(mean.sensitivity(), "mean"),
-        "estimators": {name: _numbers(mean.estimate(name), "mean") for name in ESTIMATORS},
+        "sensitivity": numbers_json(mean.sensitivity()),
+        "estimators": {name: numbers_json(mean.estimate(name)) for name in ESTIMATORS},
     }
     return {**found, "known_mean": known[1]} if known[0] else found
 
@@ -215,19 +244,21 @@ def _forecast(question: Question, sent: Sent) -> float:
     for reports, mechanism in sent.values():
         if is_number(question, sent):
             lattice = lattice_of(question)
-            noise = mechanism.variance() if isinstance(mechanism, DiscreteGaussian) else 0.0
+            noise = 0.0
+            if isinstance(mechanism, DiscreteGaussian):
+                noise = BoundedReport.of(mechanism, len(reports)).variance
             total += len(reports) * ((float(lattice.high - lattice.low) / 4) ** 2 + noise)
         else:
-            assert isinstance(mechanism, CategoricalMechanism)
-            channel = ResponseChannel.of(mechanism)
-            reported = channel.other + channel.signal / 2
-            total += len(reports) * reported * (1 - reported) / channel.signal**2
+            parts = report_variance(question, mechanism)
+            total += len(reports) * (parts.people + parts.masks) * range_width(question) ** 2
     return math.sqrt(total) / n
 
 
-def _numbers(estimate: Estimate, name: str) -> dict[str, Any]:
+def numbers_json(estimate: Estimate) -> dict[str, float | None]:
+    """Return an estimate as a JSON object; what is not known is None."""
     numbers = {
-        name: estimate.value,
+        "value": estimate.value,
+        "shown": estimate.shown,
         "low": estimate.low,
         "high": estimate.high,
         "standard_error": estimate.standard_error,

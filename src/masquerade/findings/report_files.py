@@ -116,6 +116,8 @@ def read_reports(path: str | Path, *, codebook: Codebook | None = None) -> Surve
         answered a question twice or not at all. The message names the row or the person.
     """
     path = Path(path)
+    if not path.is_file():
+        raise UnreadableFile(f"{path} is not a file; check the path.")
     if codebook is None:
         if path.suffix != ".parquet":
             raise SchemaError(

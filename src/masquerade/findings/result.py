@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
 from masquerade.findings.codebook import LABEL_TEMPLATE
 from masquerade.findings.cross_table import FEWEST_IN_CELL
+from masquerade.findings.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.findings.labels import label_result
-from masquerade.findings.question_result import CONFIDENCE, FEWEST_SHOWN, question_result
+from masquerade.findings.level_counts import FEWEST_SHOWN, shown_counts
+from masquerade.findings.question_result import CONFIDENCE, question_result
 from masquerade.findings.ranking import ranking_result
 from masquerade.findings.reports import SurveyReports
 from masquerade.truth import ESTIMATORS
+from masquerade.truth.plausibility import FALSE_ALARM
 
 CLEAR = "none"
 
@@ -47,6 +51,7 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
             f"{', '.join(ESTIMATORS)}."
         )
     n, counts = len(reports), reports.counts()
+    told = shown_counts(counts)
     if codebook.pool is not None:
         _check_pool(codebook.pool, counts)
     guarantees = {name: codebook.guarantee(name) for name in codebook.levels}
@@ -62,12 +67,12 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
         "levels": [
             {
                 "name": name,
-                "responses": counts[name],
-                "share": counts[name] / n if n else None,
+                "responses": told[name],
+                "share": _share(told[name], n),
                 "pool": None if codebook.pool is None else codebook.pool[name],
                 "guarantee": guarantees[name].to_json(),
                 "rho_each": rho[name].to_json(),
-                "rho_total": (rho[name] * counts[name]).to_json(),
+                "rho_total": _total(rho[name], told[name]),
                 "mechanisms": [str(mechanism) for mechanism in mechanisms],
             }
             for name, mechanisms in codebook.levels.items()
@@ -77,10 +82,16 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
         "ledger": {
             "responses": n,
             "epsilon_user_each": weakest.epsilon_user.to_json(),
-            "rho_total": {name: (rho[name] * counts[name]).to_json() for name in codebook.levels},
-            "clear_disclosures": counts.get(CLEAR, 0) * len(codebook.questions),
+            "rho_total": {name: _total(rho[name], told[name]) for name in codebook.levels},
+            "clear_disclosures": _times(told.get(CLEAR, 0), len(codebook.questions)),
         },
-        "rules": {"fewest_at_level": FEWEST_SHOWN, "fewest_in_cell": FEWEST_IN_CELL},
+        "rules": {
+            "fewest_at_level": FEWEST_SHOWN,
+            "fewest_in_cell": FEWEST_IN_CELL,
+            "fewest_for_headline": FEWEST_FOR_HEADLINE,
+            "widest_headline": WIDEST_HEADLINE,
+            "false_alarm": FALSE_ALARM,
+        },
         "simulated": codebook.known_shares is not None,
         "hash": codebook.hash,
         "inputs": reports.digest(),
@@ -105,6 +116,7 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
             estimator=codebook.estimator,
             pool=None if pool is None else {name: pool[name] for name in sent},
             known=(codebook.known_shares or {}).get(question.id),
+            offered={name: masks[place] for name, masks in codebook.levels.items()},
         )
         for place, question in enumerate(codebook.questions)
     ]
@@ -117,6 +129,18 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
 def result_bytes(result: dict[str, Any]) -> bytes:
     """Return a result as JSON text, always the same for the same result."""
     return json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _share(count: int | None, n: int) -> float | None:
+    return None if count is None or not n else count / n
+
+
+def _times(count: int | None, each: int) -> int | None:
+    return None if count is None else count * each
+
+
+def _total(each: Rho, count: int | None) -> Any:
+    return None if count is None else (each * count).to_json()
 
 
 def _check_pool(pool: Mapping[str, int], counts: Mapping[str, int]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 COLUMNS = (
     "survey", "question", "option", "estimator", "level", "value", "se", "ci_lo", "ci_hi", "n",
-    "sampling_error", "mechanism_error", "level_error",
+    "sampling_error", "mechanism_error", "level_error", "shown",
 )  # fmt: skip
 MEAN = "(mean)"
 EVERYBODY = "all"
@@ -23,6 +23,8 @@ def result_table(result: Mapping[str, Any]) -> str:
     ``estimator`` is ``respondent``, ``ivw``, ``eb``, ``likeliest``, ``reported`` (masks and all),
     ``level`` (people at one level), ``label`` (an inferred label with its probability) or
     ``strength`` (of an item of pairwise questions). A row of option ``(mean)`` holds a mean.
+    ``value`` is the unbiased estimate, to compute with; ``shown`` is the one that people read, and
+    is empty where there is no other.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -43,7 +45,7 @@ def _rows(result: Mapping[str, Any]) -> Iterator[list[Any]]:
         for option in question["options"]:
             label = safe(option["label"])
             for estimator, found in option["estimators"].items():
-                yield [name, label, estimator, EVERYBODY, *_numbers(found, "share", n)]
+                yield [name, label, estimator, EVERYBODY, *_numbers(found, "value", n)]
             for estimator, key in (
                 ("likeliest", "likeliest_share"),
                 ("reported", "reported_share"),
@@ -51,13 +53,13 @@ def _rows(result: Mapping[str, Any]) -> Iterator[list[Any]]:
                 yield [name, label, estimator, EVERYBODY, *_alone(option[key], n)]
         if question["mean"] is not None:
             for estimator, found in question["mean"]["estimators"].items():
-                yield [name, MEAN, estimator, EVERYBODY, *_numbers(found, "mean", n)]
+                yield [name, MEAN, estimator, EVERYBODY, *_numbers(found, "value", n)]
         for part in question["by_level"]:
             for option in part["options"]:
-                numbers = _numbers(option, "share", part["n"])
+                numbers = _numbers(option, "value", part["n"])
                 yield [name, safe(option["label"]), "level", part["level"], *numbers]
             if part["mean"] is not None:
-                numbers = _numbers(part["mean"], "mean", part["n"])
+                numbers = _numbers(part["mean"], "value", part["n"])
                 yield [name, MEAN, "level", part["level"], *numbers]
     for row in result["labels"]:
         numbers = _alone(row["probability"], result["responses"])
@@ -70,8 +72,8 @@ def _rows(result: Mapping[str, Any]) -> Iterator[list[Any]]:
 def _numbers(found: Mapping[str, Any], value: str, n: int) -> list[Any]:
     parts = ("sampling_error", "mechanism_error", "level_error")
     ends = (found["standard_error"], found["low"], found["high"])
-    return [found[value], *ends, n, *(found.get(part) for part in parts)]
+    return [found[value], *ends, n, *(found.get(part) for part in parts), found.get("shown")]
 
 
 def _alone(value: Any, n: int) -> list[Any]:
-    return [value, None, None, None, n, None, None, None]
+    return [value, None, None, None, n, None, None, None, None]

@@ -121,6 +121,11 @@ def fit_bradley_terry(
         raise ParameterError(
             f"prior is {prior!r} and tolerance {tolerance!r}; expected at least 0, and above 0."
         )
+    if (chosen < 0).any() or (rejected < 0).any():
+        raise ParameterError(
+            "some records name an item outside the list; read the table with unlisted='error', "
+            "which names the row, or list the item."
+        )
     k = len(items)
     wins = coo_array((np.ones(len(chosen)), (chosen, rejected)), shape=(k, k)).toarray()
     if prior == 0:

@@ -110,8 +110,9 @@ class CentralGaussian(WithGaussianNoise, CentralFit):
     Privacy
     -------
     As `CentralLaplace`, but approximate: the sum of the fits changes by at most ``2 * steps`` in
-    the L2 norm too, which costs ``rho = (2 * steps)**2 / (2 variance)`` of zero-concentrated loss,
-    and the variance is the smallest for which that is (epsilon, delta)-private.
+    the L2 norm too, and the variance is the least that makes Gaussian noise (epsilon,
+    delta)-private (Balle and Wang, 2018), plus the 4 squared steps for which the proof holds for
+    noise on a lattice. It costs ``rho = (2 * steps)**2 / (2 variance)`` of zero-concentrated loss.
     """
 
     name = "central-gaussian"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
-from masquerade.accounting import Cost, Ledger, Rho, charged_together
+from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Comparisons
 from masquerade.errors import NoGuarantee
 from masquerade.mechanisms import INFINITE_LOSS
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.personal_epsilon import epsilons_of
-from masquerade.preference.private_mechanism import PrivateMechanism, records_a_choice
+from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.sized_noise import WithGaussianNoise
-from masquerade.preference.vector_noise import largest_rho
+from masquerade.preference.vector_noise import rho_of_gaussian
 
 
 @contextmanager
@@ -58,11 +58,10 @@ def voter_costs(
     mechanism: PrivateMechanism, comparisons: Comparisons, name: str
 ) -> list[tuple[str, Cost]]:
     """Return each voter who pays, and what would be charged."""
-    together = records_a_choice(comparisons, mechanism.unit)
     epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
     counts = comparisons.records_per_voter().tolist()
     known = {
-        (epsilon, count): _cost(mechanism, name, epsilon, count, together)
+        (epsilon, count): _cost(mechanism, name, epsilon, count)
         for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
     }
     priced = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
@@ -70,14 +69,12 @@ def voter_costs(
     return [(voter, cost) for voter, cost in costs if cost is not None]
 
 
-def _cost(
-    mechanism: PrivateMechanism, name: str, epsilon: Fraction, records: int, together: int
-) -> Cost | None:
-    units = mechanism.units_of_a_voter(records, together)
+def _cost(mechanism: PrivateMechanism, name: str, epsilon: Fraction, records: int) -> Cost | None:
+    units = mechanism.units_of_a_voter(records)
     if units == 0:
         return None
     if isinstance(mechanism, WithGaussianNoise):
-        rho = Rho(largest_rho(epsilon, mechanism.noise_delta).micro * units**2)
+        rho = rho_of_gaussian(epsilon, mechanism.noise_delta, units=units)
         return Cost(name, (), event=INFINITE_LOSS, user=INFINITE_LOSS, rho=rho)
-    event, user = mechanism.voter_losses(epsilon, records, together)
+    event, user = mechanism.voter_losses(epsilon, records)
     return Cost(name, (), event=event, user=user)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers
 from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC
 from masquerade.preference.local_mechanism import LocalMechanism, VoterReport
-from masquerade.preference.masked_choices import fit_masked_choices
+from masquerade.preference.masked_choices import MaskedChoicesFit, fit_masked_choices
 from masquerade.preference.mechanism import Release, Unit
 from masquerade.preference.personal_epsilon import epsilons_of
-from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, records_a_choice
+from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, require_pairs
 from masquerade.preference.voter_weights import voter_weights
 
 Floats = NDArray[np.float64]
@@ -48,8 +48,7 @@ class ChoiceResponse(LocalMechanism):
     Parameters
     ----------
     epsilon : number or sequence of numbers
-        Of one choice; one for all, or one a voter. A choice among k alternatives gives k - 1
-        records, each of which is masked at epsilon / (k - 1).
+        Of one choice between two alternatives; one for all, or one a voter.
     unit : {"choice"}
     weights, most
         How much each voter counts; see `voter_weights`.
@@ -83,42 +82,32 @@ class ChoiceResponse(LocalMechanism):
                 f"estimator is {self.estimator!r}, expected 'likelihood' or 'linear'."
             )
 
-    def response(self, epsilon: Fraction, records_a_choice: int = 1) -> RandomizedResponse:
+    def response(self, epsilon: Fraction) -> RandomizedResponse:
         """Return what each record of a voter with this epsilon goes through."""
-        return RandomizedResponse(2, epsilon=epsilon / records_a_choice)
+        return RandomizedResponse(2, epsilon=epsilon)
 
-    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+    def units_of_a_voter(self, records: int) -> int:
         """Return the number of records: each is masked by itself."""
         return records
 
-    def voter_losses(
-        self, epsilon: Fraction, records: int, records_a_choice: int = 1
-    ) -> tuple[Loss, Loss]:
+    def voter_losses(self, epsilon: Fraction, records: int) -> tuple[Loss, Loss]:
         """Return the loss of one choice, and of all records of a voter."""
-        single = self.response(epsilon, records_a_choice).guarantee().epsilon_single
-        return single * records_a_choice, single * records
+        single = self.response(epsilon).guarantee().epsilon_single
+        return single, single * records
 
-    def device_form(self, epsilon: Fraction, records_a_choice: int = 1) -> dict[str, str | int]:
+    def device_form(self, epsilon: Fraction) -> dict[str, str | int]:
         """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
-        return {**self.response(epsilon, records_a_choice).device_form(), "name": self.name}
+        return {**self.response(epsilon).device_form(), "name": self.name}
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
-    ) -> Integers:
+    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Integers:
         """Return masked choices, 1 or -1 a record in its pair's `orientation`, shape (1, n)."""
         answers = (orientation(records.difference) < 0).astype(np.int32)
-        response = self.response(epsilon, records_a_choice)
+        response = self.response(epsilon)
         reports = response.mask(answers, np.zeros_like(answers), source)
         return 1 - 2 * reports.astype(np.int64)[None]
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
         epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
-        together = records_a_choice(comparisons, self.unit)
         signs = np.empty(len(comparisons), dtype=np.int64)
         groups: dict[Fraction, list[int]] = {}
         for voter, epsilon in enumerate(epsilons):
@@ -128,14 +117,10 @@ class ChoiceResponse(LocalMechanism):
         for number, epsilon in enumerate(groups):
             rows = np.flatnonzero(of_record == number)
             some = comparisons if len(groups) == 1 else comparisons._take(rows)
-            signs[rows] = self.report_rows(some, epsilon, records_a_choice=together, source=source)[
-                0
-            ]
-        return self.combine(signs, pairs=comparisons, epsilons=epsilons, records_a_choice=together)
+            signs[rows] = self._report_rows(some, epsilon, source)[0]
+        return self.combine(signs, pairs=comparisons, epsilons=epsilons)
 
-    def collect(
-        self, reports: Sequence[VoterReport], *, pairs: Comparisons, records_a_choice: int = 1
-    ) -> Release:
+    def collect(self, reports: Sequence[VoterReport], *, pairs: Comparisons) -> Release:
         """Return what the reports of many devices say together.
 
         Parameters
@@ -144,8 +129,15 @@ class ChoiceResponse(LocalMechanism):
             In the order of ``pairs.voters``.
         pairs : Comparisons
             What each voter was shown, in either order: which was chosen is not read from it.
-        records_a_choice : int
+
+        Raises
+        ------
+        ParameterError
+            A choice has several pairs, which tell it.
+        InvalidRecord
+            A report does not fit its voter's pairs.
         """
+        require_pairs(pairs.most_records_of_a_choice())
         if len(reports) != pairs.n_voters:
             raise InvalidRecord(f"there are {len(reports)} reports for {pairs.n_voters} voters.")
         counts = pairs.records_per_voter().tolist()
@@ -159,7 +151,6 @@ class ChoiceResponse(LocalMechanism):
             signs,
             pairs=pairs,
             epsilons=[report.epsilon for report in reports],
-            records_a_choice=records_a_choice,
         )
 
     def combine(
@@ -168,7 +159,6 @@ class ChoiceResponse(LocalMechanism):
         *,
         pairs: Comparisons,
         epsilons: Sequence[Fraction],
-        records_a_choice: int = 1,
     ) -> Release:
         """Return what masked choices say together; the server's half.
 
@@ -179,26 +169,28 @@ class ChoiceResponse(LocalMechanism):
         pairs : Comparisons
             Only what was shown is read, not which was chosen.
         epsilons : sequence of Fraction, one a voter
-        records_a_choice : int
         """
+        require_pairs(pairs.most_records_of_a_choice())
         counts = pairs.records_per_voter()
-        kept = {each: self.response(each, records_a_choice).keep_probability for each in epsilons}
+        kept = {each: self.response(each).keep_probability for each in epsilons}
         contrast = np.array([float(2 * kept[each] - 1) for each in epsilons])
         # A masked choice, made unbiased, has variance 1 / contrast**2: 1 of them is sampling.
         noise = 1 / contrast**2 - 1
         shares, details = self._shares(epsilons, np.ones(len(noise)), noise)
         shown = pairs.scaled() * orientation(pairs.difference)[:, None]
         voter = pairs.voter
+        sampling = shrinkage = None
         if self.estimator == "linear":
-            weights, covariance, sampling = _linear(signs, shown, shares[voter], contrast[voter])
+            weights, covariance = _linear(signs, shown, shares[voter], contrast[voter])
         else:
             best = voter_weights("inverse-variance", between=np.ones(len(noise)), noise=noise)
             emphasis = shares / best
-            weights, covariance, sampling = fit_masked_choices(
-                signs, shown, emphasis[voter], contrast[voter], voter=voter
-            )
+            fit = fit_masked_choices(signs, shown, emphasis[voter], contrast[voter], voter=voter)
+            weights, covariance = fit.weights, fit.noise
+            sampling, shrinkage = fit.sampling, fit.shrinkage
+            details |= _on_shrinkage(fit)
         losses = [
-            self.voter_losses(each, count, records_a_choice)
+            self.voter_losses(each, count)
             for each, count in dict.fromkeys(zip(epsilons, counts.tolist(), strict=True))
         ]
         return Release(
@@ -212,6 +204,7 @@ class ChoiceResponse(LocalMechanism):
             ),
             mechanism=str(self),
             sampling_covariance=sampling,
+            shrinkage_covariance=shrinkage,
             direction_only=self.estimator == "linear",
             details=details,
         )
@@ -219,7 +212,7 @@ class ChoiceResponse(LocalMechanism):
 
 def _linear(
     signs: Integers, shown: Floats, share: Floats, contrast: Floats
-) -> tuple[Floats, Floats, Floats | None]:
+) -> tuple[Floats, Floats]:
     """Return the direction of the weighted sum of directions, and its noise."""
     d = shown.shape[1]
     length = np.sqrt((shown**2).sum(axis=1, keepdims=True))
@@ -232,4 +225,18 @@ def _linear(
     inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
     middle = (units * (share**2 * (1 / contrast**2 - 1))[:, None]).T @ units
     weights, covariance = direction(inverse @ total, inverse @ middle @ inverse)
-    return weights, covariance, None
+    return weights, covariance
+
+
+def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
+    """Return how much of the errors is the ridge's, and a remark where that is more than half."""
+    bias = np.diag(fit.shrinkage)
+    every = np.diag(fit.noise) + np.diag(fit.sampling) + bias
+    share = float((bias / np.where(every > 0, every, 1)).max(initial=0))
+    said: dict[str, Any] = {"shrinkage_share": share}
+    if share > 0.5:
+        said["remark"] = (
+            "these choices say little: the weights are pulled towards 0, and their directions are "
+            "safer than their sizes"
+        )
+    return said

@@ -211,13 +211,8 @@ class DirectionSelection(DirectionReports):
             "features": features,
         }
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
+    def _report_rows(
+        self, records: Comparisons, epsilon: Fraction, source: WordSource
     ) -> NDArray[Any]:
         """Return the selected direction of each voter, shape (n_voters, n_features)."""
         own = voter_directions(records)

@@ -57,7 +57,7 @@ class Functional(WithLaplaceNoise, PrivateMechanism):
                 raise ParameterError(f"bound is {self.bound}, expected above 0.")
             object.__setattr__(self, "bound", number)
 
-    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+    def units_of_a_voter(self, records: int) -> int:
         """Return the number of records."""
         return records
 
@@ -109,13 +109,8 @@ class LocalFunctional(Functional, LocalVectorMechanism):
 
     name = "local-functional"
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
+    def _report_rows(
+        self, records: Comparisons, epsilon: Fraction, source: WordSource
     ) -> NDArray[Any]:
         """Return each voter's noisy coefficients in steps; see `coefficient_rows`."""
         d = records.n_features

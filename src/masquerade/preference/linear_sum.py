@@ -19,11 +19,7 @@ from masquerade.preference.integer_vectors import UNIT, sums_by_voter, whole_dir
 from masquerade.preference.local_mechanism import VoterDevice
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Trust, Unit
-from masquerade.preference.private_mechanism import (
-    RECORDS_ARE_PUBLIC,
-    PrivateMechanism,
-    records_a_choice,
-)
+from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, PrivateMechanism
 from masquerade.preference.sized_noise import (
     SizedNoise,
     WithGaussianNoise,
@@ -35,19 +31,19 @@ from masquerade.preference.vector_noise import Sensitivity
 
 Floats = NDArray[np.float64]
 
-PAIRS_ARE_PUBLIC = "which alternatives each voter was shown is public"
+PAIRS_ARE_PUBLIC = (
+    "which two alternatives each voter was shown is public, and none was picked by raw answers"
+)
 FROM_PAIRS = "the second moment of the directions comes from the public pairs"
 
 
-def linear_sensitivity(features: int, records: int = 1) -> Sensitivity:
-    """Return how far the sum moves when `records` records of one voter change.
+def linear_sensitivity(features: int) -> Sensitivity:
+    """Return how far the sum moves when one record changes.
 
     A direction has length at most `UNIT`, and absolute values that add to at most ``sqrt(d)``
     times that (Cauchy and Schwarz); both are attained by opposite directions.
     """
-    return Sensitivity(
-        absolute=2 * math.isqrt(features * UNIT**2) * records, euclidean=2 * UNIT * records
-    )
+    return Sensitivity(absolute=2 * math.isqrt(features * UNIT**2), euclidean=2 * UNIT)
 
 
 @dataclass(frozen=True)
@@ -76,13 +72,11 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
             object.__setattr__(self, "moment", tuple(map(tuple, given.tolist())))
         _ = self.noise_delta
 
-    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
-        """Return how many units a voter's records are; the last one may not be whole."""
-        return -(-records // records_a_choice)
+    def units_of_a_voter(self, records: int) -> int:
+        """Return the number of records."""
+        return records
 
-    def device(
-        self, features: Sequence[Feature], *, epsilon: Any = None, records_a_choice: int = 1
-    ) -> VoterDevice:
+    def device(self, features: Sequence[Feature], *, epsilon: Any = None) -> VoterDevice:
         """Return the voter's half; see `LocalMechanism.device`. It does not need `moment`."""
         if self.trust != "local":
             raise ParameterError(
@@ -90,36 +84,27 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
                 "trust='local'."
             )
         public = self if self.moment is None else replace(self, moment=None)
-        return super(LinearSum, public).device(
-            features, epsilon=epsilon, records_a_choice=records_a_choice
-        )
+        return super(LinearSum, public).device(features, epsilon=epsilon)
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
+    def _report_rows(
+        self, records: Comparisons, epsilon: Fraction, source: WordSource
     ) -> NDArray[Any]:
         """Return each voter's sum plus noise, in steps of 1 / `UNIT`, shape (n_voters, d)."""
         sums = sums_by_voter(whole_directions(records.scaled()), records.offsets)
         voters, d = sums.shape
-        noise = self.noise(epsilon, linear_sensitivity(d, records_a_choice))
+        noise = self.noise(epsilon, linear_sensitivity(d))
         return sums + noise.draw(source, vectors=voters, dimension=d)
 
     def combine(self, collected: Collected) -> Release:
         """Return the direction of the weighted sum, corrected for the features' second moment."""
         epsilons, records, features = collected.epsilons, collected.records, collected.features
-        together = collected.records_a_choice
-        sensitivity = linear_sensitivity(features, together)
+        sensitivity = linear_sensitivity(features)
         noise = variances(self, epsilons, sensitivity, features) / UNIT**2
         # A sum of n directions means n times as much, and has variance about n / features.
         count = np.maximum(records, 1)
         between = np.full(len(count), 1 / features)
         shares, details = self._shares(epsilons, between, noise / count)
-        units = [self.units_of_a_voter(int(count), together) for count in records]
-        loss, whole = self.losses(epsilons, sensitivity, units)
+        loss, whole = self.losses(epsilons, sensitivity, records.tolist())
         return self._direction(
             shares @ collected.rows / UNIT,
             variance=float(shares**2 @ noise),
@@ -134,12 +119,11 @@ class LinearSum(SizedNoise, LocalVectorMechanism):
             return super()._released(comparisons, source)
         assert isinstance(self.epsilon, Fraction)
         d = comparisons.n_features
-        together = records_a_choice(comparisons, self.unit)
-        sensitivity = linear_sensitivity(d, together)
+        sensitivity = linear_sensitivity(d)
         noise = self.noise(self.epsilon, sensitivity)
         total = whole_directions(comparisons.scaled()).sum(axis=0)
         total = total + noise.draw(source, vectors=1, dimension=d)[0]
-        most = self.units_of_a_voter(comparisons.most_records_of_a_voter(), together)
+        most = comparisons.most_records_of_a_voter()
         guarantee = self._guarantee(
             "aggregator", noise.loss(1), noise.loss(most), self._assumed(), self.noise_delta
         )

@@ -44,13 +44,8 @@ class LocalFit(SizedNoise, LocalVectorMechanism):
         object.__setattr__(self, "bound", read_bound(self.bound))
         _ = self.noise_delta
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
+    def _report_rows(
+        self, records: Comparisons, epsilon: Fraction, source: WordSource
     ) -> NDArray[Any]:
         """Return each voter's fit plus noise, in grid steps, shape (n_voters, n_features)."""
         fits = fits_on_grid(records, read_bound(self.bound))

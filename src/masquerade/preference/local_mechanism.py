@@ -100,13 +100,15 @@ class LocalMechanism(PrivateMechanism):
         pass
 
     @abstractmethod
+    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Rows:
+        """Return the report of each voter, shape (n_voters, size); they share an epsilon.
+
+        A voter's report depends on that voter's records alone. Inside this room alone is the source
+        anything but the operating system, for `simulate`.
+        """
+
     def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
+        self, records: Comparisons, epsilon: Fraction, *, coins: Coins | None = None
     ) -> Rows:
         """Return the report of each voter, shape (n_voters, size); they share an epsilon.
 
@@ -115,14 +117,18 @@ class LocalMechanism(PrivateMechanism):
         records : Comparisons
             A voter's report depends on that voter's records alone.
         epsilon : Fraction
-        records_a_choice : int
-            How many records one unit can change.
-        source : WordSource
-        """
+        coins : Coins, optional
 
-    def device(
-        self, features: Sequence[Feature], *, epsilon: Any = None, records_a_choice: int = 1
-    ) -> VoterDevice:
+        Raises
+        ------
+        InsecureRandomness
+            `coins` is anything but `Coins`: a seed never makes a report.
+        """
+        source = require_coins(coins)
+        self.check(records)
+        return self._report_rows(records, epsilon, source)
+
+    def device(self, features: Sequence[Feature], *, epsilon: Any = None) -> VoterDevice:
         """Return the voter's half, which needs nothing but public parameters.
 
         Parameters
@@ -130,13 +136,11 @@ class LocalMechanism(PrivateMechanism):
         features : sequence of Feature
         epsilon : number, optional
             The voter's own; default: the mechanism's.
-        records_a_choice : int
-            Largest number of records from one choice.
         """
         own = read_epsilon(self.epsilons() if epsilon is None else epsilon)
         if isinstance(own, tuple):
             raise ParameterError("the mechanism has an epsilon a voter; give this voter's own.")
-        return VoterDevice(replace(self, epsilon=own), tuple(features), own, records_a_choice)
+        return VoterDevice(replace(self, epsilon=own), tuple(features), own)
 
     def _shares(
         self, epsilons: Sequence[Fraction], between: Floats, noise: Floats
@@ -156,7 +160,6 @@ class VoterDevice:
     features : tuple of Feature
         With their public ranges.
     epsilon : Fraction
-    records_a_choice : int
 
     Examples
     --------
@@ -169,7 +172,6 @@ class VoterDevice:
     mechanism: LocalMechanism
     features: tuple[Feature, ...]
     epsilon: Fraction
-    records_a_choice: int = 1
 
     def report(self, differences: ArrayLike, *, coins: Coins | None = None) -> VoterReport:
         """Return the report of one voter; randomness from the operating system.
@@ -187,12 +189,7 @@ class VoterDevice:
             The shape does not fit the features, or a number is not finite.
         """
         records = one_voter(differences, self.features)
-        rows = self.mechanism.report_rows(
-            records,
-            self.epsilon,
-            records_a_choice=self.records_a_choice,
-            source=require_coins(coins),
-        )
+        rows = self.mechanism.report_rows(records, self.epsilon, coins=coins)
         sent = 0 if self.mechanism.hides_records else len(records)
         return VoterReport(self.epsilon, sent, tuple(rows[0].tolist()))
 
@@ -200,7 +197,6 @@ class VoterDevice:
         """Return the public parameters as a JSON object, which `read_voter_device` reads."""
         return {
             "mechanism": str(self.mechanism),
-            "records_a_choice": self.records_a_choice,
             "features": [
                 {"name": each.name, "range": [each.low, each.high] if each.declared else None}
                 for each in self.features

@@ -16,7 +16,6 @@ from masquerade.mechanisms.coins import WordSource
 from masquerade.preference.local_mechanism import Floats, LocalMechanism, Rows, VoterReport
 from masquerade.preference.mechanism import Release
 from masquerade.preference.personal_epsilon import epsilons_of
-from masquerade.preference.private_mechanism import records_a_choice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +29,6 @@ class Collected:
     records : int64 array, shape (n_voters,)
         Numbers of records.
     features : int
-    records_a_choice : int
-        How many records one unit can change.
     moment : float array, shape (features, features), optional
         Public second moment of the directions that were shown, for mechanisms that use it.
     """
@@ -40,7 +37,6 @@ class Collected:
     epsilons: Sequence[Fraction]
     records: NDArray[np.int64]
     features: int
-    records_a_choice: int = 1
     moment: Floats | None = None
 
 
@@ -54,14 +50,13 @@ class LocalVectorMechanism(LocalMechanism):
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
         epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
-        together = records_a_choice(comparisons, self.unit)
         groups: dict[Fraction, list[int]] = {}
         for voter, epsilon in enumerate(epsilons):
             groups.setdefault(epsilon, []).append(voter)
         rows: Rows | None = None
         for epsilon, voters in groups.items():
             group = comparisons if len(groups) == 1 else comparisons.of_voters(voters)
-            some = self.report_rows(group, epsilon, records_a_choice=together, source=source)
+            some = self._report_rows(group, epsilon, source)
             if rows is None:
                 rows = np.empty((comparisons.n_voters, some.shape[1]), dtype=some.dtype)
             rows[voters] = some
@@ -72,7 +67,6 @@ class LocalVectorMechanism(LocalMechanism):
                 epsilons,
                 comparisons.records_per_voter(),
                 comparisons.n_features,
-                together,
                 self._moment(comparisons),
             )
         )
@@ -85,7 +79,6 @@ class LocalVectorMechanism(LocalMechanism):
         reports: Sequence[VoterReport],
         *,
         features: int,
-        records_a_choice: int = 1,
         moment: ArrayLike | None = None,
     ) -> Release:
         """Return what the reports of many devices say together.
@@ -109,7 +102,6 @@ class LocalVectorMechanism(LocalMechanism):
                 [report.epsilon for report in reports],
                 np.array([report.records for report in reports], dtype=np.int64),
                 features,
-                records_a_choice,
                 None if moment is None else np.asarray(moment, dtype=np.float64),
             )
         )

@@ -130,6 +130,8 @@ class Release:
     sampling_covariance : float array, shape (n_features, n_features), optional
         Covariance of `weights` under drawing other voters, where it may be published (it is
         computed from public numbers, from the release itself, or without privacy).
+    shrinkage_covariance : float array, shape (n_features, n_features), optional
+        Mean square by which a ridge may have drawn `weights` towards 0, where they are drawn.
     direction_only : bool
         Whether only the direction of `weights` was estimated; they then have length 1.
     details : mapping
@@ -141,6 +143,7 @@ class Release:
     guarantee: PreferenceGuarantee
     mechanism: str
     sampling_covariance: Floats | None = None
+    shrinkage_covariance: Floats | None = None
     direction_only: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 

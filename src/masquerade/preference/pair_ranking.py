@@ -87,7 +87,9 @@ def rank_pairs(
     -----
     A pair counts as so many clear choices as would give its share the same error. The equations are
     those of maximum likelihood, ``sum(m (share - P)) = prior * strength``, solved by Newton's
-    method; they are unbiased for shares that are. The covariance is the sandwich (Huber 1967).
+    method; they are unbiased for shares that are. The covariance is the sandwich (Huber 1967), and
+    what the prior may have drawn the strengths by: nearly nothing where the shares are sharp, and
+    the prior's own width where they say nothing.
 
     References
     ----------
@@ -135,4 +137,9 @@ def rank_pairs(
     _, group = connected_components(coo_array((np.ones(len(rows)), (first, second)), shape=(k, k)),
                                     directed=False)  # fmt: skip
     lift = np.linalg.solve(slope, design.T * worth)
-    return PairRanking(items, strengths, lift @ spread @ lift.T, group.astype(np.int32))
+    # The prior draws strengths towards 0 by prior * slope^-1 * strengths; what that is of strengths
+    # as the prior has them, which sum to 0 in each group, is uncertain too.
+    apart = np.eye(k) - (group[:, None] == group) / np.bincount(group)[group]
+    drawn = np.linalg.solve(slope, apart)
+    spread = lift @ spread @ lift.T + prior * drawn @ drawn.T
+    return PairRanking(items, strengths, spread, group.astype(np.int32))

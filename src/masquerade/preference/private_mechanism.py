@@ -32,10 +32,12 @@ _PARADIGM = {
 
 EPSILON_IS_PUBLIC = (
     "epsilons are public and were chosen before answering",
-    "the number of voters is public",
+    "who the voters are is public, and so their number",
 )
 RECORDS_ARE_PUBLIC = "how many records each voter has is public"
-RANGES_ARE_PUBLIC = "the ranges of the features are public, not taken from the answers"
+RANGES_ARE_PUBLIC = (
+    "the features (or items), their order and their ranges are public, not taken from the answers"
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class PrivateMechanism(ABC):
             The comparisons have no features, or do not suit the mechanism.
         """
         source = require_coins(coins)
-        self._check(comparisons)
+        self.check(comparisons)
         return self._released(comparisons, source)
 
     def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
@@ -96,7 +98,7 @@ class PrivateMechanism(ABC):
         None: whoever knows the seed can take the noise off. The result says so.
         """
         source = SimulatedCoins(rng)
-        self._check(comparisons)
+        self.check(comparisons)
         released = self._released(comparisons, source)
         guarantee = replace(
             released.guarantee,
@@ -105,8 +107,25 @@ class PrivateMechanism(ABC):
         )
         return replace(released, guarantee=guarantee)
 
-    def _check(self, comparisons: Comparisons) -> None:
+    def check(self, comparisons: Comparisons) -> None:
+        """Raise where the mechanism cannot protect these comparisons; nothing is drawn.
+
+        Raises
+        ------
+        ParameterError
+            There are no features or voters, the list of items was read off the records, or a choice
+            to be protected was made among more than two alternatives.
+        """
         require_features(comparisons)
+        if comparisons.items is not None and not comparisons.items_given:
+            raise ParameterError(
+                f"the items were read off the records, and {self.name} would publish them: one "
+                "voter's one record would put its item into the result for all to see. Give the "
+                "public list of all items that could be compared, items=[...] (--items FILE on "
+                "the command line)."
+            )
+        if self.unit == "choice":
+            require_pairs(comparisons.most_records_of_a_choice())
         if comparisons.n_voters == 0:
             raise ParameterError("there are no voters, so there is nothing to learn.")
 
@@ -116,19 +135,17 @@ class PrivateMechanism(ABC):
         assert isinstance(epsilon, Fraction | tuple)
         return epsilon
 
-    def units_of_a_voter(self, records: int, records_a_choice: int = 1) -> int:
+    def units_of_a_voter(self, records: int) -> int:
         """Return how many times the loss of a unit all records of a voter cost.
 
         1 where a whole voter is protected, also one without a record.
         """
-        del records, records_a_choice
+        del records
         return 1
 
-    def voter_losses(
-        self, epsilon: Fraction, records: int, records_a_choice: int = 1
-    ) -> tuple[Loss, Loss]:
+    def voter_losses(self, epsilon: Fraction, records: int) -> tuple[Loss, Loss]:
         """Return the loss of one unit, and of all records of a voter."""
-        units = self.units_of_a_voter(records, records_a_choice)
+        units = self.units_of_a_voter(records)
         return Loss.of_amount(epsilon), Loss.of_amount(epsilon * units)
 
     @abstractmethod
@@ -180,9 +197,22 @@ def warn_of_few_voters(voters: int) -> None:
         )
 
 
-def records_a_choice(comparisons: Comparisons, unit: Unit) -> int:
-    """Return how many records one unit can change: above 1 for choices among more than two."""
-    return max(comparisons.most_records_of_a_choice(), 1) if unit == "choice" else 1
+def require_pairs(records_of_a_choice: int) -> None:
+    """Refuse to protect choices among more than two alternatives.
+
+    Raises
+    ------
+    ParameterError
+        A choice has several records. They share the chosen alternative and no other, so the pairs
+        tell the choice, and they are what the unit ``"choice"`` takes for public.
+    """
+    if records_of_a_choice > 1:
+        raise ParameterError(
+            f"a choice has {records_of_a_choice} records, so it was made among "
+            f"{records_of_a_choice + 1} alternatives: which pairs stand in the table then tells "
+            "what was chosen, and the unit 'choice' takes the pairs for public. Ask for choices "
+            "between two, or protect the unit 'record' or 'voter', which hides the pairs."
+        )
 
 
 def _text(value: Any) -> str:

@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 
 from masquerade.answers import Comparisons
+from masquerade.errors import ParameterError
 from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.number import text_of
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers, sums_by_voter, whole_directions
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Unit
 
 Floats = NDArray[np.float64]
+
+MOST_EPSILON = 20
+"""Above, floating point can no longer draw a report from outside the cap as often as it has to."""
 
 _GRID = np.arange(0, 100) / 100
 _LEAST_MASS = 1e-200
@@ -54,7 +59,20 @@ class Cap:
 
 @lru_cache(maxsize=4096)
 def best_cap(epsilon: Fraction, features: int) -> Cap:
-    """Return the cap with the greatest mean, its threshold a multiple of 0.01."""
+    """Return the cap with the greatest mean, its threshold a multiple of 0.01.
+
+    Raises
+    ------
+    ParameterError
+        Epsilon is above 20. At 40, the probability of a report from the cap is 1 when rounded, and
+        one report can then rule a direction out: an infinite loss.
+    """
+    if epsilon > MOST_EPSILON:
+        raise ParameterError(
+            f"epsilon is {text_of(epsilon)}, and privunit draws in floating point, which keeps its "
+            f"promise up to {MOST_EPSILON} only; take a smaller epsilon, or direction-selection, "
+            "which draws whole numbers."
+        )
     growth = math.exp(float(epsilon))
     if features == 1:
         inside = growth / (1 + growth)
@@ -158,7 +176,7 @@ class PrivUnit(DirectionReports):
     Parameters
     ----------
     epsilon : number or sequence of numbers
-        One for all, or one a voter.
+        One for all, or one a voter; at most 20.
     unit : {"voter", "record"}
         Both have the same noise, and under either a whole voter is protected.
     weights, most
@@ -169,8 +187,9 @@ class PrivUnit(DirectionReports):
     Protects each voter, with all records and their number, from everybody but the voter's own
     device, at epsilon: with real numbers, any report is at most ``e**epsilon`` times likelier under
     one direction than under another. The noise is drawn in floating point, whose last bits can give
-    a direction away, so the mechanism is **not hardened**; `DirectionSelection` does the same work
-    with whole numbers. About half the epsilon of `LocalLaplace` gives the same accuracy.
+    a direction away, so the mechanism is **not hardened** and refuses an epsilon above 20, from
+    where rounding would break the promise outright; `DirectionSelection` does the same work with
+    whole numbers. About half the epsilon of `LocalLaplace` gives the same accuracy.
 
     References
     ----------
@@ -181,19 +200,17 @@ class PrivUnit(DirectionReports):
     hardened = False
     replacement = "direction-selection"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        epsilons = self.epsilons()
+        best_cap(max(epsilons) if isinstance(epsilons, tuple) else epsilons, 1)
+
     def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
         """Return the mean inner product of a report with the direction, and its square's mean."""
         cap = best_cap(epsilon, features)
         return cap.mean, cap.mean_square
 
-    def report_rows(
-        self,
-        records: Comparisons,
-        epsilon: Fraction,
-        *,
-        records_a_choice: int,
-        source: WordSource,
-    ) -> Floats:
+    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Floats:
         """Return a point of the sphere for each voter, shape (n_voters, n_features)."""
         sums = voter_directions(records).astype(np.float64)
         voters, d = sums.shape

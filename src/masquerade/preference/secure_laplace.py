@@ -10,7 +10,7 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Words, WordSource
+from masquerade.mechanisms.coins import Coins, Words, WordSource, require_coins
 from masquerade.mechanisms.noise import laplace_variance
 from masquerade.mechanisms.number import Number, whole
 from masquerade.preference.fit_report import (
@@ -92,11 +92,21 @@ class SecureLaplace(PrivateMechanism):
             )
         return sized
 
-    def vectors(self, records: Comparisons, *, voters: int, source: WordSource) -> Words:
+    def vectors(self, records: Comparisons, *, voters: int, coins: Coins | None = None) -> Words:
         """Return what each voter puts into the secure sum, shape (n_voters, n_features).
 
         A voter's device calls this with its own records and the public number of voters.
+
+        Raises
+        ------
+        InsecureRandomness
+            `coins` is anything but `Coins`.
         """
+        source = require_coins(coins)
+        self.check(records)
+        return self._vectors(records, voters, source)
+
+    def _vectors(self, records: Comparisons, voters: int, source: WordSource) -> Words:
         assert isinstance(self.epsilon, Fraction)
         fits = fits_on_grid(records, read_bound(self.bound))
         scale = LaplaceNoise.of(self.epsilon, SENSITIVITY).scale
@@ -135,7 +145,7 @@ class SecureLaplace(PrivateMechanism):
 
     def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
         voters = comparisons.n_voters
-        vectors = self.vectors(comparisons, voters=voters, source=source)
+        vectors = self._vectors(comparisons, voters, source)
         return self.combine(self.secure_sum.total(vectors), voters=voters)
 
     def fields(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from masquerade.preference.mechanism import (
     PreferenceMechanism,
     Release,
 )
+from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import preference_mechanism
 
 Floats = NDArray[np.float64]
@@ -31,8 +32,6 @@ Alternative = Mapping[str, float] | ArrayLike
 
 UNSTABLE_BELOW = 1.64
 """Standard deviations of the noise within which noise alone turns one decision in twenty round."""
-
-_RECORDS_PRINTED = "how many records there are in all is printed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,11 @@ class SocialPreference:
     released : Release
         What the mechanism published, for scaled features.
     features : tuple of Feature
-    voters, records : int
-        How many were learned from. Both are published and not protected.
+    voters : int
+        How many were learned from; public.
+    records : int or None
+        How many were learned from; public. None where whole voters are protected, for then a
+        voter's number of records is protected too.
 
     Examples
     --------
@@ -90,7 +92,7 @@ class SocialPreference:
     released: Release
     features: tuple[Feature, ...]
     voters: int
-    records: int
+    records: int | None
 
     @classmethod
     def learn(
@@ -109,7 +111,9 @@ class SocialPreference:
         Parameters
         ----------
         comparisons : Comparisons
-            Where items are only named, each item becomes a feature with a weight of its own.
+            Where items are only named, each item becomes a feature with a weight of its own; a
+            private mechanism then needs the public list of items (``items=`` of
+            `Comparisons.from_frame`).
         mechanism : str or PreferenceMechanism
             ``"none"`` for a result without privacy, or a name (with parameters,
             ``"central-laplace:bound=2"``); see `masquerade.preference.MECHANISMS`.
@@ -145,7 +149,7 @@ class SocialPreference:
         paid = nullcontext() if ledger is None else voters_charged(ledger, chosen, table, name)
         with paid:
             released = chosen.release(table, coins=source)
-        return cls(released, table.features, table.n_voters, len(table))
+        return cls(released, table.features, table.n_voters, _shown_records(chosen, table))
 
     @classmethod
     def simulate(
@@ -159,7 +163,8 @@ class SocialPreference:
     ) -> SocialPreference:
         """Learn with the noise of a seeded generator, for studies; the result protects nobody."""
         chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
-        return cls(chosen.simulate(table, rng), table.features, table.n_voters, len(table))
+        released = chosen.simulate(table, rng)
+        return cls(released, table.features, table.n_voters, _shown_records(chosen, table))
 
     @property
     def weights(self) -> Floats:
@@ -170,10 +175,7 @@ class SocialPreference:
     @property
     def guarantee(self) -> PreferenceGuarantee:
         """Whom the weights protect, from whom, and how much."""
-        promised = self.released.guarantee
-        if promised.unit != "voter" or promised.status == "none":
-            return promised
-        return replace(promised, assumptions=(*promised.assumptions, _RECORDS_PRINTED))
+        return self.released.guarantee
 
     @property
     def noise_sd(self) -> Floats:
@@ -183,7 +185,7 @@ class SocialPreference:
 
     @property
     def standard_errors(self) -> Floats | None:
-        """Standard errors of `weights`, sampling and noise together, shape (n_features,).
+        """Standard errors of `weights`: sampling, noise and shrinkage, shape (n_features,).
 
         None where the sampling error is not known: computing it from the raw choices would need a
         privacy budget of its own.
@@ -192,6 +194,8 @@ class SocialPreference:
         if sampling is None:
             return None
         variance = np.diag(sampling) + np.diag(self.released.noise_covariance)
+        if self.released.shrinkage_covariance is not None:
+            variance = variance + np.diag(self.released.shrinkage_covariance)
         errors: Floats = np.sqrt(variance) / widths(self.features)
         return errors
 
@@ -266,9 +270,10 @@ class SocialPreference:
         }
 
     def __repr__(self) -> str:
+        of = "" if self.records is None else f"{self.records} records of "
         return (
-            f"SocialPreference({len(self.features)} features, learned from {self.records} records "
-            f"of {self.voters} voters by {self.released.mechanism}. {self.guarantee})"
+            f"SocialPreference({len(self.features)} features, learned from {of}{self.voters} "
+            f"voters by {self.released.mechanism}. {self.guarantee})"
         )
 
     def _vector(self, alternative: Alternative) -> Floats:
@@ -308,4 +313,13 @@ def _prepared(
             "the mechanism has its epsilon and unit already; give them there, or name the "
             "mechanism by a text."
         )
-    return mechanism, comparisons if comparisons.features else comparisons.by_items()
+    table = comparisons if comparisons.features else comparisons.by_items()
+    if isinstance(mechanism, PrivateMechanism):
+        mechanism.check(table)  # before anybody is charged
+    return mechanism, table
+
+
+def _shown_records(mechanism: PreferenceMechanism, table: Comparisons) -> int | None:
+    """Return how many records there are, or None where that number is protected."""
+    hidden = isinstance(mechanism, PrivateMechanism) and mechanism.unit == "voter"
+    return None if hidden else len(table)

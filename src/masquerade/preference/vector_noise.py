@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from masquerade.accounting import Rho
+from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import Loss
 from masquerade.mechanisms.coins import WordSource
@@ -123,28 +125,39 @@ class NormNoise:
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Independent discrete Gaussian noise on each coordinate, accounted for in rho.
+    """Independent discrete Gaussian noise on each coordinate.
+
+    It is as large as noise on the real line has to be, and `ROUNDED` squared steps larger; where
+    steps are so coarse that this is much, it is sized by zero-concentrated loss.
 
     Attributes
     ----------
     squared_scale : Fraction
         Parameter of the noise, in squared steps; the variance is never above it.
-    rho : Loss
-        Zero-concentrated loss of one unit.
+    sensitivity : int
+        Largest Euclidean change of one unit, in steps.
     delta : Fraction
         At which losses are stated.
     """
 
     squared_scale: Fraction
-    rho: Loss
+    sensitivity: int
     delta: Fraction
 
     @classmethod
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity, delta: Fraction) -> GaussianNoise:
         """Return noise that costs at most `epsilon` a unit at `delta`."""
-        rho = largest_rho(epsilon, delta)
-        squared = Fraction(sensitivity.euclidean**2) / (2 * Fraction(int(rho.micro), 10**6))
-        return cls(Fraction(math.ceil(squared)), rho, delta)
+        change = sensitivity.euclidean
+        squared = change**2 / (2 * Fraction(int(largest_rho(epsilon, delta).micro), 10**6))
+        mu = Fraction(lattice_mu(epsilon, delta))
+        if mu:
+            squared = min(squared, (change / mu) ** 2 + ROUNDED)
+        return cls(Fraction(math.ceil(squared)), change, delta)
+
+    @property
+    def rho(self) -> Rho:
+        """Zero-concentrated loss of one unit, rounded up."""
+        return Rho.of(Fraction(self.sensitivity**2) / (2 * self.squared_scale))
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
         """Return independent noise, shape (vectors, dimension)."""
@@ -161,7 +174,17 @@ class GaussianNoise:
         Their differences add to at most `units` times the sensitivity, so rho grows with the
         square of their number.
         """
-        return epsilon_of_rho(self.rho * units**2, delta=self.delta)
+        squared = Fraction((units * self.sensitivity) ** 2)
+        rho = Rho.of(squared / (2 * self.squared_scale))
+        on_a_lattice = lattice_epsilon(squared, variance=self.squared_scale, delta=self.delta)
+        return min(epsilon_of_rho(Loss(rho.micro), delta=self.delta), on_a_lattice)
+
+
+def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
+    """Return the most that `units` units together cost in rho with Gaussian noise for `epsilon`."""
+    mu = Fraction(lattice_mu(epsilon, delta))
+    one = max(Fraction(int(largest_rho(epsilon, delta).micro), 10**6), mu**2 / 2)
+    return Rho.of(one * units**2)
 
 
 @lru_cache(maxsize=1024)

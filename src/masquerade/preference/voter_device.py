@@ -8,6 +8,7 @@ from typing import Any
 from masquerade.answers import Feature
 from masquerade.errors import ParameterError
 from masquerade.preference.local_mechanism import LocalMechanism, VoterDevice
+from masquerade.preference.private_mechanism import require_pairs
 from masquerade.preference.registry import preference_mechanism
 
 
@@ -17,8 +18,7 @@ def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> Vote
     Parameters
     ----------
     public : mapping
-        ``mechanism`` (its text), ``features`` (name and public range of each) and
-        ``records_a_choice``.
+        ``mechanism`` (its text) and ``features`` (name and public range of each).
     epsilon : number, optional
         The voter's own; default: the mechanism's.
 
@@ -30,7 +30,7 @@ def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> Vote
     Examples
     --------
     >>> device = read_voter_device({
-    ...     "mechanism": "local-laplace:epsilon=1", "records_a_choice": 1,
+    ...     "mechanism": "local-laplace:epsilon=1",
     ...     "features": [{"name": "price", "range": [0, 10]}]})
     >>> len(device.report([[3], [-1]]).values)
     1
@@ -44,6 +44,6 @@ def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> Vote
         Feature(each["name"]) if each["range"] is None else Feature(each["name"], *each["range"])
         for each in public["features"]
     ]
-    return mechanism.device(
-        features, epsilon=epsilon, records_a_choice=int(public["records_a_choice"])
-    )
+    if mechanism.unit == "choice":  # written by versions that masked the pairs of a choice
+        require_pairs(int(public.get("records_a_choice", 1)))
+    return mechanism.device(features, epsilon=epsilon)

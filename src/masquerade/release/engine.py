@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import WordSource
+from masquerade.mechanisms.coins import Coins, WordSource
 from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
@@ -19,6 +19,9 @@ from masquerade.release.objects import ObjectClaims
 from masquerade.release.release import Release
 
 Progress = Callable[[int], None]
+
+SIMULATED = "simulated: the noise can be foreseen by whoever knows the seed"
+"""Why a release drawn with a seeded generator promises nothing."""
 
 LARGEST_EPSILON = 1 << 10
 
@@ -33,7 +36,6 @@ class Engine(ABC):
     def guarantee(self) -> ReleaseGuarantee:
         """Return what a release promises; it depends on no claim."""
 
-    @abstractmethod
     def draw(
         self,
         data: ObjectClaims | DensityModel,
@@ -45,7 +47,26 @@ class Engine(ABC):
 
         `masquerade.release.synthesize` calls this with words of the operating system and
         `masquerade.release.simulate` with those of a generator; call one of them.
+
+        Privacy
+        -------
+        Whatever the engine promises, a release drawn with anything but `Coins` promises nothing,
+        and says so: whoever knows or guesses the seed can take the noise off.
         """
+        made = self._draw(data, samples, source, progress)
+        if type(source) is Coins:
+            return made
+        return replace(made, guarantee=ReleaseGuarantee.none(*made.guarantee.reasons, SIMULATED))
+
+    @abstractmethod
+    def _draw(
+        self,
+        data: ObjectClaims | DensityModel,
+        samples: int,
+        source: WordSource,
+        progress: Progress | None,
+    ) -> Release:
+        """Return a release drawn with the words of `source`, with the engine's own guarantee."""
 
     def within_cap(self, claims: ObjectClaims, source: WordSource) -> ObjectClaims:
         """Return the claims that are used: all, where users are not capped."""

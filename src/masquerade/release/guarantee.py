@@ -11,7 +11,10 @@ from masquerade.mechanisms import INFINITE_LOSS, Loss
 Unit = Literal["claim", "user"]
 UNITS = ("claim", "user")
 
-PARTICIPATION = "who made a claim about which object, and so the number of claims about each object"
+PARTICIPATION = (
+    "who claimed a number about which object, and so the list of objects and the number of claims "
+    "about each"
+)
 """Taken for public by every engine that promises anything."""
 
 
@@ -24,8 +27,9 @@ class ReleaseGuarantee:
     status : str
         ``"proven"``, or ``"none"``: nothing is promised, for the `reasons` given.
     unit : str
-        What two neighbouring data sets differ in: ``"claim"``, one claim of one user about one
-        object; ``"user"``, all claims of one user, about at most `cap` objects.
+        What two neighbouring data sets differ in: ``"claim"``, the value of one claim; ``"user"``,
+        the values of all claims of one user, about at most `cap` objects. Neither hides that a user
+        made a claim about an object: a claim cannot be moved, added or taken away unseen.
     epsilon : Loss
         For the unit; infinite where nothing is promised.
     delta : Fraction
@@ -58,9 +62,9 @@ class ReleaseGuarantee:
     def neighbours(self) -> str:
         """Which two data sets cannot be told apart."""
         if self.unit == "claim":
-            return "one claim of one user about one object is replaced by any other"
+            return "one value is replaced by any other, about the same object by the same user"
         objects = "one object" if self.cap == 1 else f"at most {self.cap} objects"
-        return f"all claims of one user, about {objects}, are replaced by any others"
+        return f"all values of one user, about {objects}, are replaced, about the same objects"
 
     def sentence(self) -> str:
         """Return the guarantee in words: the unit, epsilon, and what is taken for public."""

@@ -75,12 +75,12 @@ class Histogram(PrivateEngine):
         }
         return (*super().public(), *(what for what, value in given.items() if value))
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
@@ -181,7 +181,8 @@ class TwoPassHistogram(Histogram):
         if self.unit != "user":
             raise ParameterError(
                 "hist2 protects users: at the level of a claim the weights would leak, for one "
-                "claim moves its user's weight on all objects. Use unit='user', or hist."
+                "claim moves its user's weight on all objects. Use unit='user' "
+                "(--unit user on the command line), or hist."
             )
         if self.reliability is not None:
             raise ParameterError(
@@ -190,12 +191,12 @@ class TwoPassHistogram(Histogram):
         if not 0 <= self.low_agreement < self.high_agreement <= 1:
             raise ParameterError("expected 0 <= low_agreement < high_agreement <= 1.")
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims, half = claims_of(data), self.of_object / 2

@@ -106,12 +106,12 @@ class HonestTest(PrivateEngine):
             "a lifetime. Use hist, hist2 or pooled with a ledger."
         )
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; the plan says how many points."""
         claims = claims_of(data)

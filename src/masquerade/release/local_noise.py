@@ -71,12 +71,12 @@ class LocalNoise(PrivateEngine):
             raise NoGuarantee("basic with the claims' own range promises nothing; use the domain.")
         return super().loss(objects)
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)

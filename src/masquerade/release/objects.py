@@ -90,7 +90,7 @@ class ObjectClaims:
         if claims.kind != "numeric":
             raise ParameterError(
                 "densities are for numbers, and these claims are categorical; read them with "
-                "kind='numeric'."
+                "kind='numeric' (a column 'value' is read so)."
             )
         _check_values(claims, missing)
         rows = np.flatnonzero(~claims.unanswered())
@@ -163,7 +163,7 @@ def _check_values(claims: Claims, missing: Missing) -> None:
     if empty.size and missing == "error":
         raise MissingValue(
             f"row {empty[0] + 1}: the value is missing; remove the row, or leave such rows out "
-            "with missing='drop'."
+            "with missing='drop' (--missing drop on the command line)."
         )
     large = np.flatnonzero(np.abs(claims.value) > LARGEST_VALUE)
     if large.size:
@@ -189,7 +189,7 @@ def _grouped(
             raise DuplicateClaim(
                 f"row {row}: this user already made a claim about this object "
                 f"({int((~new).sum())} such rows in all); choose one with duplicates='first' or "
-                "'last', or take their mean with 'mean'."
+                "'last', or take their mean with 'mean' (--duplicates on the command line)."
             )
         if duplicates == "mean":
             place = np.cumsum(new) - 1

@@ -61,12 +61,12 @@ class PooledHistogram(Histogram):
                 "with reliability."
             )
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)

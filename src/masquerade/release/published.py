@@ -92,12 +92,12 @@ class PublishedTest(Engine):
         """Return that nothing is promised, and why."""
         return ReleaseGuarantee.none(*REASONS)
 
-    def draw(
+    def _draw(
         self,
         data: ObjectClaims | DensityModel,
         samples: int,
         source: WordSource,
-        progress: Progress | None = None,
+        progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         most = 200 * samples if self.max_attempts is None else self.max_attempts

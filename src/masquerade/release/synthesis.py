@@ -190,7 +190,8 @@ def simulate(
 
     Privacy
     -------
-    None: whoever knows or guesses the seed can take the noise off.
+    None: whoever knows or guesses the seed can take the noise off. The release's guarantee and its
+    codebook say so.
     """
     claims = _grouped(data, missing, duplicates)
     whole(samples, "samples", low=1)

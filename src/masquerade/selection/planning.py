@@ -10,6 +10,9 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 
+PEOPLE_ON_EARTH, MANY, FEW = 8_000_000_000, 1_000_000, 30
+"""From where on a planned number of participants needs a remark."""
+
 
 def participants_needed(
     mechanism: Mechanism,
@@ -31,6 +34,7 @@ def participants_needed(
     mechanism : Mechanism
     margin : float
         Half the width of the interval: a share (0.05 is five points), or on the question's scale.
+        Below half of all that is possible, for a wider interval says nothing.
     confidence : float
         0 to 1, both excluded.
     share : float
@@ -52,10 +56,16 @@ def participants_needed(
     for name, value in (("margin", margin), ("confidence", confidence), ("share", share)):
         above = math.inf if name == "margin" else 1.0
         if not 0 < value < above:
-            raise ParameterError(f"{name} is {value}, expected above 0 and below {above:g}.")
+            limit = f" and below {above:g}" if math.isfinite(above) else ""
+            raise ParameterError(f"{name} is {value:g}, expected above 0{limit}.")
     require_mechanism(mechanism)
     z = float(ndtri((1 + confidence) / 2))
     if isinstance(mechanism, CategoricalMechanism):
+        if margin >= 0.5:
+            raise ParameterError(
+                f"margin is {margin:g}, expected below 0.5: shares lie between 0 and 1, and five "
+                "points are 0.05."
+            )
         seen = float(mechanism.signal)
         if seen == 0:
             raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
@@ -68,6 +78,12 @@ def participants_needed(
             "quantised-response."
         )
     width = float(mechanism.lattice.high - mechanism.lattice.low)
+    if margin >= width / 2:
+        raise ParameterError(
+            f"margin is {margin:g}, expected below {width / 2:g}, half of the scale from "
+            f"{float(mechanism.lattice.low):g} to {float(mechanism.lattice.high):g}: a wider "
+            "interval says nothing."
+        )
     answers = width / 4 if spread is None else spread
     if not 0 <= answers < math.inf:
         raise ParameterError(f"spread is {answers}, expected at least 0.")
@@ -75,6 +91,17 @@ def participants_needed(
     if not math.isfinite(noise):
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
     return _rounded_up(z**2 * (answers**2 + noise), margin)
+
+
+def plan_remarks(participants: int) -> list[str]:
+    """Return what should be said beside a planned number of participants."""
+    if participants > PEOPLE_ON_EARTH:
+        return ["more people than live on earth: widen the margin, or mask less"]
+    if participants > MANY:
+        return ["more people than surveys reach as a rule: widen the margin, or mask less"]
+    if participants < FEW:
+        return ["with so few people the interval is rough: it is made for some thirty or more"]
+    return []
 
 
 def _rounded_up(variance: float, reach: float) -> int:

@@ -16,6 +16,7 @@ from masquerade.truth.accuracy import (
 )
 from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
 from masquerade.truth.bayesian_combination import BayesianCombination
+from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.calibration import calibration_table, expected_calibration_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.components import Components, components
@@ -26,6 +27,7 @@ from masquerade.truth.error_bounds import (
     published_error_formula,
     weighted_vote_bound,
 )
+from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.expected_margin import ReportVariance, expected_margin, report_variance
 from masquerade.truth.flip_product import FlipProduct
@@ -54,9 +56,10 @@ from masquerade.truth.numeric import (
     Remark,
 )
 from masquerade.truth.one_coin import OneCoin
+from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
 from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
 from masquerade.truth.share_likelihood import likeliest_shares
-from masquerade.truth.shares import Estimate, Shares, estimate_shares
+from masquerade.truth.shares import Shares, estimate_shares
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
 from masquerade.truth.weighted_vote import WeightedVote
@@ -67,6 +70,7 @@ __all__ = [
     "MACE",
     "METHODS",
     "BayesianCombination",
+    "BoundedReport",
     "CategoricalEstimator",
     "ChannelEM",
     "Combination",
@@ -92,6 +96,7 @@ __all__ = [
     "NumericEstimator",
     "OneCoin",
     "OneCoinDawidSkene",
+    "Plausibility",
     "QualityWeighted",
     "Reliability",
     "Remark",
@@ -119,6 +124,7 @@ __all__ = [
     "masked_accuracy",
     "mean_absolute_error",
     "method_named",
+    "number_plausibility",
     "published_error_formula",
     "published_laplace_mae",
     "published_response_mae",
@@ -126,6 +132,8 @@ __all__ = [
     "report_variance",
     "root_mean_squared_error",
     "scored",
+    "share_plausibility",
+    "shown_shares",
     "truth_share_intervals",
     "weighted_vote_bound",
 ]

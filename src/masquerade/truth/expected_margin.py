@@ -11,7 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from masquerade.answers import Number, Question, Rating
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
+from masquerade.mechanisms import (
+    CategoricalMechanism,
+    DiscreteGaussian,
+    LatticeMechanism,
+    Mechanism,
+)
+from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.levels import EB, ESTIMATORS, Floats, LevelValues, combine
 
 MEAN, SHARE = "mean", "share"
@@ -39,7 +45,7 @@ class ReportVariance:
     kind: str
 
 
-def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
+def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1) -> ReportVariance:
     """Return the variance of one report, for answers as they may be.
 
     Of a mean: answers around the middle with a standard deviation of a quarter of the range. Of an
@@ -50,6 +56,9 @@ def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
     question : Question
     mechanism : Mechanism
         Of categories or on a lattice.
+    people : int
+        Whose reports there will be. The more, the less it costs that no single noisy report may
+        count much (`BoundedReport`).
 
     Raises
     ------
@@ -58,7 +67,10 @@ def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
     """
     if isinstance(mechanism, LatticeMechanism):
         width = float(mechanism.lattice.high - mechanism.lattice.low)
-        return ReportVariance(_SPREAD**2, mechanism.variance() / width**2, width, MEAN)
+        masks: float = mechanism.variance()
+        if isinstance(mechanism, DiscreteGaussian):
+            masks = BoundedReport.of(mechanism, people).variance
+        return ReportVariance(_SPREAD**2, masks / width**2, width, MEAN)
     if not isinstance(mechanism, CategoricalMechanism):
         raise ParameterError(f"{mechanism} reports neither a category nor a number.")
     other, signal = float(mechanism.other_probability), float(mechanism.signal)
@@ -76,9 +88,9 @@ def report_variance(question: Question, mechanism: Mechanism) -> ReportVariance:
     sent = (value - other * value.sum()) / signal
     seen_share = other + signal * held
     total = float(seen_share @ sent**2 - (seen_share @ sent) ** 2)
-    people = float(held @ value**2 - (held @ value) ** 2)
+    differ = float(held @ value**2 - (held @ value) ** 2)
     width = (points - 1) * float(getattr(question, "step", 1))
-    return ReportVariance(people, max(total - people, 0.0), width, MEAN)
+    return ReportVariance(differ, max(total - differ, 0.0), width, MEAN)
 
 
 def _around_the_middle(value: Floats) -> Floats:
@@ -136,7 +148,9 @@ def expected_margin(
             f"people are asked at level {unknown[0]!r}, which has no mechanism; there are "
             f"{', '.join(mechanisms)}."
         )
-    single = [report_variance(question, mechanisms[name]) for name in asked]
+    single = [
+        report_variance(question, mechanisms[name], people=count) for name, count in asked.items()
+    ]
     n = np.array(list(asked.values()), dtype=np.float64)
     levels = LevelValues(
         n,

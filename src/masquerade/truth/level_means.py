@@ -12,6 +12,8 @@ from scipy.special import ndtri, stdtrit
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattice
+from masquerade.truth.bounded_reports import BoundedReport
+from masquerade.truth.estimate import Estimate
 from masquerade.truth.levels import (
     EB,
     LEVEL_SPREAD,
@@ -22,7 +24,6 @@ from masquerade.truth.levels import (
     combine,
     pool_counts,
 )
-from masquerade.truth.shares import Estimate
 
 Floats = NDArray[np.float64]
 
@@ -122,14 +123,15 @@ class LevelMean:
             people = max(float(self._seen[place]) / n - masks, 0.0)
             masks = min(masks, float(self._seen[place]) / n)
             quantile = float(stdtrit(n - 1, 0.5 + self.confidence / 2))
-        error = math.sqrt(people + masks)
-        return Estimate(
+        reach = quantile * math.sqrt(people + masks)
+        return Estimate.bounded(
             value,
-            error,
-            math.sqrt(people),
-            math.sqrt(masks),
-            min(max(value - quantile * error, self._low), self._high),
-            min(max(value + quantile * error, self._low), self._high),
+            below=reach,
+            above=reach,
+            sampling=people,
+            mechanism=masks,
+            low=self._low,
+            high=self._high,
         )
 
     def _interval(self, used: Combination | None) -> Estimate:
@@ -141,7 +143,7 @@ class LevelMean:
         return used.estimate(quantile=quantile, low=self._low, high=self._high)
 
     def _nothing(self) -> Estimate:
-        return Estimate(math.nan, math.inf, math.inf, math.inf, self._low, self._high)
+        return Estimate.unknown(self._low, self._high)
 
 
 def level_mean(
@@ -185,12 +187,13 @@ def level_mean(
     Notes
     -----
     What people differ by is the reports' variance less that of the noise, over all levels, those
-    with little noise counting most: see `people_variance`. The noise is known exactly.
+    with little noise counting most: see `people_variance`. The noise is known exactly. What one
+    noisy report counts is bounded: see `BoundedReport`.
 
     Examples
     --------
     >>> clear, noisy = (DiscreteGaussian(1, 5, sigma=s) for s in (0.01, 3))
-    >>> mean = level_mean({"low": ([1, 2, 3, 2], clear), "high": ([-3, 8, 0, 3], noisy)},
+    >>> mean = level_mean({"low": ([1, 2, 3, 2], clear), "high": ([-2, 6, 1, 3], noisy)},
     ...                   Lattice(1, 5))
     >>> [round(mean.estimate(name).value, 2) for name in ("respondent", "ivw", "eb")]
     [3.0, 3.0, 3.0]
@@ -201,14 +204,15 @@ def level_mean(
     pooled = pool_counts(names, pool)
     step, start = float(lattice.step), float(lattice.low)
     width = float(lattice.high - lattice.low)
-    values = []
-    for name, (reports, _) in groups.items():
+    values, noise = [], {}
+    for name, (reports, mechanism) in groups.items():
         worth = start + step * np.asarray(reports, dtype=np.float64)
         odd = np.flatnonzero(~np.isfinite(worth))
         if odd.size:
             raise ParameterError(
                 f"report {odd[0] + 1} at level {name!r} is no finite number; leave it out."
             )
+        worth, noise[name] = _bounded(worth, mechanism)
         values.append(worth if bias is None else worth - _bias_of(name, bias, len(worth)))
     if pooled is None:  # a level that nobody chose is none of the respondents'
         names = tuple(name for name, some in zip(names, values, strict=True) if len(some))
@@ -218,7 +222,7 @@ def level_mean(
     n = np.array([len(some) for some in values], dtype=np.float64)
     mean = np.array([some.mean() if len(some) else start for some in values])
     seen = np.array([some.var(ddof=1) if len(some) > 1 else 0.0 for some in values])
-    masks = np.array([_noise(groups[name][1]) for name in names])
+    masks = np.array([noise[name] for name in names])
     differ = people_variance(n, seen, masks, width=width)
     if pooled is not None:
         part = np.divide(n, pooled, out=np.ones_like(n), where=pooled > 0)
@@ -259,12 +263,16 @@ def people_variance(n: Floats, seen: Floats, masks: Floats, *, width: float) -> 
     return np.full(len(n), min(max(differ, _LEAST * width**2), most))
 
 
-def _noise(mechanism: CategoricalMechanism | DiscreteGaussian) -> float:
+def _bounded(
+    worth: Floats, mechanism: CategoricalMechanism | DiscreteGaussian
+) -> tuple[Floats, float]:
+    """Return what each report counts, and the variance that its mask adds to that."""
     if isinstance(mechanism, DiscreteGaussian):
-        return mechanism.variance()
+        bounded = BoundedReport.of(mechanism, len(worth))
+        return bounded.values(worth), bounded.variance
     if mechanism.keep_probability != 1:
         raise ParameterError(f"{mechanism} masks categories; a mean of numbers needs noise.")
-    return 0.0
+    return worth, 0.0
 
 
 def _bias_of(name: str, bias: Mapping[str, ArrayLike], n: int) -> Floats:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
     EB,
@@ -24,7 +25,7 @@ from masquerade.truth.levels import (
 )
 from masquerade.truth.response_channel import ResponseChannel, on_simplex
 from masquerade.truth.share_likelihood import likeliest_shares
-from masquerade.truth.shares import Estimate, estimate_shares
+from masquerade.truth.shares import estimate_shares
 
 Floats = NDArray[np.float64]
 Groups = Mapping[str, tuple[Sequence[int], CategoricalMechanism]]
@@ -213,8 +214,8 @@ class LevelShares:
         if len(self.names) == 1 and self._levels.pool is None:
             return estimate_shares(*self._groups[0], confidence=1 - miss).estimates
         quantile = float(ndtri(1 - miss / 2))
-        return tuple(
-            used.estimate(place, quantile=quantile, low=0.0, high=1.0) for place in range(symbols)
+        return shown_shares(
+            [used.estimate(place, quantile=quantile, low=0.0, high=1.0) for place in range(symbols)]
         )
 
 

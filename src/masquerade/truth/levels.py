@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from masquerade.errors import ParameterError
-from masquerade.truth.shares import Estimate
+from masquerade.truth.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
@@ -99,18 +99,19 @@ class Combination:
         low: float = -math.inf,
         high: float = math.inf,
     ) -> Estimate:
-        """Return one of the numbers with its interval, cut to the possible range."""
-        parts = (float(self.sampling[number]), float(self.mechanism[number]))
+        """Return one of the numbers with its interval, both kept to the possible range."""
+        sampling, mechanism = float(self.sampling[number]), float(self.mechanism[number])
         level = float(self.level[number])
-        value, error = float(self.value[number]), math.sqrt(sum(parts) + level)
-        return Estimate(
-            value,
-            error,
-            math.sqrt(parts[0]),
-            math.sqrt(parts[1]),
-            min(max(value - quantile * error, low), high),
-            min(max(value + quantile * error, low), high),
-            math.sqrt(level),
+        reach = quantile * math.sqrt(sampling + mechanism + level)
+        return Estimate.bounded(
+            float(self.value[number]),
+            below=reach,
+            above=reach,
+            sampling=sampling,
+            mechanism=mechanism,
+            level=level,
+            low=low,
+            high=high,
         )
 
 

@@ -12,35 +12,8 @@ from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.response_channel import ResponseChannel
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its uncertainty.
-
-    Attributes
-    ----------
-    value : float
-        Unbiased estimate; may lie outside the possible range when the noise is large.
-    standard_error : float
-        Of `value`: people sampled and masks drawn, both.
-    sampling_error, mechanism_error : float
-        Two parts, by who answered and by the masks.
-    low, high : float
-        Ends of the confidence interval, within the possible range.
-    level_error : float
-        A third part, of estimates over several privacy levels: what is not known of how levels
-        differ. The squares of the parts add to that of `standard_error`.
-    """
-
-    value: float
-    standard_error: float
-    sampling_error: float
-    mechanism_error: float
-    low: float
-    high: float
-    level_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +58,7 @@ class Shares:
         base = float(held @ answered)
         low, high = min(scores), max(scores)
         if base <= 0:
-            return Estimate(math.nan, math.inf, math.inf, math.inf, low, high)
+            return Estimate.unknown(low, high)
         value = float(held @ score) / base
         # A report y counts contribution[y] to the mean; its expectation given the answer x is
         # deviation[x], so the variance splits into what people differ by and what masks add.
@@ -165,30 +138,31 @@ def estimate_shares(
         sampling = min(held * (1 - held) / n, total)
         ends = sorted((end - other) / signal for end in _wilson(float(share), n, quantile))
         estimates.append(
-            Estimate(
+            Estimate.bounded(
                 float(value),
-                math.sqrt(total),
-                math.sqrt(sampling),
-                math.sqrt(total - sampling),
-                min(max(ends[0], 0.0), 1.0),
-                min(max(ends[1], 0.0), 1.0),
+                below=float(value) - ends[0],
+                above=ends[1] - float(value),
+                sampling=sampling,
+                mechanism=total - sampling,
+                low=0.0,
+                high=1.0,
             )
         )
-    return Shares(n, reported, tuple(estimates), confidence, channel, mechanism.options)
+    return Shares(n, reported, shown_shares(estimates), confidence, channel, mechanism.options)
 
 
 def _estimate(
     value: float, total: float, sampling: float, low: float, high: float, confidence: float
 ) -> Estimate:
-    error = math.sqrt(total)
-    reach = float(ndtri(0.5 + confidence / 2)) * error
-    return Estimate(
+    reach = float(ndtri(0.5 + confidence / 2)) * math.sqrt(total)
+    return Estimate.bounded(
         value,
-        error,
-        math.sqrt(sampling),
-        math.sqrt(total - sampling),
-        min(max(value - reach, low), high),
-        min(max(value + reach, low), high),
+        below=reach,
+        above=reach,
+        sampling=sampling,
+        mechanism=total - sampling,
+        low=low,
+        high=high,
     )
 
 
