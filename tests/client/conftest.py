@@ -92,6 +92,8 @@ class Place:
         carrier = transport or httpx.HTTPTransport(trust_env=False)
         made = Client(self.url, identity, self._folder / home, transport=carrier)
         self._clients.append(made)
+        # As much as the server's, so that a test may take part in many surveys.
+        made.device.set_caps(epsilon=100, clear=0, confirm=True)
         return made
 
     def close(self) -> None:

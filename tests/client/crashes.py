@@ -3,7 +3,7 @@
 ``python tests/client/crashes.py URL SURVEY FOLDER RUN...``
 
 Each run is a new person with a home of their own. A first process begins to take part and kills
-itself (``SIGKILL``) before or after one of its requests, or before or after one of its records is
+itself (``SIGKILL``) before or after one of its requests, or before or after one of its files is
 put in place: at the point whose number is that of the run, modulo their count. A run numbered -1 is
 killed from outside at a random moment. A second process does the same again, with other answers, to
 the end. One line of JSON a run tells what went over the line, what was on the disk after the kill,
@@ -25,7 +25,8 @@ import httpx
 
 from masquerade.client import Client, durable
 
-REQUESTS, RECORDS = 5, 6
+REQUESTS, RECORDS = 5, 10
+"""Requests of a run; files that it puts in place, of records and of the device's ledger."""
 POINTS = [
     *((when, n) for n in range(REQUESTS) for when in ("before request", "after request")),
     *((when, n) for n in range(RECORDS) for when in ("before record", "after record")),
@@ -119,8 +120,9 @@ def run(url: str, survey: str, home: Path, number: int) -> dict[str, Any]:
     log = home / "line.log"
     line = [json.loads(text) for text in log.read_text().splitlines()]
     with Client(url, home=home, transport=httpx.HTTPTransport(trust_env=False)) as client:
-        held, entries = client.export(), client.ledger()
-        open_reservations = client.me()["open_reservations"]
+        held, entries, own = client.export(), client.ledger_on_server(), client.ledger()
+        open_reservations = client.me_on_server()["open_reservations"]
+        own_reservations = client.me()["open_reservations"]
 
     def sent(step: str, name: str) -> list[Any]:
         return [e["body"][name] for e in line if (e["what"], e["step"]) == ("sent", step)]
@@ -134,7 +136,8 @@ def run(url: str, survey: str, home: Path, number: int) -> dict[str, Any]:
         "acknowledged": any((e["what"], e["step"]) == ("acknowledged", "response") for e in line),
         "held": [(one["state"], one["reports"]) for one in held["participations"]],
         "charges": sum(entry["kind"] == "commit" for entry in entries),
-        "open_reservations": open_reservations,
+        "own_charges": sum(entry["kind"] == "commit" for entry in own),
+        "open_reservations": open_reservations + own_reservations,
     }
 
 
@@ -158,7 +161,7 @@ def faults(found: dict[str, Any]) -> list[str]:
         or found["held"][0][0] != "submitted"
         or tuple(found["held"][0][1]) not in draws,
         "not acknowledged": not found["acknowledged"],
-        "not one charge": found["charges"] != 1,
+        "not one charge": (found["charges"], found["own_charges"]) != (1, 1),
         "a reservation left": found["open_reservations"] != 0,
     }
     return [f"{found['point']}: {name}" for name, is_so in broken.items() if is_so]

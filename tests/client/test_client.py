@@ -14,6 +14,7 @@ from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.client import Client, Identity
 from masquerade.errors import (
     AlreadyParticipated,
+    BrokenPromise,
     ClearDisclosureRefused,
     ConfirmationNeeded,
     InsufficientBudget,
@@ -21,6 +22,7 @@ from masquerade.errors import (
     MissingValue,
     NotFound,
     ParameterError,
+    TooManyReservations,
     UnknownLabel,
     WrongState,
 )
@@ -243,6 +245,40 @@ def test_a_cap_that_does_not_suffice(place: Place) -> None:
         client.participation(survey.token)
 
 
+def test_an_invitation_to_another_survey_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers with another survey's invitation is refused; nothing is begun."""
+    asked, other = (place.survey(Choice("q", text, ("a", "b"))) for text in ("One?", "Two?"))
+    client = place.client()
+    ask = client._connection.anybody
+    monkeypatch.setattr(
+        client._connection, "anybody", lambda path: ask(path.replace(asked.token, other.token))
+    )
+    for attempt in (client.invitation, client.begin):
+        with pytest.raises(BrokenPromise, match="another survey"):
+            attempt(asked.token)
+    assert (
+        client.me()["reservations" if "reservations" in client.me() else "open_reservations"] == 0
+    )
+
+
+def test_too_many_reservations_leave_nothing_behind(
+    live_server: Any, tmp_path: Path, kit: Kit
+) -> None:
+    """A survey that the server lets nobody begin today holds nothing back on this device."""
+    server = live_server(unopened_reservations=1)
+    first, second = (server.store.open_survey(kit.define(levels=("high", "medium"))) for _ in "ab")
+    with Client(server.url, home=tmp_path / "home") as client:
+        begun = client.begin(first.token, "high")
+        held = client.device.balance().rho
+        with pytest.raises(TooManyReservations):
+            client.begin(second.token, "high")
+        assert client.device.balance().rho == held
+        begun.open()
+        assert client.begin(second.token, "medium").step == "reserved"
+
+
 def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path, kit: Kit) -> None:
     """Level none needs a confirmation and a cap that allows it, and is sent as it is."""
     server = live_server(allow_clear=True, caps=Caps(Loss(10_000_000), clear=4))
@@ -250,12 +286,15 @@ def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path, 
     with Client(server.url, home=tmp_path / "home") as client:
         with pytest.raises(ParameterError, match="without any protection"):
             client.begin(survey.token, "none")
+        with pytest.raises(ClearDisclosureRefused, match="your device allows 0"):
+            client.begin(survey.token, "none", confirm_clear=True)
+        client.device.set_caps(clear=8, confirm=True)
         receipt = client.begin(survey.token, "none", confirm_clear=True).answer(kit.answers)
         texts = [sent.text for sent in receipt.reports]
         assert texts == ["No", "4", "7.5 hours", "More time"]
         assert client.me()["battery"]["clear"] == 4
         second = server.store.open_survey(kit.define(levels=("none",)))
-        with pytest.raises(ClearDisclosureRefused):
+        with pytest.raises(ClearDisclosureRefused, match="your cap leaves 0"):
             client.begin(second.token, confirm_clear=True)
 
 
@@ -268,14 +307,17 @@ def test_files_are_for_their_owner_and_hold_no_answer(place: Place, tmp_path: Pa
     part.open()
     part.seal({"q": "planted-truth-1"})
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
-    assert {path.name for path in files} == {"identity", ".lock", f"{survey.token}.json"}
+    kept = {"identity", ".lock", f"{survey.token}.json", "ledger.json", ".ledger.json.lock"}
+    assert {path.name for path in files} == kept
     for path in files:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for path in (tmp_path / "home", *(p for p in (tmp_path / "home").rglob("*") if p.is_dir())):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    record = json.loads(next(p for p in files if p.suffix == ".json").read_text())
-    assert record.pop("questions")[0]["labels"] == list(options)
-    assert "planted-truth" not in json.dumps(record)
+    ledger, record = (p.read_text() for p in sorted(files, key=lambda p: p.name != "ledger.json")
+                      if p.suffix == ".json")  # fmt: skip
+    held = json.loads(record)
+    assert json.loads(held.pop("survey_text"))["questions"][0]["options"] == list(options)
+    assert "planted-truth" not in json.dumps(held) + ledger
     assert Identity.read(client.identity_file) == client.identity
 
 

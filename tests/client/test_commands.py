@@ -83,6 +83,7 @@ def test_answers_from_a_file(place: Place, kit: Kit, run: Run, tmp_path: Path) -
 def test_an_interview(place: Place, run: Run) -> None:
     """A person is told, asked, may change an answer, sees both sides and sends."""
     survey = place.survey()
+    assert run("caps", "--epsilon", 100, "--confirm")[0] == 0
     typed = "3\ny\n2\n4\n7.5\n2\n2\n5\n\ny\n"
     code, out, err = run("answer", link(place, survey.token), typed=typed)
     assert (code, err) == (0, "")
@@ -139,7 +140,7 @@ def test_an_identity_file(place: Place, kit: Kit, run: Run, tmp_path: Path) -> N
     code, out, _ = run("answer", url, "--answers", file, "--identity", words)
     assert code == 0
     assert "not kept" not in out
-    assert place.client(me, "elsewhere").me()["battery"]["percent_left"] < 100
+    assert place.client(me, "elsewhere").me_on_server()["battery"]["percent_left"] < 100
 
 
 @pytest.mark.parametrize(
@@ -168,6 +169,30 @@ def test_words_of_a_server_cannot_steer_the_terminal(place: Place, run: Run) -> 
     for character in ("\x1b", "‮"):
         assert character not in out
         assert character not in plain(HOSTILE)
+
+
+def test_the_caps_of_this_computer(place: Place, kit: Kit, run: Run, tmp_path: Path) -> None:
+    """They are shown, lowered at once, raised only with --confirm, and stop a response."""
+    code, out, _ = run("caps", "--json")
+    assert (code, json.loads(out)["caps"]["epsilon"]) == (0, 10)
+    code, out, _ = run("caps", "--epsilon", 0.5, "--clear", 0)
+    assert code == 0
+    assert "epsilon 0.5 at delta 1e-06 and 0 answers in clear, on all servers together" in out
+    assert "kept by your device and by the server" in out
+    code, _, err = run("caps", "--epsilon", 3)
+    assert (code, "confirm" in err) == (1, True)
+    survey = place.survey()
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(kit.answers))
+    url = link(place, survey.token)
+    code, _, err = run("answer", url, "--level", "low", "--answers", file)
+    assert (code, "your device allows" in err) == (1, True)
+    assert run("caps", "--epsilon", 100, "--confirm")[0] == 0
+    assert run("answer", url, "--level", "low", "--answers", file)[0] == 0
+    code, out, _ = run("me", url)
+    assert "kept by your device and by the server" in out
+    code, out, _ = run("me", url, "--on-server")
+    assert "This is the word of" in out
 
 
 def test_clear_answers_are_confirmed(live_server: Any, run: Run) -> None:

@@ -15,7 +15,7 @@ from masquerade.client.problems import error_of
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError, ServerUnavailable
 
 if TYPE_CHECKING:
-    from tests.client.conftest import Kit, Place
+    pass
 
 URL = "https://survey.example"
 
@@ -49,7 +49,7 @@ def test_a_busy_server_is_asked_again(tmp_path: Path, pauses: list[float], statu
             raise now
         return httpx.Response(now) if isinstance(now, int) else httpx.Response(200, json=now)
 
-    assert served(tmp_path, answer).me() == {"me": 1}
+    assert served(tmp_path, answer).me_on_server() == {"me": 1}
     assert len(seen) == 4
     assert all(one == seen[0] for one in seen)
     assert len(pauses) == 3
@@ -65,8 +65,9 @@ def test_no_cookie_comes_back(tmp_path: Path) -> None:
         return httpx.Response(200, json={}, headers={"Set-Cookie": "mark=1; Path=/"})
 
     client = served(tmp_path, answer)
-    client.me()
-    client.invitation("5a")
+    client.me_on_server()
+    with pytest.raises(BrokenPromise):
+        client.invitation("5a")
     assert len(seen) == 2
     assert all("cookie" not in headers for headers in seen)
 
@@ -79,7 +80,7 @@ def test_a_server_that_says_when_is_obeyed(tmp_path: Path, pauses: list[float]) 
         return httpx.Response(429, headers={"Retry-After": next(waits)})
 
     with pytest.raises(ServerUnavailable, match="status 429"):
-        served(tmp_path, answer, attempts=3).me()
+        served(tmp_path, answer, attempts=3).me_on_server()
     assert pauses == [7, 60]
 
 
@@ -91,7 +92,7 @@ def test_a_server_that_is_gone(tmp_path: Path, pauses: list[float]) -> None:
 
     client = served(tmp_path, answer)
     with pytest.raises(ServerUnavailable, match=f"{URL} cannot be asked now: connection") as gone:
-        client.me()
+        client.me_on_server()
     assert client.identity.secret not in str(gone.value)
     assert len(pauses) == 4
 
@@ -114,7 +115,7 @@ def test_something_else_that_answers(tmp_path: Path, answer: httpx.Response) -> 
         return answer
 
     with pytest.raises(ServerUnavailable, match="does not answer like a Masquerade server"):
-        served(tmp_path, give).me()
+        served(tmp_path, give).me_on_server()
     assert seen == ["survey.example"]
 
 
@@ -189,94 +190,3 @@ def test_a_link_of_a_survey_is_an_address_too(tmp_path: Path) -> None:
     for url in (URL, f"{URL}/", f"{URL}/s/5a5a", f"{URL}/s/5a5a/"):
         assert Client(url, home=tmp_path).url == URL
     assert Client(f"{URL}/polls/s/5a", home=tmp_path).url == f"{URL}/polls"
-
-
-def weaker(data: dict[str, Any]) -> None:
-    """Ask for a mask that hardly masks."""
-    question = data["questions"][1]
-    question["mechanism"] = "randomized-response:options=5,flip_probability=0.01"
-
-
-def other_numbers(data: dict[str, Any]) -> None:
-    """Ask for numbers that are not those of the mask's name."""
-    data["questions"][1]["device"]["total"] = "1000"
-
-
-def weaker_throughout(data: dict[str, Any]) -> None:
-    """Ask for a consistent mask that is too weak."""
-    from masquerade.mechanisms import RandomizedResponse
-
-    mechanism = RandomizedResponse(5, epsilon=3)
-    data["questions"][1] |= {"mechanism": str(mechanism), "device": mechanism.device_form()}
-
-
-def clear(data: dict[str, Any]) -> None:
-    """Ask for an answer as it is."""
-    from masquerade.mechanisms import RandomizedResponse
-
-    mechanism = RandomizedResponse(5, flip_probability=0)
-    data["questions"][1] |= {"mechanism": str(mechanism), "device": mechanism.device_form()}
-
-
-def fewer(data: dict[str, Any]) -> None:
-    """Ask less than was said."""
-    data["questions"].pop()
-
-
-def twice(data: dict[str, Any]) -> None:
-    """Ask one question twice."""
-    data["questions"][2] = data["questions"][1]
-
-
-def too_few_symbols(data: dict[str, Any]) -> None:
-    """Give a mask of another domain."""
-    data["questions"][1]["labels"].append("6")
-    data["questions"][1]["max"] = 6
-
-
-def another_survey(data: dict[str, Any]) -> None:
-    """Name another survey."""
-    data["hash"] = "0" * 64
-
-
-def free_text(data: dict[str, Any]) -> None:
-    """Ask for a text."""
-    data["questions"][0]["kind"] = "text"
-
-
-def unknown_mask(data: dict[str, Any]) -> None:
-    """Name a mechanism that is none."""
-    data["questions"][0]["mechanism"] = "identity:"
-
-
-def no_questions(data: dict[str, Any]) -> None:
-    """Leave the questions out."""
-    del data["questions"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [weaker, other_numbers, weaker_throughout, clear, fewer, twice, too_few_symbols,
-     another_survey, free_text, unknown_mask, no_questions],
-)  # fmt: skip
-def test_a_promise_that_is_broken_is_not_answered(
-    place: Place, kit: Kit, change: Callable[[dict[str, Any]], None]
-) -> None:
-    """Questions other than promised, or masks weaker than promised, are refused unanswered."""
-    survey = place.survey()
-
-    class Liar(kit.wire):  # type: ignore[misc, name-defined]
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            answer: httpx.Response = super().handle_request(request)
-            if not request.url.path.endswith("/open"):
-                return answer
-            data = answer.json()
-            change(data)
-            return httpx.Response(200, json=data)
-
-    part = place.client(transport=Liar()).begin(survey.token, "high")
-    with pytest.raises(BrokenPromise):
-        part.answer(kit.answers)
-    assert part.step == "reserved"
-    honest = place.client().participation(survey.token)
-    assert len(honest.answer(kit.answers).reports) == 4

@@ -35,8 +35,9 @@ def test_the_client_is_killed_at_every_step(place: Place, tmp_path: Path) -> Non
     """
     crashes = program()
     survey = place.survey()
-    # All requests but the first, and the records with the draw and with the seal.
-    points = [p for p in crashes.POINTS if p[1] in (range(1, 5) if "request" in p[0] else (3, 4))]
+    # All requests but the first; its own ledger reserving and spending; the draw and the seal.
+    files = (1, 2, 4, 5, 7, 8)
+    points = [p for p in crashes.POINTS if p[1] in (range(1, 5) if "request" in p[0] else files)]
     runs = [str(crashes.POINTS.index(point)) for point in points]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), place.url, survey.token, str(tmp_path), *runs],
@@ -65,6 +66,8 @@ def test_the_client_is_killed_at_every_step(place: Place, tmp_path: Path) -> Non
         {"held": [["submitted", [1, 3]]]},
         {"charges": 2},
         {"charges": 0},
+        {"own_charges": 2},
+        {"own_charges": 0},
         {"open_reservations": 1},
     ],
 )
@@ -74,6 +77,7 @@ def test_the_judgement_finds_what_it_must(change: dict[str, Any]) -> None:
     good = {
         "point": ["x", 0], "ended": [-9, 0], "on_disk": [[1, 2]], "commitments": ["a", "a"],
         "reports": [[1, 2]], "acknowledged": True, "held": [["submitted", [1, 2]]], "charges": 1,
+        "own_charges": 1,
         "open_reservations": 0,
     }  # fmt: skip
     assert crashes.faults(good) == []

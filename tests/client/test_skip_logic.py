@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from masquerade.answers import Choice, Question, Rating, ShowIf
-from masquerade.client import Answer, Client, is_asked
-from masquerade.client.asked import codes_of, read_asked
+from masquerade.client import Answer, Asked, Client, is_asked
+from masquerade.client.asked import asked_of, codes_of
+from masquerade.client.survey_text import SurveyText
 from masquerade.errors import BrokenPromise, MissingValue, ParameterError
 from masquerade.server.definition import Definition
-from masquerade.server.invitation import question_json
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -31,22 +32,16 @@ def definition() -> Definition:
     )
 
 
-def sent(**changes: Any) -> list[dict[str, Any]]:
+def sent(**changes: Any) -> tuple[Asked, ...]:
     """Return the questions as a server sends them; `changes` are of the second."""
-    [level] = definition().levels
-    found = [
-        question_json(question, mechanism, condition)
-        for question, mechanism, condition in zip(
-            QUESTIONS, level.mechanisms, CONDITIONS, strict=True
-        )
-    ]
-    found[1].update(changes)
-    return found
+    found = json.loads(definition().text())
+    found["questions"][1].update(changes)
+    return asked_of(SurveyText.read(json.dumps(found)), "low")
 
 
 def test_what_is_not_asked_is_no_answer() -> None:
     """Its code is that of "no answer", whether it is left out or None."""
-    asked = read_asked(sent())
+    asked = sent()
     assert codes_of(asked, {"leave": "Yes", "why": 2}) == [0, 1]
     assert codes_of(asked, {"leave": "No"}) == [1, 3]
     assert codes_of(asked, {"leave": "No", "why": None}) == [1, 3]
@@ -56,7 +51,7 @@ def test_what_is_not_asked_is_no_answer() -> None:
 
 def test_answers_that_do_not_fit_are_refused() -> None:
     """An answer to what is not asked, and none to what is; no message repeats an answer."""
-    asked = read_asked(sent())
+    asked = sent()
     with pytest.raises(ParameterError, match="'why' is not asked"):
         codes_of(asked, {"leave": "No", "why": 2})
     with pytest.raises(MissingValue, match="'why' has no answer"):
@@ -75,7 +70,7 @@ def test_answers_that_do_not_fit_are_refused() -> None:
 def test_a_condition_that_makes_no_sense_is_a_broken_promise(condition: Any) -> None:
     """Nothing is answered where nobody could tell what is asked."""
     with pytest.raises(BrokenPromise):
-        read_asked(sent(show_if=condition))
+        sent(show_if=condition)
 
 
 def test_a_survey_with_skip_logic_is_answered(live_server: LiveServers, tmp_path: Path) -> None:

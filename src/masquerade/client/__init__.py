@@ -6,6 +6,7 @@ the questions, mask once, send the reports, read the ledger.
 
 from masquerade.client.asked import Answer, Asked, is_asked
 from masquerade.client.client import Client
+from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.identity import Identity
 from masquerade.client.link import survey_of
 from masquerade.client.participation import Masked, Participation, Receipt
@@ -14,6 +15,7 @@ __all__ = [
     "Answer",
     "Asked",
     "Client",
+    "DeviceLedger",
     "Identity",
     "Masked",
     "Participation",

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating, ShowIf, shown
-from masquerade.answers.conditions import check_conditions
+from masquerade.answers import Number, Question, Rating, ShowIf, shown
+from masquerade.client.survey_text import SurveyText
 from masquerade.errors import (
     BrokenPromise,
     MasqueradeError,
@@ -147,57 +146,36 @@ def is_asked(asked: Sequence[Asked], codes: Sequence[int]) -> bool:
     return shown([one.question for one in upto], conditions, [*codes, None])[-1]
 
 
-def read_asked(questions: Sequence[Mapping[str, Any]]) -> tuple[Asked, ...]:
-    """Return the questions that a server sent.
+def asked_of(survey: SurveyText, level: str) -> tuple[Asked, ...]:
+    """Return the questions of a survey with the masks of a level.
 
     Raises
     ------
     BrokenPromise
-        A question cannot be read, or its mask does not fit it.
+        The survey has no such level, or a mask does not mask exactly a question's answers.
     """
     found = []
-    for number, data in enumerate(questions, start=1):
+    conditions = survey.conditions or (None,) * len(survey.questions)
+    texts = survey.levels.get(level, [])
+    if len(texts) != len(survey.questions):
+        raise BrokenPromise(f"the survey has no level {level!r}; nothing was answered.")
+    for question, text, condition in zip(survey.questions, texts, conditions, strict=True):
         try:
-            question, mechanism = _question(data), parse_mechanism(data["mechanism"])
-            given = data.get("show_if")
-            condition = None if given is None else ShowIf.from_json(given, of=question.id)
-        except (MasqueradeError, KeyError, TypeError, AttributeError) as error:
+            mechanism = parse_mechanism(text)
+        except MasqueradeError as error:
             raise BrokenPromise(
-                f"question {number} cannot be read ({error}); nothing was answered."
+                f"a mask cannot be read ({error}); nothing was answered."
             ) from error
         if not (
             isinstance(mechanism, RandomizedResponse | TwoLayer | DiscreteGaussian)
             and _fits(mechanism, question)
-            and data.get("device") == mechanism.device_form()
         ):
             raise BrokenPromise(
                 f"question {question.id!r} comes with the mask {mechanism}, which does not mask "
                 "exactly its answers; nothing was answered."
             )
         found.append(Asked(question, mechanism, condition))
-    if len({one.question.id for one in found}) < len(found):
-        raise BrokenPromise("two questions have the same id; nothing was answered.")
-    try:
-        check_conditions([one.question for one in found], tuple(one.show_if for one in found))
-    except ParameterError as error:
-        raise BrokenPromise(f"{error} Nothing was answered.") from error
     return tuple(found)
-
-
-def _question(data: Mapping[str, Any]) -> Question:
-    kind, labels, skip = data["kind"], tuple(data["labels"]), data["allow_skip"]
-    name, text = data["id"], data["text"]
-    if kind == "choice":
-        return Choice(name, text, labels, skip)
-    if kind == "rating":
-        ends = data["low_label"], data["high_label"]
-        return Rating(name, text, data["min"], data["max"], *ends, allow_skip=skip)
-    if kind == "number":
-        return Number(name, text, data["min"], data["max"], data["unit"], data["step"])
-    if kind == "comparison":
-        tie = labels[2] if len(labels) == 3 else ""
-        return Comparison(name, text, data["item_a"], data["item_b"], tie, skip)
-    raise ParameterError(f"its kind is {kind!r}, which this version does not know")
 
 
 def _lattice(question: Number | Rating) -> Lattice:

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from masquerade.client.connection import Connection
+from masquerade.client.device_ledger import DeviceLedger, entry_json
 from masquerade.client.identity import Identity
 from masquerade.client.link import survey_of, token_of
-from masquerade.client.participation import Participation, beginning
-from masquerade.client.promise import CLEAR, promise_of
+from masquerade.client.offer import Offer
+from masquerade.client.participation import Participation
+from masquerade.client.progress import beginning
 from masquerade.client.records import Record, Records
-from masquerade.errors import (
-    AlreadyParticipated,
-    BrokenPromise,
-    LevelNotAllowed,
-    NotFound,
-    ParameterError,
-)
+from masquerade.errors import AlreadyParticipated, BrokenPromise, NotFound, ParameterError
 
 if TYPE_CHECKING:
     import httpx
 
 _EXPIRED = "expired"
+_OUTSIDE = ("token", "state", "simulated", "reward")
+"""What an invitation says that no hash covers: the server's word."""
 
 
 class Client:
@@ -49,8 +47,8 @@ class Client:
 
     Privacy
     -------
-    See `Participation`. All surveys of one identity share one ledger, whose caps the server
-    enforces; a second identity has a second ledger, so what two of them spent adds up.
+    See `Participation` and `DeviceLedger`. All surveys of one home share one ledger on this
+    device, whatever servers they are on; each server keeps one of each identity besides.
 
     Examples
     --------
@@ -79,8 +77,9 @@ class Client:
             url, lambda: self.identity.secret, attempts=attempts, transport=transport
         )
         self.url = self._connection.url
-        top = Path(home) if home is not None else Path.home() / ".local" / "share" / "masquerade"
+        top = home_of(home)
         self._folder = top / _folder_of(self.url)
+        self.device = DeviceLedger(top)
 
     def __enter__(self) -> Self:
         return self
@@ -123,20 +122,24 @@ class Client:
         Returns
         -------
         dict
-            ``title``, ``description``, ``topic``, ``state``, ``questions`` (how many), ``kinds``,
-            ``reveal``, ``levels`` (each with ``name``, ``odds``, ``words``, ``epsilon_user``, ...),
-            ``fixed_level``, ...
+            ``title``, ``description``, ``topic``, ``questions`` (how many), ``kinds``,
+            ``reveal``, ``levels`` (each with ``name``, ``mechanisms``, ``odds``, ``words``,
+            ``epsilon_user``, ..., all worked out here, the strongest first), ``fixed_level``, ...
+            The server's word, which nothing checks: ``state``, ``simulated``, ``reward``.
 
         Raises
         ------
         NotFound
             There is no such survey.
+        BrokenPromise
+            It says something of its levels that their masks do not keep.
         """
-        return self._connection.anybody(f"/surveys/{self._token(survey)}/invitation")
+        return _shown(self._invitation(self._token(survey)))
 
     def invitations(self) -> Iterator[dict[str, Any]]:
         """Yield the invitations of surveys that this person has begun or that are listed."""
-        return self._pages("/invitations", "invitations")
+        for one in self._pages("/invitations", "invitations"):
+            yield {**_shown(one), "participation": one.get("participation")}
 
     def begin(
         self, survey: str, level: str | None = None, *, confirm_clear: bool = False
@@ -156,12 +159,15 @@ class Client:
 
         Raises
         ------
+        BrokenPromise
+            The invitation says something of its levels that their masks do not keep.
         LevelNotAllowed, ParameterError
             The survey does not offer the level, or none was chosen.
         AlreadyParticipated
-            It was begun at another level, which cannot change.
+            It was begun at another level, which cannot change; or it was opened here before, and
+            its record is gone.
         InsufficientBudget, ClearDisclosureRefused
-            The person's caps do not leave enough; nothing is begun.
+            The caps of this device or of the server do not leave enough; nothing is begun.
         WrongState
             The survey is closed, or the participation over.
         """
@@ -169,6 +175,11 @@ class Client:
         records = self._records
         record = records.read(token)
         if record is None or record.get("reason") == _EXPIRED:
+            if self.device.answered(self._named(token), identity=self.identity.folder):
+                raise AlreadyParticipated(
+                    "the questions of this survey were opened on this device before, so it is not "
+                    "begun anew, whatever the server says."
+                )
             new = self._beginning(token, level, confirm_clear=confirm_clear)
 
             def start(old: Record | None) -> Record:
@@ -176,11 +187,14 @@ class Client:
 
             record = records.change(token, start)
         assert record is not None
+        self.device.keep_only(
+            self.url, self._named(token), record["charge"], identity=self.identity.folder
+        )
         if level is not None and record["level"] != level:
             raise AlreadyParticipated(
                 f"you began this survey at level {record['level']!r}, which cannot change."
             )
-        part = Participation(self._connection, records, token)
+        part = Participation(self._connection, records, self.device, token)
         part.reserve()
         return part
 
@@ -195,18 +209,40 @@ class Client:
         token = self._token(survey)
         if self._records.read(token) is None:
             raise NotFound("nothing of this survey is remembered here; begin it.")
-        return Participation(self._connection, self._records, token)
+        return Participation(self._connection, self._records, self.device, token)
 
     def participations(self) -> list[Participation]:
         """Return all that was begun here."""
         return [self.participation(survey) for survey in self._records.surveys()]
 
     def me(self) -> dict[str, Any]:
-        """Return where this person stands: ``battery``, ``caps``, ``statement``, ..."""
-        return self._connection.own("GET", "/me")
+        """Return where this device's own account stands; nothing is asked of the server.
+
+        Returns
+        -------
+        dict
+            ``battery``, ``everywhere`` (all servers together), ``caps``, ``statement``, ...
+        """
+        return self.device.account(self.url)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Return all entries of this person's ledger, oldest first."""
+        """Return what this device has spent on the server, step by step, oldest first."""
+        titles = {}
+        for token in self._records.surveys():
+            record = self._records.read(token)
+            titles[token] = None if record is None else record.get("title")
+        entries = map(entry_json, self.device.entries(self.url))
+        return [{**entry, "title": titles.get(entry["survey"])} for entry in entries]
+
+    def me_on_server(self) -> dict[str, Any]:
+        """Return where this person stands by the server's word.
+
+        What was sent from other devices with the same secret is known only there.
+        """
+        return self._connection.own("GET", "/me")
+
+    def ledger_on_server(self) -> list[dict[str, Any]]:
+        """Return all entries of this person's ledger by the server's word, oldest first."""
         return list(self._pages("/me/ledger", "entries"))
 
     def export(self) -> dict[str, Any]:
@@ -221,7 +257,10 @@ class Client:
         clear: int | None = None,
         confirm: bool = False,
     ) -> dict[str, Any]:
-        """Lower caps at once, or raise them in some days; return them.
+        """Lower caps on this server at once, or have them raised in some days; return them.
+
+        What this device allows on this server follows at once, and is never above what it allows
+        in all: that is changed by ``device.set_caps``.
 
         Parameters
         ----------
@@ -238,17 +277,24 @@ class Client:
         """
         new = {"epsilon": epsilon, "delta": delta, "clear": clear}
         body = {name: value for name, value in new.items() if value is not None}
+        self.device.set_caps(
+            server=self.url, epsilon=epsilon, delta=delta, clear=clear, confirm=confirm
+        )
         answer = self._connection.own("PATCH", "/me/caps", {**body, "confirm": confirm})
         return dict(answer["caps"])
 
     def leave(self) -> dict[str, Any]:
         """Delete this person's reports of open surveys, and all records here.
 
-        The ledger stays on the server, and the identity here: the answer says why.
+        The ledger stays on the server and here, and the identity here: the answer says why. What
+        was opened here is not begun anew: the ledger remembers it.
         """
         answer = self._connection.own("DELETE", "/me")
         for survey in self._records.surveys():
+            record = self._records.read(survey)
             self._records.change(survey, lambda _: None)
+            if record is not None:
+                self.device.release(self.url, record["charge"])
         return answer
 
     @property
@@ -263,29 +309,29 @@ class Client:
             raise ParameterError(f"{survey!r} is a survey of another server than {self.url}.")
         return token
 
+    def _invitation(self, token: str) -> dict[str, Any]:
+        given: dict[str, Any] = self._connection.anybody(f"/surveys/{token}/invitation")
+        if given.get("token") != token:
+            raise BrokenPromise("the invitation is of another survey than the one asked for.")
+        return given
+
     def _beginning(self, token: str, level: str | None, *, confirm_clear: bool) -> Record:
-        invitation = self.invitation(token)
-        try:
-            levels = {one["name"]: one for one in invitation["levels"]}
-            if level is None:
-                level = invitation["fixed_level"]
-            names = ", ".join(levels)
-            if level is None:
-                raise ParameterError(f"choose a level before the questions are shown: {names}.")
-            if level not in levels:
-                raise LevelNotAllowed(
-                    f"this survey does not offer {level!r}; choose one of {names}."
-                )
-            promise = promise_of(invitation, levels[level])
-            record = beginning(token, invitation, level, promise)
-        except (KeyError, TypeError) as error:
-            raise BrokenPromise(f"the invitation cannot be read: {error!r}.") from error
-        if level == CLEAR and not confirm_clear:
+        offer = Offer.read(self._invitation(token))
+        level = offer.fixed_level if level is None else level
+        if level is None:
+            names = ", ".join(one.name for one in offer.levels)
+            raise ParameterError(f"choose a level before the questions are shown: {names}.")
+        # The masks decide what needs consent, not a name or a number of the server.
+        if offer.level(level).clear and not confirm_clear:
             raise ParameterError(
-                "at level 'none' your answers are sent as they are, without any protection; "
+                f"at level {level!r} your answers are sent as they are, without any protection; "
                 "confirm that, or choose another level."
             )
-        return record
+        named, identity = self._named(token), self.identity.folder
+        return beginning(token, offer, level, named=named, identity=identity)
+
+    def _named(self, token: str) -> str:
+        return f"{self.url}/s/{token}"
 
     def _pages(self, path: str, name: str) -> Iterator[dict[str, Any]]:
         cursor = ""
@@ -296,6 +342,18 @@ class Client:
             if not following or following == cursor:
                 return
             cursor = str(following)
+
+
+def home_of(home: Path | str | None) -> Path:
+    """Return the folder in which identities, records and the ledger are kept."""
+    return Path(home) if home is not None else Path.home() / ".local" / "share" / "masquerade"
+
+
+def _shown(invitation: dict[str, Any]) -> dict[str, Any]:
+    """Return an invitation with this device's own numbers in place of the server's."""
+    return {
+        **{name: invitation.get(name) for name in _OUTSIDE}, **Offer.read(invitation).to_json()
+    }  # fmt: skip
 
 
 def _folder_of(url: str) -> str:

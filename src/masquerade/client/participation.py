@@ -6,8 +6,8 @@
                                                                ended: over, and why
 
     reserving  the level is chosen; a key makes asking again harmless
-    reserved   the server holds the price back
-    opened     the questions are here and what they cost is spent
+    reserved   this device holds the price back, and so does the server
+    opened     the questions are here and what they cost is spent, here and there
     drawn      the masks are drawn and on the disk; nobody has seen them
     sealed     the server holds a commitment to them, so no others can take their place
     sent       the server has them
@@ -15,6 +15,9 @@
 Each step is on the disk before the request that depends on it, and the draw is made only in the
 step from opened to drawn, under a lock. So after a crash between any two steps there is at most one
 draw, and what is sent always comes from the disk. Answers themselves are never written down.
+
+No word of a server leads back: what was opened here is never opened anew, what was drawn is never
+drawn again, and "expired" frees only what was reserved and not opened.
 """
 
 from __future__ import annotations
@@ -27,13 +30,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.answers import Question
-from masquerade.client.asked import Answer, Asked, codes_of, read_asked
+from masquerade.client.asked import Answer, Asked, asked_of, codes_of
 from masquerade.client.connection import Connection
-from masquerade.client.promise import check_promise
+from masquerade.client.device_ledger import DeviceLedger
+from masquerade.client.offer import Offer, OfferedMasks
+from masquerade.client.progress import (
+    CONTENT,
+    ELSEWHERE,
+    OVER,
+    WHY,
+    require_done,
+    reserved,
+    without,
+)
 from masquerade.client.records import Record, Records
+from masquerade.client.survey_text import SurveyText
 from masquerade.errors import (
     AlreadyParticipated,
-    BrokenPromise,
     ClearDisclosureRefused,
     CommitmentMismatch,
     InsufficientBudget,
@@ -41,15 +54,13 @@ from masquerade.errors import (
     MissingValue,
     NotFound,
     SeatsTaken,
+    TooManyReservations,
     WrongState,
 )
 from masquerade.mechanisms import mask_response
 
 AFTER_SEND = "after_send"
 """The reveal of surveys whose reports are shown only once they are sent."""
-
-_OVER = ("submitted", "withdrawn", "abandoned", "expired")
-_CONTENT = ("questions", "reports", "salt", "commitment", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,8 @@ class Receipt:
     reports : tuple of Masked
         One for each question.
     bill : dict
-        What the response cost, and all together: ``survey_epsilon``, ``total_epsilon``, ...
+        What the response cost, and all together, by this device's own account:
+        ``survey_epsilon``, ``total_epsilon``, ``everywhere_epsilon``, ...
     drawn_before : bool
         Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
         and those given now were not used.
@@ -102,15 +114,20 @@ class Participation:
     Privacy
     -------
     Answers are masked in this process with the operating system's randomness, once; what is sent is
-    the reports. The masks are checked to be as strong as the level promised before anything is
-    answered. The server learns who (by a pseudonym of this survey) took part, and at which level.
+    the reports. Every number is worked out here from the masks, the questions are those whose hash
+    was in the invitation, and the response is charged to this device's own ledger too. The server
+    learns who (by a pseudonym of this survey) took part, and at which level.
     """
 
-    def __init__(self, connection: Connection, records: Records, survey: str) -> None:
+    def __init__(
+        self, connection: Connection, records: Records, device: DeviceLedger, survey: str
+    ) -> None:
         self._connection = connection
         self._records = records
+        self._device = device
         self.survey = survey
         self._asked: tuple[Asked, ...] | None = None
+        self._offered: tuple[str, Offer] | None = None
 
     def __repr__(self) -> str:
         return f"Participation({self.survey!r}, step={self.step!r})"
@@ -149,17 +166,26 @@ class Participation:
 
     @property
     def price(self) -> dict[str, Any]:
-        """What taking part costs, as the server reserved it."""
-        return dict(self._read().get("price") or {})
+        """What taking part costs, worked out here from the masks."""
+        record = self._read()
+        return self._masks(record).price()
 
     def reserve(self) -> None:
-        """Have the price set aside; `Client.begin` does it."""
+        """Have the price set aside, here and on the server; `Client.begin` does it.
+
+        Raises
+        ------
+        InsufficientBudget, ClearDisclosureRefused
+            The caps of this device, or those on the server, do not leave enough.
+        """
         self._require_not_ended()
         record = self._read()
         if record["step"] != "reserving":
             return
         body = {"survey": self.survey, "level": record["level"]}
         try:
+            cost = self._masks(record).cost(record["named"])
+            self._device.reserve(self._server, record["charge"], cost)
             answer = self._connection.own("POST", "/participations", body, key=record["key"])
         except (
             AlreadyParticipated,
@@ -168,12 +194,16 @@ class Participation:
             LevelNotAllowed,
             NotFound,
             SeatsTaken,
+            TooManyReservations,
             WrongState,
         ):
             # Refused for good: the choice of a level is open again.
             self._from("reserving", lambda _: None)
+            self._device.release(self._server, record["charge"])
             raise
-        self._from("reserving", lambda old: _reserved(old, answer))
+        new = self._from("reserving", lambda old: reserved(old, answer))
+        if new is not None and new["step"] == "ended":
+            self._device.release(self._server, record["charge"])
         self._require_not_ended()
 
     def open(self) -> tuple[Question, ...]:
@@ -190,28 +220,25 @@ class Participation:
         record = self._read()
         if record["step"] == "reserved":
             answer = self._step("POST", "open")
-            try:
-                check_promise(
-                    record["promise"],
-                    level=record["level"],
-                    hash_=answer["hash"],
-                    asked=read_asked(answer["questions"]),
-                )
-            except (KeyError, TypeError) as error:
-                raise BrokenPromise(f"the questions cannot be read: {error!r}.") from error
-            self._from(
-                "reserved", lambda old: {**old, "step": "opened", "questions": answer["questions"]}
+            level = record["level"]
+            survey = self._offer(record).require_opening(
+                answer, participation=record["id"], level=level
             )
+            asked_of(survey, level)
+            # Spent before anybody sees a question: from here on nothing gives it back.
+            self._device.commit(self._server, record["charge"])
+            text = answer["survey"]
+            self._from("reserved", lambda old: {**old, "step": "opened", "survey_text": text})
         return tuple(one.question for one in self.asked)
 
     @property
     def asked(self) -> tuple[Asked, ...]:
         """The questions with their masks, once they are opened."""
         if self._asked is None:
-            questions = self._read().get("questions")
-            if questions is None:
+            record = self._read()
+            if "survey_text" not in record:
                 raise WrongState("the questions are not here; open them first.", state=self.step)
-            self._asked = read_asked(questions)
+            self._asked = asked_of(SurveyText.read(record["survey_text"]), record["level"])
         return self._asked
 
     def seal(self, answers: Mapping[str, Answer] | None = None) -> bool:
@@ -238,7 +265,8 @@ class Participation:
         drawn_before = not self._draw(answers)
         record = self._read()
         if record["step"] == "drawn":
-            self._step("POST", "seal", {"commitment": record["commitment"]})
+            answer = self._step("POST", "seal", {"commitment": record["commitment"]})
+            require_done(answer, record, ELSEWHERE)
             self._from("drawn", lambda old: {**old, "step": "sealed"})
         return drawn_before
 
@@ -280,13 +308,19 @@ class Participation:
                 "reports": record["reports"],
                 "salt": record["salt"],
                 "level": record["level"],
-                "survey_hash": record["promise"]["hash"],
+                "survey_hash": self._offer(record).covered["hash"],
             }
             answer = self._step("PUT", "response", body)
-            got = {name: answer.get(name) for name in ("paid", "completion_code")}
-            bill = answer.get("bill", {})
+            require_done(answer, record, ("submitted",))
+            paid, code = answer.get("paid"), answer.get("completion_code")
+            got = {
+                "paid": paid if isinstance(paid, dict) else None,
+                "completion_code": code if isinstance(code, str) else None,
+            }
+            promise = self._masks(record).guarantee
+            bill = self._device.bill(self._server, record["charge"], promise)
             self._from(
-                "sealed", lambda old: {**_without(old, "key"), **got, "step": "sent", "bill": bill}
+                "sealed", lambda old: {**without(old, "key"), **got, "step": "sent", "bill": bill}
             )
             record = self._read()
         if record["step"] != "sent":
@@ -315,7 +349,10 @@ class Participation:
         the price stays spent.
         """
         self.reserve()
-        state = str(self._step("POST", "abandon").get("state"))
+        opened = self._read()["step"] != "reserved"
+        said = self._step("POST", "abandon").get("state")
+        # Where the questions were seen here, nothing that a server says makes it as if not.
+        state = "expired" if said == "expired" and not opened else "abandoned"
         self._end(state)
         return state
 
@@ -351,6 +388,18 @@ class Participation:
         self._records.change(self.survey, draw)
         return drawn
 
+    @property
+    def _server(self) -> str:
+        return self._connection.url
+
+    def _offer(self, record: Record) -> Offer:
+        if self._offered is None or self._offered[0] != record["charge"]:
+            self._offered = record["charge"], Offer.read(record["offer"], kept=True)
+        return self._offered[1]
+
+    def _masks(self, record: Record) -> OfferedMasks:
+        return self._offer(record).level(record["level"])
+
     def _read(self) -> Record:
         record = self._records.read(self.survey)
         if record is None:
@@ -368,50 +417,33 @@ class Participation:
             self._end("elsewhere")
             raise
         except WrongState as error:
+            step, state = record["step"], error.state
+            if step == "reserved" and state in ("expired", "sealed"):
+                self._end("elsewhere" if state == "sealed" else "expired")
             # What was sent from here stays so where it cannot be taken back.
-            if error.state in _OVER and (error.state, record["step"]) != ("submitted", "sent"):
-                self._end("elsewhere" if error.state == "submitted" else error.state)
+            elif state in OVER and (state, step) != ("submitted", "sent"):
+                self._end("elsewhere" if state == "submitted" else state)
             raise
 
     def _require_not_ended(self) -> None:
         record = self._read()
         if record["step"] == "ended":
-            raise WrongState(f"this participation is over: {_WHY[record['reason']]}",
+            raise WrongState(f"this participation is over: {WHY[record['reason']]}",
                              state=record["reason"])  # fmt: skip
 
     def _end(self, reason: str) -> None:
+        record = self._read()
         self._records.change(
             self.survey,
-            lambda old: old and {**_without(old, *_CONTENT), "step": "ended", "reason": reason},
+            lambda old: old and {**without(old, *CONTENT), "step": "ended", "reason": reason},
         )
+        # What was spent is not given back by this: only what was opened nowhere is.
+        self._device.release(self._server, record["charge"])
 
-    def _from(self, step: str, change: Callable[[Record], Record | None]) -> None:
-        self._records.change(
+    def _from(self, step: str, change: Callable[[Record], Record | None]) -> Record | None:
+        return self._records.change(
             self.survey, lambda old: change(old) if old and old["step"] == step else old
         )
-
-
-_WHY = {
-    "expired": "the reservation ended before the questions were opened; begin it again.",
-    "abandoned": "you gave it up.",
-    "withdrawn": "you withdrew it.",
-    "elsewhere": "it was answered elsewhere with the same identity.",
-}
-
-
-def beginning(
-    survey: str, invitation: Mapping[str, Any], level: str, promise: Mapping[str, Any]
-) -> Record:
-    """Return the first record of a participation; nothing is asked of the server yet."""
-    return {
-        "step": "reserving",
-        "survey": survey,
-        "title": invitation["title"],
-        "reveal": invitation["reveal"],
-        "level": level,
-        "promise": dict(promise),
-        "key": secrets.token_hex(16),
-    }
 
 
 def commitment_of(participation: str, reports: list[int], salt: str) -> str:
@@ -424,17 +456,3 @@ def commitment_of(participation: str, reports: list[int], salt: str) -> str:
     """
     fields = {"participation": participation, "reports": reports, "salt": salt}
     return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
-
-
-def _reserved(record: Record, answer: dict[str, Any]) -> Record:
-    state = answer["state"]
-    known = {**record, "id": answer["id"], "price": answer.get("price")}
-    if state in ("reserved", "opened"):
-        return {**known, "step": "reserved"}
-    # The same person has got further elsewhere.
-    reason = "elsewhere" if state in ("sealed", "submitted") else state
-    return {**_without(known, *_CONTENT), "step": "ended", "reason": reason}
-
-
-def _without(record: Record, *names: str) -> Record:
-    return {name: value for name, value in record.items() if name not in names}

@@ -23,6 +23,7 @@ from masquerade.errors import (
     SurveyError,
     SurveyHashMismatch,
     TooManyAttempts,
+    TooManyReservations,
     Unauthenticated,
     WrongState,
 )
@@ -40,6 +41,7 @@ _CLASSES: dict[str, type[MasqueradeError]] = {
     "commitment-mismatch": CommitmentMismatch,
     "idempotency-conflict": IdempotencyConflict,
     "confirmation-needed": ConfirmationNeeded,
+    "too-many-reservations": TooManyReservations,
     "validation-error": ParameterError,
 }
 

@@ -1,0 +1,165 @@
+"""A ledger in one file, which survives a crash at any moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
+from masquerade.accounting.balance import rebuilt
+from masquerade.accounting.chain import PAID
+from masquerade.accounting.storage import Decision
+from masquerade.client.durable import locked, make_folder, replace_file
+from masquerade.errors import BrokenChain, UnreadableFile
+from masquerade.mechanisms import INFINITE_LOSS, Loss
+
+_FORM = 1
+
+
+class LedgerFile:
+    """Chains of entries, as `masquerade.accounting.Storage` asks for them.
+
+    The file holds entries alone; balances are what the entries come to, worked out at each change,
+    and a chain that was cut or changed by hand is refused.
+
+    Parameters
+    ----------
+    path : Path
+        Made when first needed, readable by its owner only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def change(self, person: str, key: str, decide: Decision) -> Entry:
+        """Keep what `decide` returns; see `Storage.change`."""
+        make_folder(self.path.parent)
+        with locked(self.path.with_name(f".{self.path.name}.lock")):
+            chains = self._read()
+            entries = chains.setdefault(person, [])
+            of_key = [entry for entry in entries if entry.charge.key == key]
+            latest = of_key[-1] if of_key else None
+            change = decide(rebuilt(entries) if entries else None, latest)
+            if change is None:
+                assert latest is not None
+                return latest
+            entry, _ = change
+            entries.append(entry)
+            self._write(chains)
+            return entry
+
+    def balance(self, person: str) -> Balance | None:
+        """Return a person's balance; None where there are no entries."""
+        return self.read(person)[0]
+
+    def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and all entries, oldest first."""
+        entries = self._read().get(person, [])
+        return (rebuilt(entries) if entries else None), tuple(entries)
+
+    def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and what they committed, oldest first."""
+        balance, entries = self.read(person)
+        return balance, tuple(entry for entry in entries if entry.charge.kind in PAID)
+
+    def persons(self) -> list[str]:
+        """Return everybody who has entries."""
+        return [person for person, entries in self._read().items() if entries]
+
+    def reservations(self, before: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation from before an ISO date."""
+        found = []
+        for person, entries in self._read().items():
+            latest = {entry.charge.key: entry.charge for entry in entries}
+            found += [
+                (person, key)
+                for key, charge in latest.items()
+                if charge.kind == "reserve" and charge.day < before
+            ]
+        return found
+
+    def _read(self) -> dict[str, list[Entry]]:
+        try:
+            held = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise UnreadableFile(
+                f"{self.path} cannot be read ({type(error).__name__}); it is what this computer "
+                "has spent, so nothing is answered without it. Restore it from a backup."
+            ) from error
+        try:
+            costs = {digest: _cost(one) for digest, one in held["costs"].items()}
+            return {
+                person: [_entry(person, one, costs) for one in entries]
+                for person, entries in held["chains"].items()
+            }
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UnreadableFile(
+                f"{self.path} is no ledger of this version ({error!r}); restore it from a backup."
+            ) from error
+
+    def _write(self, chains: dict[str, list[Entry]]) -> None:
+        costs = {e.charge.cost.digest: e.charge.cost for some in chains.values() for e in some}
+        held = {
+            "form": _FORM,
+            "costs": {digest: _cost_json(cost) for digest, cost in costs.items()},
+            "chains": {person: list(map(_entry_json, some)) for person, some in chains.items()},
+        }
+        replace_file(self.path, json.dumps(held, allow_nan=False))
+
+
+def _entry_json(entry: Entry) -> list[Any]:
+    _, cost, day, kind, key, caps = entry.charge
+    held = None if caps is None else [caps.epsilon.micro, str(caps.delta), caps.clear, caps.rule]
+    return [cost.digest, day, kind, key, held, entry.previous_hash, entry.hash, entry.sequence]
+
+
+def _entry(person: str, held: list[Any], costs: dict[str, Cost]) -> Entry:
+    digest, day, kind, key, caps, previous_hash, hash_, sequence = held
+    cost = costs[digest]
+    if cost.digest != digest:
+        raise BrokenChain("an amount in this computer's ledger was changed; restore a backup.")
+    known = None
+    if caps is not None:
+        rule = caps[3] if len(caps) > 3 else 1
+        known = Caps(Loss(caps[0]), Fraction(caps[1]), caps[2], rule)
+    return Entry(Charge(person, cost, day, kind, key, known), sequence, previous_hash, hash_)
+
+
+def _cost_json(cost: Cost) -> dict[str, Any]:
+    def micro(amount: Loss | Rho | None) -> int | str | None:
+        if amount is None:
+            return None
+        return amount.micro if isinstance(amount.micro, int) else "inf"
+
+    return {
+        "survey": cost.survey,
+        "mechanisms": list(cost.mechanisms),
+        "event": micro(cost.event),
+        "user": micro(cost.user),
+        "protected": micro(cost.protected),
+        "rho": micro(cost.rho),
+        "clear": cost.clear,
+        "gaussian": cost.gaussian,
+    }
+
+
+def _cost(held: dict[str, Any]) -> Cost:
+    def loss(micro: int | str) -> Loss:
+        return INFINITE_LOSS if micro == "inf" else Loss(int(micro))
+
+    protected, rho = held["protected"], held["rho"]
+    return Cost(
+        held["survey"],
+        tuple(held["mechanisms"]),
+        event=loss(held["event"]),
+        user=loss(held["user"]),
+        protected=None if protected is None else loss(protected),
+        rho=None if rho is None else Rho(loss(rho).micro),
+        clear=held["clear"],
+        gaussian=held.get("gaussian", False),
+    )
