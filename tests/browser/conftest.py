@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.accounting import Caps
 from masquerade.answers import Choice, Comparison, Number, Question, Rating
@@ -18,6 +20,28 @@ from masquerade.server.sealed import commitment_of
 from masquerade.server.surveys import Survey
 
 PHONE = {"width": 390, "height": 844}
+GENEROUS = {"epsilon": 1_000_000_000_000, "clear": 1000}
+"""What a device lets its person spend where caps are not what is tested, in millionths."""
+
+SET_CAPS = """
+{
+  const opening = indexedDB.open("masquerade", 2);
+  opening.onupgradeneeded = () => {
+    for (const table of ["device", "participations", "charges"]) {
+      opening.result.createObjectStore(table);
+    }
+  };
+  opening.onsuccess = () => {
+    const device = opening.result.transaction("device", "readwrite").objectStore("device");
+    device.get("settings").onsuccess = ({ target }) => {
+      const settings = target.result ?? {};
+      if (!settings.caps) device.put({ ...settings, caps: CAPS }, "settings");
+    };
+    device.transaction.oncomplete = () => opening.result.close();
+  };
+}
+"""
+"""Sets a device's own cap before the app reads it, as its person would in the settings."""
 
 SENTINELS = ("Sentinel-Aardvark", "Sentinel-Basilisk", "Sentinel-Chimera")
 NUMBER_ANSWER = 271_828
@@ -75,12 +99,17 @@ NewVisitor = Callable[..., Visitor]
 
 @pytest.fixture
 def new_visitor(chromium: Browser) -> Iterator[NewVisitor]:
-    """Return a function that makes a device; each is forgotten after the test."""
+    """Return a function that makes a device; each is forgotten after the test.
+
+    Its own cap is `GENEROUS`, or what `own_cap` says; None leaves the app's.
+    """
     contexts = []
 
-    def make(**options: Any) -> Visitor:
+    def make(*, own_cap: dict[str, int] | None = GENEROUS, **options: Any) -> Visitor:
         context = chromium.new_context(**{"viewport": PHONE, "locale": "en-GB", **options})
-        context.set_default_timeout(30_000)
+        if own_cap is not None:
+            context.add_init_script(SET_CAPS.replace("CAPS", json.dumps(own_cap)))
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         contexts.append(context)
         page = context.new_page()
         visitor = Visitor(context, page)
@@ -249,3 +278,14 @@ def open_survey(server: Any, **changes: Any) -> Survey:
     """Open a survey about beasts."""
     survey: Survey = server.store.open_survey(beasts(**changes))
     return survey
+
+
+def confirm(page: Page, ask: str, do: str) -> None:
+    """Press what asks for something that cannot be undone, then what does it."""
+    page.locator("summary", has_text=ask).click()
+    page.get_by_role("button", name=do).click()
+
+
+def close_survey(page: Page) -> None:
+    """Close a survey on its page, and wait for the results."""
+    confirm(page, "Close and see results", "Close it now")

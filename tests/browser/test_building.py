@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from masquerade.answers import Number
+from masquerade.answers import Choice, Number, Question, Rating
 from masquerade.client import Answer, Client, is_asked
+from masquerade.errors import InvalidDocument
+from masquerade.server.building.document import changed, document_of
 from masquerade.server.building.templates import TEMPLATES
+from masquerade.server.definition import Definition
 from masquerade.server.models import FIRST_TEAM
 
 from .accessibility import AXE
-from .conftest import Person
+from .conftest import ANSWERS, QUESTIONS, Person, beasts, close_survey, confirm, open_survey
 
 pytestmark = pytest.mark.browser
 
@@ -48,6 +51,7 @@ def saved(page: Page) -> None:
 def answered(url: str, token: str, home: Path, person: int) -> None:
     """Let a person answer through the Python client, whatever is asked."""
     with Client(url, home=home) as me:
+        me.device.set_caps(epsilon=1000, confirm=True)  # as generous as the server
         levels = [one["name"] for one in me.invitation(token)["levels"]]
         part = me.begin(token, levels[person % len(levels)])
         part.open()
@@ -81,14 +85,14 @@ def test_a_template_goes_from_draft_to_result(
             crowd.map(lambda n: answered(generous.url, token, tmp_path / str(n), n), range(PEOPLE))
         )
     expect(page.locator("#responses")).to_have_text(str(PEOPLE))
-    page.get_by_role("button", name="Close and see results").click()
+    close_survey(page)
     expect(page.get_by_text("Privacy bill")).to_be_visible()
     survey = generous.store.survey(token)
     assert (survey.state, survey.responses) == ("closed", PEOPLE)
     text = page.locator("main").inner_text()
     for question in survey.definition.questions:
         assert question.text in text
-    page.get_by_role("button", name="Publish results").click()
+    confirm(page, "Publish results", "Publish them")
     assert generous.store.survey(token).state == "published"
     assert owner.complaints == []
 
@@ -130,7 +134,7 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
     look("audience")
     saved(page)
     page.goto(f"{url}/surveys/{token}/review")
-    expect(page.locator("#screen #start")).to_be_visible()
+    expect(page.frame_locator("#phone").locator("#start")).to_be_visible()
     look("review")
     page.get_by_role("button", name="Open it now").click()
     page.get_by_role("button", name="Work it out").click()
@@ -165,7 +169,7 @@ def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
     saved(page)
     assert [q["kind"] for q in draft().questions] == ["choice", "rating"]
     assert draft().questions[1]["text"] == "How loud is it?"
-    expect(page.locator("#screen h1")).to_have_text("How loud is it?")
+    expect(page.frame_locator("#phone").locator("h1")).to_have_text("How loud is it?")
     page.locator('[data-place="1"]').focus()
     page.keyboard.press("Alt+ArrowUp")
     expect(page.locator('[data-place="0"]')).to_be_focused()
@@ -176,6 +180,95 @@ def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
     saved(page)
     assert [q["kind"] for q in draft().questions] == ["choice"]
     assert owner.complaints == []
+
+
+def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, owner: Any) -> None:
+    """Removing one says which questions lose their condition; Undo brings all of it back."""
+    page = owner.page
+    token = use(page, "pulse")
+
+    def questions() -> Any:
+        return generous.store.workshop.draft(token, team=FIRST_TEAM).document.questions
+
+    before = questions()
+    [follower] = [one for one in before if "show_if" in one]
+    place = [one["id"] for one in before].index(follower["show_if"]["question"])
+    page.locator(f'[data-place="{place}"]').click()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.locator("#undo")).to_contain_text(before[place]["text"])
+    expect(page.locator("#undo")).to_contain_text(f"“{follower['text']}” was shown only after")
+    saved(page)
+    rest = [one["id"] for one in before if one != before[place]]
+    assert [one["id"] for one in questions()] == rest
+    assert not any("show_if" in one for one in questions())
+    page.get_by_role("button", name="Undo").click()
+    saved(page)
+    assert questions() == before
+    expect(page.locator("#undo")).to_be_empty()
+    assert owner.complaints == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_that_cannot_be_undone_takes_one_press(
+    generous: Any, new_visitor: NewVisitor, width: int
+) -> None:
+    """To close, publish, cancel or delete, a first press says what follows and changes nothing."""
+    visitor = new_visitor(viewport={"width": width, "height": 900})
+    page, workshop = visitor.page, generous.store.workshop
+    page.goto(generous.owner_link)
+    draft, _ = workshop.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    page.goto(f"{generous.url}/surveys/{draft.token}/edit")
+    page.get_by_text("This draft").click()
+    page.locator("summary", has_text="Delete draft").click()
+    expect(page.get_by_text("The questions are gone then")).to_be_visible()
+    assert workshop.is_draft(draft.token, team=FIRST_TEAM)
+    page.get_by_role("button", name="Delete it for good").click()
+    expect(page).to_have_url(f"{generous.url}/surveys")
+    assert not workshop.is_draft(draft.token, team=FIRST_TEAM)
+
+    survey, other = open_survey(generous), open_survey(generous)
+    page.goto(f"{generous.url}/surveys/{survey.token}")
+    for ask, follows in (
+        ("Close and see results", "It cannot be opened again"),
+        ("Close, let people finish", "until the end of tomorrow"),
+    ):
+        page.locator("summary", has_text=ask).click()
+        expect(page.locator(".confirm[open]", has_text=ask)).to_contain_text(follows)
+    assert generous.store.survey(survey.token).state == "open"
+    page.get_by_role("button", name="Close it now").click()
+    page.locator("summary", has_text="Publish results").click()
+    expect(page.get_by_text("Everybody with the link sees these results")).to_be_visible()
+    assert generous.store.survey(survey.token).state == "closed"
+    page.get_by_role("button", name="Publish them").click()
+    expect(page.locator("#publication")).to_be_visible()
+
+    page.goto(f"{generous.url}/surveys/{other.token}")
+    page.get_by_text("Cancel without results").click()
+    page.locator("summary", has_text="Cancel the survey").click()
+    assert generous.store.survey(other.token).state == "open"
+    page.get_by_role("button", name="Cancel it for good").click()
+    expect(page.locator(".notice")).to_contain_text("cancelled")
+    assert visitor.complaints == []
+
+
+def test_a_survey_that_nobody_can_take_is_not_opened(
+    live_server: Any, new_visitor: NewVisitor
+) -> None:
+    """Where the usual caps allow no level it says so and what to do, and offers no button."""
+    server = live_server()
+    visitor = new_visitor(viewport=DESKTOP)
+    page = visitor.page
+    page.goto(server.owner_link)
+    document = TEMPLATES["rate"].document()
+    questions = [{**document.questions[0], "id": f"q{place}"} for place in range(40)]
+    changes = {"questions": questions, "levels": ["medium", "low"]}
+    draft, _ = server.store.workshop.create(changed(document, changes), team=FIRST_TEAM)
+    page.goto(f"{server.url}/surveys/{draft.token}/review")
+    expect(page.get_by_role("alert")).to_contain_text("Nobody could take part")
+    expect(page.get_by_role("alert")).to_contain_text("Ask fewer questions")
+    expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
+    with pytest.raises(InvalidDocument, match="Nobody could take part"):
+        server.store.workshop.open(draft.token, team=FIRST_TEAM)
 
 
 def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
@@ -224,30 +317,134 @@ def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> N
     assert title == "Written in a tunnel"
 
 
+KINDS: tuple[Question, ...] = (
+    *QUESTIONS,
+    Choice("short", "Is it wild?", ("Yes", "No")),
+    Choice("long", "Which of these?", tuple(f"Beast number {n}" for n in range(1, 13))),
+    Rating("eleven", "How likely?", low=0, high=10, low_label="never", high_label="surely"),
+    Number("tenths", "How far?", -1, 1, "km", step=0.1),
+)
+KINDS_ANSWERS = (*ANSWERS, 0, 7, 5, "0.3")
+
+
+def drafted(server: Any, *questions: Question) -> tuple[str, Definition]:
+    """Keep a draft of a survey about beasts; return its token and what it opens as."""
+    definition = beasts(questions=questions)
+    document = document_of(definition, listed=False)
+    draft, _ = server.store.workshop.create(document, team=FIRST_TEAM)
+    return draft.token, definition
+
+
+# Each element of a page's main part: where it is, and every style it has.
+DRAWN = """main => {
+  const {x: left, y: top} = main.getBoundingClientRect();
+  return [...main.querySelectorAll("*")].map((one) => {
+    const {x, y, width, height} = one.getBoundingClientRect();
+    const place = [x - left, y - top, width, height].map((size) => size.toFixed(1));
+    const style = getComputedStyle(one);
+    const styles = [...style].sort().map((name) => style.getPropertyValue(name));
+    return [one.tagName, ...place, ...styles].join();
+  });
+}"""
+
+
+def still(page: Page, main: Locator) -> Locator:
+    """Return the main part of a page with nothing in it focused or pointed at."""
+    page.mouse.move(0, 0)
+    main.evaluate("main => main.ownerDocument.activeElement?.blur()")
+    main.evaluate("() => Promise.all(document.getAnimations().map((each) => each.finished))")
+    return main
+
+
+def picture(page: Page) -> bytes:
+    """Return the pixels of the main part of a page."""
+    return still(page, page.locator("main")).screenshot(animations="disabled", caret="hide")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_preview_is_what_participants_see(
-    generous: Any, owner: Any, new_visitor: NewVisitor
+    generous: Any, new_visitor: NewVisitor, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    """The phone in the builder holds the same elements as the participant's own page."""
-    page = owner.page
-    token = use(page, "pulse")
-    shape = """(root) => [...root.querySelectorAll('.answers *')].map(
-        (one) => `${one.tagName} ${one.className} ${one.children.length ? '' : one.textContent}`)"""
-    previews = []
-    for place in (0, 1, 2):
-        page.locator(f'[data-place="{place}"]').click()
-        previews.append(page.evaluate(f"({shape})(document.getElementById('screen'))"))
-    page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
-    phone = new_visitor()
-    phone.page.goto(f"{generous.url}/s/{token}")
-    person = Person(phone.page, answers=[2, 40, 1], level="high")
-    seen = []
-    for _ in range(3):
-        while person.view() != "question":
-            person.step()
-        seen.append(phone.page.evaluate(f"({shape})(document.querySelector('main'))"))
+    """Of each kind of question the preview has the very pixels of the participants' page.
+
+    In a window of its own it is compared by screenshots; in the phone beside the builder, which may
+    stand between two pixels, by the place and every style of each element at the phone's width.
+    """
+    window = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    owner = new_visitor(**window)
+    token, definition = drafted(generous, *KINDS)
+    builder, own = owner.page, owner.another_page()
+    builder.goto(generous.owner_link)
+    own.goto(f"{generous.url}/surveys/{token}/preview")
+    own.locator("#start").click()
+    builder.goto(f"{generous.url}/surveys/{token}/edit")
+    phone = builder.frame_locator("#phone")
+    expect(phone.locator("main[data-view=question]")).to_be_visible()
+    inside = phone.locator("html").evaluate("() => ({width: innerWidth, height: innerHeight})")
+
+    visitor = new_visitor(**window)
+    page, survey = visitor.page, generous.store.open_survey(definition)
+    page.goto(f"{generous.url}/s/{survey.token}")
+    person = Person(page, answers=KINDS_ANSWERS, level="high")
+    while person.view() != "question":
         person.step()
-    assert previews == seen
+    different = []
+    for place, question in enumerate(definition.questions):
+        builder.locator(f'[data-place="{place}"]').click()
+        for shown in (page, own, phone):
+            expect(shown.locator(".progress span")).to_have_text(f"{place + 1} of {len(KINDS)}")
+        preview, seen = picture(own), picture(page)
+        if preview != seen:
+            different.append(f"{question.id} in a window")
+            (tmp_path / f"{question.id}-preview.png").write_bytes(preview)
+            (tmp_path / f"{question.id}-page.png").write_bytes(seen)
+        page.set_viewport_size(inside)
+        beside = still(builder, phone.locator("main")).evaluate(DRAWN)
+        if beside != still(page, page.locator("main")).evaluate(DRAWN):
+            different.append(f"{question.id} in the phone")
+        page.set_viewport_size({"width": width, "height": 900})
+        person.step()
+        own.locator("#next").click()
+    assert different == [], f"pictures are in {tmp_path}"
+    assert owner.complaints == visitor.complaints == []
+
+
+def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVisitor) -> None:
+    """In its own window it begins with the levels, follows the conditions, and sends nothing."""
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(generous.owner_link)
+    draft, _ = generous.store.workshop.create(TEMPLATES["pulse"].document(), team=FIRST_TEAM)
+    page.goto(f"{generous.url}/surveys/{draft.token}/preview", wait_until="networkidle")
+    before = len(visitor.requests)
+    page.locator('input[name="level"][value="medium"]').check()
+    expect(page.locator('input[name="level"][value="medium"]')).to_be_checked()
+    page.locator("#start").click()
+    seen = []
+    while page.locator("main").get_attribute("data-view") == "question":
+        seen.append(page.locator(".progress span").inner_text())
+        if page.locator("#number").count():
+            page.locator("#number").fill("40")
+        else:
+            page.locator('input[name="answer"][value="1"]').check()
+        page.locator("#next").click()
+    assert seen == ["1 of 4", "2 of 4", "3 of 4"]  # the fourth follows on another answer
+    page.locator("#back").click()
+    expect(page.locator(".progress span")).to_have_text("3 of 4")
+    assert len(visitor.requests) == before
+    assert visitor.complaints == []
+
+
+def test_no_other_site_shows_the_preview(generous: Any, owner: Any) -> None:
+    """Our own pages may frame the preview, other sites may not; nothing else may be framed."""
+    draft, _ = generous.store.workshop.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    policies = {}
+    for name in ("preview", "edit"):
+        answer = owner.page.goto(f"{generous.url}/surveys/{draft.token}/{name}")
+        policies[name] = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in policies["preview"]
+    assert "frame-ancestors 'none'" in policies["edit"]
 
 
 def test_who_is_not_asked_sends_a_masked_no_answer(
@@ -340,27 +537,31 @@ def test_several_questions_at_once(
     assert generous.store.workshop.places(document) == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
 def test_the_review_shows_what_people_see_first(
-    generous: Any, owner: Any, new_visitor: NewVisitor
+    generous: Any, new_visitor: NewVisitor, width: int
 ) -> None:
     """The phone beside the review holds the same elements as the first screen of a new device."""
+    owner = new_visitor(viewport={"width": width, "height": 900})
     page = owner.page
+    page.goto(generous.owner_link)
     token = use(page, "pulse")
     page.get_by_role("link", name="Open survey").click()
     # But for the price: a new device knows no caps yet, the review reckons with the usual ones.
     shape = """(root) => [...root.querySelectorAll('.levels *, .leaves *, .stays *')]
         .filter((one) => !one.matches('.level-price'))
         .map((one) => [one.tagName, one.className, one.children.length ? '' : one.textContent])"""
-    expect(page.locator("#screen #start")).to_be_visible()
-    shown = page.evaluate(f"({shape})(document.getElementById('screen'))")
-    expect(page.locator("#screen .level-price").first).to_contain_text("lifetime privacy")
-    page.locator('#screen input[value="medium"]').check()
-    expect(page.locator('#screen input[value="medium"]')).to_be_checked()
+    frame = page.frame_locator("#phone")
+    expect(frame.locator("#start")).to_be_visible()
+    shown = frame.locator("main").evaluate(shape)
+    expect(frame.locator(".level-price").first).to_contain_text("lifetime privacy")
+    frame.locator('input[value="medium"]').check()
+    expect(frame.locator('input[value="medium"]')).to_be_checked()
     page.get_by_role("button", name="Open it now").click()
     phone = new_visitor()
     phone.page.goto(f"{generous.url}/s/{token}")
     expect(phone.page.locator("#start")).to_be_visible()
-    seen = phone.page.evaluate(f"({shape})(document.querySelector('main'))")
+    seen = phone.page.locator("main").evaluate(shape)
     assert shown == seen
     assert owner.complaints == []
 

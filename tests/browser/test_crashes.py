@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Page, Request, expect
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 from .conftest import ANSWERS, NewVisitor, Person, open_survey, pairs
 
@@ -30,7 +30,6 @@ REQUESTS = {
     "seal": "**/seal",
     "send": "**/response",
 }
-STARTS_WITHIN = 30
 
 
 def die_at(page: Page, request: str, *, answered: bool, crash: Callable[[], None]) -> None:
@@ -161,14 +160,14 @@ def own_chromium(chromium: Browser, folder: Path) -> Iterator[tuple[Page, Callab
             os.killpg(process.pid, signal.SIGKILL)
 
     try:
-        deadline = time.monotonic() + STARTS_WITHIN
-        while not (port_file.exists() and port_file.read_text().count("\n")):
-            assert time.monotonic() < deadline, "Chromium takes too long to start"
-            time.sleep(0.02)
+        wait_until(
+            "Chromium has not started",
+            lambda: port_file.exists() and port_file.read_text().count("\n"),
+        )
         port = port_file.read_text().split("\n")[0]
         browser = chromium.browser_type.connect_over_cdp(f"http://127.0.0.1:{port}")
         page = browser.contexts[0].pages[0]
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(1000 * PATIENCE_SECONDS)
         yield page, kill
     finally:
         kill()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Person, respond
+from .conftest import Person, close_survey, respond
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,7 @@ def test_three_clicks_to_a_live_survey_and_a_result_that_moves(
     participant = new_visitor()
     answer_first_options(participant.page, link)
     expect(owner.page.locator("#responses")).to_have_text("1")
-    owner.page.get_by_role("button", name="Close and see results").click()
+    close_survey(owner.page)
     expect(owner.page.locator("#question-q1")).to_contain_text("1 masked response")
     expect(owner.page.locator("#bill")).to_contain_text("1 response")
     assert owner.complaints == []
@@ -65,7 +65,7 @@ def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
         survey = server.store.survey(token)
         for _ in range(12):
             respond(server, survey)
-        page.get_by_role("button", name="Close and see results").click()
+        close_survey(page)
         expect(page.locator(".results")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.goto(f"{server.url}/surveys")
@@ -86,6 +86,6 @@ def test_the_demo_can_be_answered_and_closed(
     answer_first_options(page, f"{server.url}{link}")
     page.goto(f"{server.url}/surveys")
     page.get_by_role("link", name="your turn").click()
-    page.get_by_role("button", name="Close and see results").click()
+    close_survey(page)
     expect(page.locator("#question-ill")).to_contain_text("1 masked response")
     assert visitor.complaints == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.accessibility import faults
+from tests.browser.conftest import confirm
 
 from masquerade.server.models import FIRST_TEAM
 
@@ -116,7 +117,7 @@ def test_a_passkey_is_made_and_used(
     page.get_by_role("button", name="Sign in with a passkey").click()
     expect(page).to_have_url(f"{here}/surveys")
     page.goto(f"{here}/account")
-    page.get_by_role("button", name="Remove the passkey This device").click()
+    confirm(page, "Remove the passkey This device", "Remove it")
     expect(page.locator("#passkeys .entries")).to_have_count(0)
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Sign in with a passkey").click()

@@ -248,7 +248,7 @@ def test_the_device_forgets_the_answers_once_sent(generous: Any, new_visitor: Ne
           const database = await openDatabase();
           return JSON.stringify([
             await database.readAll("participations"), await database.readAll("device"),
-            {...localStorage}, {...sessionStorage}]);
+            await database.readAll("charges"), {...localStorage}, {...sessionStorage}]);
         }"""
     )
     assert "Beasts" in stored
@@ -271,8 +271,7 @@ def test_a_mask_weaker_than_promised_is_not_used(generous: Any, new_visitor: New
     def cheat(route: Any) -> None:
         answer = route.fetch()
         content = answer.json()
-        for question in content["questions"]:
-            device = question["device"]
+        for device in content["masks"].values():
             if device["name"] == "randomized-response":
                 less = str(int(device["first"]) // 2)
                 device.update(first=less, last=less)

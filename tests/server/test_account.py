@@ -70,7 +70,7 @@ def test_lengths_of_the_account_are_equal_across_levels(
     )
     survey = server.store.open_survey(kit.define(*questions, levels=(*LEVELS, "none")))
     found = set()
-    with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=server.url, trust_env=False) as client:
         for level in (*LEVELS, "none"):
             for reports in ([0] * 100, [4] * 60 + [-199 if level != "none" else 2000] * 40):
                 phone = kit.phone(client)

@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 from masquerade.server import Store
 from masquerade.server.sealed import commitment_of
@@ -112,7 +112,7 @@ def test_killed_under_load(database_url: str, kit: Kit) -> None:
     count, end = threading.Lock(), threading.Event()
 
     def load(port: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
         try:
             while not end.is_set():
                 person = Person(secrets.choice(LEVELS))
@@ -132,13 +132,11 @@ def test_killed_under_load(database_url: str, kit: Kit) -> None:
         clients = [threading.Thread(target=load, args=(port,)) for _ in range(CLIENTS)]
         for client in clients:
             client.start()
-        deadline = time.monotonic() + 60
-        while acknowledged() < ACKNOWLEDGED_BEFORE_THE_KILL and time.monotonic() < deadline:
-            time.sleep(0.002)
+        wait_until("too little came", lambda: acknowledged() >= ACKNOWLEDGED_BEFORE_THE_KILL)
         process.send_signal(signal.SIGKILL)
         end.set()
         for client in clients:
-            client.join(60)
+            client.join(PATIENCE_SECONDS)
     assert acknowledged() >= ACKNOWLEDGED_BEFORE_THE_KILL
 
     store = Store(database_url)
@@ -160,7 +158,7 @@ def test_killed_under_load(database_url: str, kit: Kit) -> None:
 
     # Everybody whose run was cut short goes on where they were, without a second draw.
     with running(database_url) as (_, port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
         for person in people:
             person.go_on(connection, survey)
         connection.close()

@@ -58,7 +58,7 @@ def test_the_known_shares_are_plausible(furnished: Store) -> None:
         assert sum(known) == pytest.approx(1)
         for option in question["options"]:
             error = max(option["standard_error"], option["mechanism_error"])
-            assert abs(option["share"] - option["known_share"]) < 6 * error
+            assert abs(option["value"] - option["known_share"]) < 6 * error
     low, high = (result["questions"][1]["mean"][end] for end in ("low", "high"))
     assert 1 <= low < high <= 5
 

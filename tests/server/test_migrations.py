@@ -15,12 +15,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 from tests.server.operation.test_upgrade import FIRST_DEFINITION, MECHANISM
 
-from masquerade.accounting import Caps, Charge, Cost, Entry, append
-from masquerade.errors import BrokenChain
-from masquerade.mechanisms import Loss
+from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
+from masquerade.errors import BrokenChain, SeatsTaken
+from masquerade.mechanisms import Loss, parse_mechanism
 from masquerade.server import Store
 from masquerade.server.database import MIGRATIONS, connect, migrate
+from masquerade.server.ledger_tables import LedgerDatabase
 from masquerade.server.models import Base
+from masquerade.server.transactions import Transactions
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
@@ -180,3 +182,96 @@ def test_a_broken_ledger_is_not_migrated(empty_database_url: str) -> None:
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM response")).scalar() == 2
     engine.dispose()
+
+
+def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str, kit: Kit) -> None:
+    """A survey that had quotas before there were counts goes on with who has begun it."""
+    engine = connect(empty_database_url)
+    migrate(engine, to="0005")
+    definition = kit.define(levels=("high", "medium"))
+    states = ("reserved", "opened", "sealed", "submitted", "withdrawn", "expired", "abandoned")
+    with engine.execution_options(write=True).begin() as connection:
+        for token, seats in (("aa", {"high": 1, "medium": 5}), ("bb", None)):
+            row = {
+                "token": token,
+                "title": "Old",
+                "definition": json.dumps(definition.to_json()),
+                "hash": definition.content_hash(),
+                "key": "ab" * 32,
+                "seats": None if seats is None else json.dumps(seats),
+            }
+            connection.execute(
+                text(
+                    "INSERT INTO survey (token, title, definition, hash, pseudonym_key, state, "
+                    "opened, listed, seats) VALUES (:token, :title, :definition, :hash, :key, "
+                    "'open', '2026-01-01', false, :seats)"
+                ),
+                row,
+            )
+            for place, state in enumerate(states):
+                connection.execute(
+                    text(
+                        "INSERT INTO participation (id, survey, pseudonym, level, state, attempt) "
+                        "VALUES (:id, :survey, :id, 'medium', :state, 1)"
+                    ),
+                    {"id": f"{token}{place:030}", "survey": token, "state": state},
+                )
+    engine.dispose()
+    store = Store(empty_database_url)
+    with store.engine.connect() as connection:
+        rows = connection.execute(text("SELECT survey, level, begun FROM quota_count")).all()
+        lapsed = connection.execute(text("SELECT state, attempt FROM participation")).all()
+    # Once questions were shown, nobody needs to know from here how often that had lapsed.
+    assert {state for state, attempt in lapsed if attempt} == {"reserved", "expired"}
+    assert sorted(map(tuple, rows)) == [("aa", "high", 0), ("aa", "medium", 4)]
+    kit.device().reserve(store, store.survey("aa"), level="medium")
+    with pytest.raises(SeatsTaken):
+        kit.device().reserve(store, store.survey("aa"), level="medium")
+    store.close()
+
+
+def test_balances_of_before_there_was_other_noise_are_counted(
+    empty_database_url: str,
+) -> None:
+    """Tables of the older form, with charges of every kind: each that has a rho counts as other."""
+    engine = connect(empty_database_url)
+    migrate(engine, to="0007")
+    transactions = Transactions(engine)
+    ledger = Ledger(
+        LedgerDatabase(transactions), clock=lambda: "2026-03-14", caps=Caps(clear=5, rule=1)
+    )
+    masked, noisy, free, clear = (
+        Cost.of(name, [parse_mechanism(text)])
+        for name, text in (
+            ("aa", "randomized-response:options=2,epsilon=1"),
+            ("bb", "discrete-gaussian:low=1,high=5,step=1,sigma=6"),
+            ("cc", "randomized-response:options=2,epsilon=0"),
+            ("dd", "randomized-response:options=2,flip_probability=0"),
+        )
+    )
+    one, two, idle, cleared = (letter * 64 for letter in "1234")
+    ledger.reserve(one, "k1", masked)
+    ledger.commit(one, "k1")
+    ledger.charge(one, "k2", noisy)
+    ledger.charge(one, "k3", free)
+    ledger.reserve(two, "k1", noisy)
+    ledger.reserve(two, "k2", masked)
+    ledger.release(two, "k2")
+    ledger.reserve(two, "k3", masked)
+    ledger.reserve(idle, "k1", masked)
+    ledger.release(idle, "k1")
+    ledger.charge(cleared, "k1", clear)
+    people = (one, two, idle, cleared)
+    before = {person: ledger.balance(person) for person in people}
+    expected = {one: (2, 0), two: (0, 2), idle: (0, 0), cleared: (0, 0)}
+    assert {p: (b.spent_other, b.reserved_other) for p, b in before.items()} == expected
+    transactions.close()
+    with engine.execution_options(write=True).begin() as connection:
+        for name in ("spent_other", "reserved_other"):
+            connection.execute(text(f"ALTER TABLE ledger_balance DROP COLUMN {name}"))
+    engine.dispose()
+    migrated = Store(empty_database_url, today=lambda: "2026-03-14")
+    assert {person: migrated.accounts.balance(person) for person in people} == before
+    assert migrated.accounts.verify() == sum(balance.entries for balance in before.values())
+    assert before[one].caps.rule == 1
+    migrated.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import logging
@@ -86,18 +87,20 @@ def test_a_whole_run(site: Site, kit: Kit, level: str) -> None:
     shown = opened.json()
     assert (shown["state"], shown["level"], shown["hash"]) == ("opened", level, survey.hash)
     assert "truth" not in opened.text
-    for question, asked, mechanism in zip(
-        shown["questions"], survey.definition.questions, chosen.mechanisms, strict=True
-    ):
-        assert (question["id"], question["kind"]) == (asked.id, asked.kind)
-        assert (question["text"], question["labels"]) == (asked.text, list(asked.labels))
-        assert question["mechanism"] == str(mechanism)
-        assert question["device"] == mechanism.device_form()  # type: ignore[attr-defined]
-    choice, rating, number, pair = shown["questions"]
+    text = shown["survey"]
+    assert hashlib.sha256(text.encode()).hexdigest() == survey.hash
+    whole = json.loads(text)
+    for question, asked in zip(whole["questions"], survey.definition.questions, strict=True):
+        assert question == {k: v for k, v in asked.to_json().items() if k != "truth"}
+    for one in survey.definition.levels:
+        assert whole["levels"][one.name] == list(map(str, one.mechanisms))
+    for mechanism in chosen.mechanisms:
+        assert shown["masks"][str(mechanism)] == mechanism.device_form()  # type: ignore[attr-defined]
+    choice, rating, number, pair = whole["questions"]
     assert choice["allow_skip"]
-    assert (rating["min"], rating["max"], rating["low_label"]) == (1, 5, "LOWLABEL")
-    assert (number["min"], number["max"], number["step"], number["unit"]) == (0, 40, 0.5, "UNITS")
-    assert (pair["item_a"], pair["item_b"], pair["labels"][2]) == ("ITEMA", "ITEMB", "TIELABEL")
+    assert (rating["low"], rating["high"], rating["low_label"]) == (1, 5, "LOWLABEL")
+    assert (number["low"], number["high"], number["step"], number["unit"]) == (0, 40, 0.5, "UNITS")
+    assert (pair["item_a"], pair["item_b"], pair["tie"]) == ("ITEMA", "ITEMB", "TIELABEL")
     reports = [2, 4, -11, 2]
     commitment = commitment_of(id_, reports, SALT)
     for _ in range(2):

@@ -6,7 +6,6 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import pytest
 from tests.server.refusals import problem_of
 from tests.server.running import run
 
@@ -31,7 +30,13 @@ def answered(scopes: list[dict[str, Any]], **limits: int) -> list[int]:
         raise AssertionError("no body is read")
 
     async def ask() -> None:
-        limited = RateLimits(app, **({"participant": 0, "address": 0, "preview": 0} | limits))
+        quotas = {name: limits.get(name, 0) for name in ("participant", "address", "preview")}
+        limited = RateLimits(
+            app,
+            participant=quotas["participant"],
+            address=quotas["address"],
+            preview=quotas["preview"],
+        )
         for scope in scopes:
             await limited({"type": "http"} | scope, receive, send)
 
@@ -59,6 +64,7 @@ def test_other_addresses_count_by_themselves() -> None:
     """Addresses of IPv4, also as IPv6 writes them, and names that a proxy gives are each one."""
     assert statuses(*(f"192.0.2.{n}" for n in range(9))) == [200] * 9
     assert statuses(*(f"::ffff:192.0.2.{n}" for n in range(9))) == [200] * 9
+    assert statuses("192.0.2.1", "::ffff:192.0.2.1", "::FFFF:c000:201") == [200, 200, 429]
     assert statuses("192.0.2.1", "192.0.2.1", "192.0.2.1") == [200, 200, 429]
     assert statuses("un:known", "un:known", "other:name", "un:known") == [200, 200, 200, 429]
     assert statuses("", "", "") == [200, 200, 429]
@@ -112,6 +118,25 @@ def test_rates_are_limited_and_told(live_server: LiveServers) -> None:
         assert client.get("/healthz").headers.get("ratelimit") is None
 
 
+def test_nobody_is_told_what_others_at_their_address_ask(live_server: LiveServers) -> None:
+    """Headers say nothing of an address before its limit is reached, and then all the same."""
+    server = live_server(rate_address=30, rate_participant=10)
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+
+        def ask(secret: str) -> httpx.Response:
+            return client.get("/api/v1/levels", headers={"Masquerade-Participant": secret})
+
+        before = ask("0" * 32).headers
+        for number in range(1, 21):
+            ask(f"{number:032x}")
+        after = ask("f" * 32).headers
+        assert before["ratelimit"] == after["ratelimit"]
+        assert before["ratelimit-policy"] == after["ratelimit-policy"] == '"participant";q=10;w=60'
+        refused = [ask(f"{number:032x}") for number in range(100, 130)][-1]
+        problem_of(refused, 429, "rate-limited")
+        assert refused.headers["ratelimit-policy"] == '"address";q=30;w=60'
+
+
 def test_buckets_refill() -> None:
     """Tokens come back evenly, never above the quota, and forgetting askers never blocks one."""
     buckets = Buckets("x", 60)
@@ -121,12 +146,3 @@ def test_buckets_refill() -> None:
     assert buckets.take(b"a", 1.0)[0]
     assert buckets.take(b"a", 1000.0)[:2] == (True, 59)
     assert buckets.take(b"b", 1000.0)[:2] == (True, 59)
-
-
-def test_many_askers_are_forgotten_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many askers there are, no more than a bound are kept."""
-    monkeypatch.setattr("masquerade.server.rate_limit._MOST_BUCKETS", 10)
-    buckets = Buckets("x", 60)
-    for number in range(1000):
-        assert buckets.take(str(number).encode(), number / 100)[0]
-        assert len(buckets._buckets) <= 10

@@ -68,6 +68,7 @@ def test_every_setting_in_a_file() -> None:
         metrics="local",
         log_format="json",
         config=Path("masquerade.toml"),
+        server_key_file=Path("elsewhere/server.key"),
     )
 
 
@@ -99,8 +100,8 @@ def test_a_misspelt_setting() -> None:
     """A setting that does not exist is an error that names the one that was meant."""
     with pytest.raises(ParameterError, match=r"'pubic_url'.*public_url"):
         read('pubic_url = "https://surveys.example"')
-    with pytest.raises(ParameterError, match=r"'server'.*Settings are .*database"):
-        read("[server]\nport = 1")
+    with pytest.raises(ParameterError, match=r"'machine'.*Settings are .*database"):
+        read("[machine]\nport = 1")
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.answers import Choice
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Store
-from masquerade.server.models import Base
+from masquerade.server.desk.rewards import Reward
+from masquerade.server.models import FIRST_TEAM, Base
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.server.conftest import Kit
 
 THREADS = 16
@@ -189,7 +193,7 @@ def test_processes_can_start_together(empty_database_url: str) -> None:
         )
         for _ in range(2)
     ]
-    outcomes = [process.communicate(timeout=60) for process in running]
+    outcomes = [process.communicate(timeout=PATIENCE_SECONDS) for process in running]
     assert [process.returncode for process in running] == [0, 0], outcomes
     assert len({output for output, _ in outcomes}) == 1
 
@@ -362,3 +366,48 @@ def test_what_is_kept_is_on_the_disk(waiting_for_the_disk: Any, tmp_path: Path) 
             for name in ("synchronous", "journal_mode", "secure_delete", "foreign_keys")
         ]
     assert values == [2, "wal", 1, 1]  # 2 is FULL
+
+
+@pytest.mark.parametrize("paying", [False, True])
+def test_who_came_back_after_a_lapse_is_not_told_by_a_row(
+    store: Store, kit: Kit, paying: bool
+) -> None:
+    """Once the questions are shown, a participation does not tell how often it lapsed before.
+
+    The ledger does, so that the one person who came back would be joined with their response.
+    """
+    reward, budget = None, 0
+    if paying:
+        store.desk.funds.pay_in(FIRST_TEAM, currency="credits", amount=100, note="", key="first")
+        reward, budget = Reward("wallet", "credits", {"medium": 3}), 100
+    survey = store.open_survey(kit.define(), reward=reward, budget=budget)
+    devices = [kit.device() for _ in range(3)]
+    for _ in range(2):
+        begun = devices[0].reserve(store, survey)
+        store.participations.abandon(store.identity(devices[0].participant), begun.id)
+    salt = "5a" * 16
+    for device in devices:
+        who = store.identity(device.participant)
+        begun = device.open(store, survey)
+        store.participations.seal(who, begun.id, kit.commitment_of(begun.id, [0, 0], salt))
+        first, new = device.respond(store, begun, [0, 0], salt)
+        again, repeated = device.respond(store, begun, [0, 0], salt)
+        assert (new, repeated) == (True, False)
+        assert first.account is not None
+        assert again.account is not None
+        assert first.account.bill(first.key, first.level) == again.account.bill(
+            again.key, again.level
+        )
+        if paying:
+            [wallet], _ = store.desk.wallets.of(who)
+            assert wallet.balance == 3
+    attempts = {row.attempt for row in rows_of(store, "participation")}
+    assert attempts == {0}
+    kinds = sorted(len(store.ledger(device.participant)) for device in devices)
+    assert kinds == [2, 2, 6]
+
+
+def rows_of(store: Store, table: str) -> Sequence[Any]:
+    """Return the rows of a table."""
+    with store.engine.connect() as connection:
+        return connection.execute(text(f"SELECT * FROM {table}")).all()

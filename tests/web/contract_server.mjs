@@ -1,14 +1,16 @@
 // The server's half of the participants' protocol as far as a device can see it, for tests of the
 // device's half. It remembers everything that any request carried.
 
+import { readInvitation } from "../../src/masquerade/server/web/static/invitation.js";
+
 const ok = (data, status = 200) => ({ ok: true, status, data, lost: false, slug: "" });
-const refused = (slug, data = {}, status = 409) => ({
+export const refused = (slug, data = {}, status = 409) => ({
   ok: false, status, data, lost: false, slug,
 });
 
 export class ContractServer {
-  constructor({ questions, level = "high", reveal = "before_send" }) {
-    Object.assign(this, { questions, level, reveal });
+  constructor({ survey, reveal = "before_send" }) {
+    this.survey = survey.with({ reveal });
     this.people = new Map(); // secret → participation
     this.charged = [];
     this.commitments = new Set();
@@ -24,9 +26,9 @@ export class ContractServer {
     return Object.fromEntries(names.map((name) => [name, ask(name)]));
   }
 
+  /** Return the invitation as a device has read it. */
   invitation() {
-    const { level, reveal } = this;
-    return { token: "t", title: "T", topic: "everyday", hash: "h", reveal, levels: [{ name: level }] };
+    return readInvitation(this.survey.invitation("t"), "t");
   }
 
   async invitations(secret) {
@@ -38,12 +40,12 @@ export class ContractServer {
     const known = this.people.get(secret);
     if (known && (known.state !== "expired" || known.key === key)) {
       if (known.level !== level) return refused("already-participated");
-      return ok({ ...known, price: {} });
+      return ok({ ...known, survey: "t" });
     }
     if (this.closed) return refused("wrong-state");
-    const participation = { id: `p${++this.numbers}`, state: "reserved", level, key };
+    const participation = { id: String(++this.numbers).padStart(32, "0"), state: "reserved", level, key };
     this.people.set(secret, participation);
-    return ok({ ...participation, price: {} }, 201);
+    return ok({ ...participation, survey: "t" }, 201);
   }
 
   async open(secret, id) {
@@ -55,7 +57,7 @@ export class ContractServer {
   }
 
   #shown(mine) {
-    return { ...mine, hash: "h", questions: structuredClone(this.questions) };
+    return { ...mine, ...this.survey.opening() };
   }
 
   async seal(secret, id, commitment) {
@@ -73,8 +75,8 @@ export class ContractServer {
     this.received.push(JSON.stringify({ reports, salt, level, hash }));
     return this.#step(secret, id, ["submitted"], ["sealed"], (mine) => {
       Object.assign(mine, { state: "submitted", reports, salt });
-      return { ...mine, bill: { survey_epsilon: 1 } };
-    }, (mine) => ({ ...mine, bill: { survey_epsilon: 1 } }));
+      return mine;
+    });
   }
 
   async withdraw(secret, id) {

@@ -26,9 +26,22 @@ export class Disk {
         }
         return result;
       },
-      clear: async () => {
+      changeCharged: async (key, change) => {
         step();
-        this.tables.clear();
+        const [records, charges] = ["participations", "charges"].map((name) => this.#table(name));
+        const old = structuredClone(records.get(key));
+        const result = change(old, structuredClone([...charges.values()]));
+        for (const [table, value] of [[records, result.record], [charges, result.charge]]) {
+          if (value === undefined) table.delete(key);
+          else table.set(key, structuredClone(value));
+        }
+        if (result.record) this.written.push(structuredClone(result.record));
+        return result.record;
+      },
+      clear: async ({ but = [], device = {} } = {}) => {
+        step();
+        for (const name of [...this.tables.keys()]) if (!but.includes(name)) this.tables.delete(name);
+        for (const [key, value] of Object.entries(device)) this.#table("device").set(key, value);
       },
     };
   }

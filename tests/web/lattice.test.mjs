@@ -7,8 +7,10 @@ import {
   maskChoice,
   maskResponse,
 } from "../../src/masquerade/server/web/static/mask.js";
-import { checkQuestions } from "../../src/masquerade/server/web/static/promise.js";
+import { readInvitation } from "../../src/masquerade/server/web/static/invitation.js";
+import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/surveytext.js";
 import { GivenWords } from "./given_words.mjs";
+import { surveyOf } from "./made_survey.mjs";
 
 const gaussian = { name: "discrete-gaussian", points: 5, variance: ["9", "1"] };
 const laplace = {
@@ -190,23 +192,29 @@ test("a survey may mix mechanisms; those with the same text are masked together"
   assert.equal(source.used, 12);
 });
 
-test("a question has as many answers as the lattice has codes, and promises no kept share", () => {
-  const question = (device, skip) => ({
-    id: "q", labels: ["1", "2", "3", "4", "5"], allow_skip: skip, mechanism: "m", device,
-  });
-  const good = [
-    [question(gaussian, false), question({ ...gaussian }, false)],
-    [question(laplace, false)],
-    [question(filled, true)],
-    [question({ ...quantised, name: "quantised-response" }, true)],
+test("a question has as many answers as its mask has codes, on the same scale", () => {
+  const read = (skip, ...texts) => {
+    const questions = texts.map((_, place) => ({
+      kind: "rating", id: `q${place}`, text: "How much?", low: 1, high: 5, low_label: "",
+      high_label: "", allow_skip: skip,
+    }));
+    const survey = surveyOf({ questions, levels: { high: texts } });
+    const promise = promiseOf(readInvitation(survey.invitation("t"), "t"));
+    return questionsOf(survey.text, promise, "high");
+  };
+  const noise = "discrete-gaussian:low=1,high=5,step=1,sigma=12";
+  const laplaceText = "discrete-laplace:low=1,high=5,step=1,epsilon=1";
+  const levels = "quantised-response:low=1,high=5,step=1,epsilon=1,levels=3,null=true";
+  const right = [
+    [false, noise, noise], [false, laplaceText], [true, `${laplaceText},null=true`], [true, levels],
   ];
-  for (const questions of good) checkQuestions(questions);
+  for (const [skip, ...texts] of right) assert.equal(read(skip, ...texts).length, texts.length);
   const wrong = [
-    [question(gaussian, true)],
-    [question(filled, false)],
-    [question({ ...gaussian, points: 6 }, false)],
-    [question(gaussian, false), question({ ...gaussian, variance: ["1", "9"] }, false)],
-    [question(filled, true), question(uniform, true)],
+    [true, noise], [false, `${laplaceText},null=true`], [false, levels],
+    [false, noise.replace("high=5", "high=6")],
+    [false, noise.replace("low=1,high=5", "low=0,high=4")],
+    [false, "discrete-gaussian:low=1,high=9,step=2,sigma=12"],
+    [false, "randomized-response:options=4,epsilon=1"],
   ];
-  for (const questions of wrong) assert.throws(() => checkQuestions(questions));
+  for (const [skip, ...texts] of wrong) assert.throws(() => read(skip, ...texts), /mask/);
 });

@@ -4,16 +4,21 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
+import { chargeOf } from "../../src/masquerade/server/web/static/budget.js";
 import {
   Participation,
   canonical,
+  checkedQuestions,
+  costOf,
 } from "../../src/masquerade/server/web/static/participation.js";
-import { ContractServer } from "./contract_server.mjs";
+import { BrokenPromise } from "../../src/masquerade/server/web/static/invitation.js";
+import { ContractServer, refused } from "./contract_server.mjs";
 import { Disk } from "./disk.mjs";
+import { surveyOf } from "./made_survey.mjs";
 
 const SECRET = "ab".repeat(16);
 const LOST = { ok: false, status: 0, data: {}, lost: true, slug: "" };
-const QUESTIONS = [{ id: "a" }, { id: "b" }];
+const SURVEY = surveyOf({ levels: { high: 0.5, medium: 1, low: 2, none: Infinity } });
 
 /** A mask that never draws the same reports twice. */
 function countedMask() {
@@ -28,10 +33,10 @@ function countedMask() {
 
 function setUp(options = {}) {
   const disk = new Disk();
-  const server = new ContractServer({ questions: QUESTIONS, ...options });
+  const server = new ContractServer({ survey: SURVEY, ...options });
   const mask = countedMask();
-  const page = ({ step, wire, secret = SECRET, on = disk } = {}) =>
-    new Participation(on.seenBy(step), server.seenBy(secret, wire), "t");
+  const page = ({ step, wire, secret = SECRET, on = disk, caps } = {}) =>
+    new Participation(on.seenBy(step), server.seenBy(secret, wire), "t", caps);
   return { disk, server, mask, page };
 }
 
@@ -67,7 +72,9 @@ for (const reveal of ["before_send", "after_send"]) {
     const { disk, server, mask, page } = setUp({ reveal });
     const record = await answer(page(), server, mask);
     assert.equal(record.step, "finished");
-    assert.deepEqual(record.bill, { survey_epsilon: 1 });
+    assert.match(record.day, /^\d{4}-\d\d-\d\d$/);
+    const [charge] = disk.tables.get("charges").values();
+    assert.equal(charge.epsilon, 1000000);
     const { id, state, reports, salt, commitment } = server.people.get(SECRET);
     assert.equal(state, "submitted");
     assert.deepEqual(reports, [11, -1]);
@@ -76,7 +83,7 @@ for (const reveal of ["before_send", "after_send"]) {
     assert.equal(mask.count, 1);
     assert.deepEqual(server.charged, [id]);
     const kept = JSON.stringify([...disk.tables.get("participations").values()]);
-    assert.doesNotMatch(kept, /answers|reports|salt|questions/);
+    assert.doesNotMatch(kept, /answers|reports|salt|questions|mechanism|text/);
   });
 
   test(`a page that dies at any step leads to no second draw and loses nothing (${reveal})`, async () => {
@@ -225,7 +232,7 @@ test("a reservation that is given back costs nothing and can be made again", asy
 });
 
 test("what is not sent is deleted, and never drawn again", async () => {
-  const { server, mask, page } = setUp();
+  const { disk, server, mask, page } = setUp();
   const here = page();
   await here.begin(server.invitation(), "high");
   await here.proceed();
@@ -240,6 +247,7 @@ test("what is not sent is deleted, and never drawn again", async () => {
   await here.begin(server.invitation(), "high");
   await here.draw(mask);
   assert.equal((await here.read()).step, "ended");
+  assert.equal(disk.tables.get("charges").size, 1);
   assert.equal(mask.count, 1);
 });
 
@@ -252,16 +260,170 @@ test("a response can be taken back", async () => {
 });
 
 test("questions that are not what was promised are not kept, let alone answered", async () => {
-  const { server, mask, page } = setUp();
+  const { disk, server, mask, page } = setUp();
   const here = page();
   await here.begin(server.invitation(), "high");
-  const refuse = () => {
-    throw new RangeError("weaker");
-  };
-  await assert.rejects(here.proceed(refuse), /weaker/);
+  server.survey = surveyOf({ levels: { high: 8, medium: 1, low: 2, none: Infinity } });
+  await assert.rejects(here.proceed(), BrokenPromise);
   assert.equal((await here.read()).step, "reserved");
   await here.draw(mask);
   assert.equal(mask.count, 0);
+  server.survey = SURVEY; // an honest server again: it can go on
+  const { record } = await here.proceed();
+  assert.equal(record.step, "opened");
+  assert.equal(disk.tables.get("charges").size, 1);
+});
+
+test("questions that were changed on the disk are not masked", async () => {
+  const { disk, server, mask, page } = setUp();
+  const here = page();
+  await here.begin(server.invitation(), "high");
+  await here.proceed();
+  await here.keepDraft({ answers: { a: 1, b: 0 }, at: 2 });
+  const record = disk.tables.get("participations").get("t");
+  record.text = record.text.replace("Asked a?", "Asked z?");
+  await assert.rejects(here.draw(mask), BrokenPromise);
+  record.text = SURVEY.text;
+  record.questions[0].text = "Asked z?";
+  await assert.rejects(here.draw(mask), BrokenPromise);
+  assert.throws(() => checkedQuestions(record), BrokenPromise);
+  assert.equal(mask.count, 0);
+  record.questions[0].text = "Asked a?";
+  assert.equal((await here.draw(mask)).step, "drawn");
+});
+
+const STATES = ["expired", "reserved", "opened", "abandoned", "withdrawn", "submitted", null, 5];
+
+for (const step of ["seal", "respond", "withdraw", "abandon"]) {
+  for (const state of STATES) {
+    test(`what was drawn is never drawn again: ${step} is refused as ${state}`, async () => {
+      const { disk, server, mask, page } = setUp();
+      const lies = { [step]: async () => refused("wrong-state", { state }) };
+      const lying = page();
+      lying.server = { ...lying.server, ...lies };
+      await answer(lying, server, mask).catch(() => {});
+      await lying.giveUp();
+      await lying.withdraw();
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const honest = page();
+        await honest.forget();
+        await answer(honest, server, mask).catch(() => {});
+      }
+      assert.ok(mask.count <= 1);
+      assert.ok(draws({ disk, server }, []).size <= 1);
+      assert.ok(server.commitments.size <= 1);
+      assert.equal(disk.tables.get("charges").size, 1);
+    });
+  }
+}
+
+test("whoever was masked here is not masked again, though the record of it is gone", async () => {
+  const { disk, server, mask, page } = setUp();
+  await answer(page(), server, mask);
+  disk.tables.get("participations").clear(); // as when other recovery words are entered
+  const record = await page({ secret: "cd".repeat(16) }).begin(server.invitation(), "high");
+  assert.deepEqual([record.step, record.reason], ["ended", "here"]);
+  await page().forget();
+  assert.equal((await page().read()).step, "ended");
+});
+
+test("the cost is on the disk before the request that opens, and comes back only unopened", async () => {
+  const { disk, server, page } = setUp();
+  const charges = () => [...(disk.tables.get("charges")?.values() ?? [])];
+  const seen = [];
+  const here = page();
+  const honest = here.server.open;
+  here.server = { ...here.server, open: (id) => {
+    seen.push(charges().length);
+    return seen.length === 1 ? refused("wrong-state", { state: "expired" }) : honest(id);
+  } };
+  const cost = costOf(await here.begin(server.invitation(), "high"));
+  assert.equal(charges().length, 0);
+  await here.proceed();
+  assert.deepEqual(charges(), []);
+  assert.equal((await here.read()).reason, "expired");
+  await here.forget();
+  server.people.clear();
+  await here.begin(server.invitation(), "high");
+  await here.proceed();
+  assert.deepEqual(seen, [1, 1]);
+  assert.deepEqual(charges(), [{ token: "t", place: 1, ...chargeOf(cost) }]);
+  await here.giveUp();
+  assert.equal(charges().length, 1);
+});
+
+test("an answer that comes late opens nothing that was given up and begun anew", async () => {
+  const { disk, server, page } = setUp();
+  const late = page();
+  await late.begin(server.invitation(), "high");
+  const honest = late.server.open;
+  let waiting = 0;
+  late.server = { ...late.server, open: async (id) => {
+    const answer = await honest(id);
+    if (waiting++) return answer;
+    // Another tab gives it up as unopened, its charge with it, and reserves anew.
+    const other = page();
+    other.server = { ...other.server, abandon: async () => {
+      server.people.clear();
+      return { ok: true, status: 200, data: { id, state: "expired" }, lost: false, slug: "" };
+    } };
+    assert.equal(await other.giveUp(), null);
+    await other.forget();
+    const again = await other.begin(server.invitation(), "high");
+    await other.reserve(again);
+    assert.equal(disk.tables.get("charges").size, 0);
+    return answer;
+  } };
+  await late.proceed();
+  const names = disk.written.filter(({ step }) => step === "opened").map(({ id }) => id);
+  assert.deepEqual(names, ["2".padStart(32, "0")]);
+  assert.equal(disk.tables.get("charges").size, 1);
+  assert.equal(waiting, 2);
+});
+
+test("a refusal for good leaves the choice of a level open", async () => {
+  for (const slug of ["budget-exhausted", "too-many-reservations"]) {
+    const { disk, server, page } = setUp();
+    const here = page();
+    here.server = { ...here.server, reserve: async () => refused(slug) };
+    await here.begin(server.invitation(), "high");
+    const { record, failure } = await here.proceed();
+    assert.equal(failure.slug, slug);
+    assert.equal(record, null);
+    assert.equal(disk.tables.get("charges")?.size ?? 0, 0);
+  }
+});
+
+test("the device stops at its own cap, whatever the server admits", async () => {
+  const { disk, server, mask, page } = setUp();
+  const caps = async () => ({ epsilon: 900000, clear: 0 }); // it costs 1
+  assert.equal(await page({ caps }).begin(server.invitation(), "high"), null);
+  assert.equal(server.people.size, 0);
+  const exact = async () => ({ epsilon: 1000000, clear: 0 });
+  const record = await answer(page({ caps: exact }), server, mask);
+  assert.equal(record.step, "finished");
+  // What another tab has charged since the level was chosen counts too.
+  disk.tables.clear();
+  server.people.clear();
+  const late = page({ caps: exact });
+  await late.begin(server.invitation(), "high");
+  disk.tables.set("charges", new Map([["u", { token: "u", place: 1, ...chargeOf(costOf(
+    await late.read())) }]]));
+  const { failure } = await late.proceed();
+  assert.equal(failure.slug, "own-cap");
+  assert.equal((await late.read()).step, "reserved");
+});
+
+test("sending without a mask needs a yes here, also to a level begun elsewhere", async () => {
+  const { server, page } = setUp();
+  const caps = async () => ({ epsilon: 1e7, clear: 2 });
+  await assert.rejects(page({ caps }).begin(server.invitation(), "none"), BrokenPromise);
+  await server.reserve(SECRET, "t", "none", "k");
+  const here = page({ caps });
+  await here.begin(server.invitation(), "high");
+  const { record, failure } = await here.proceed();
+  assert.equal(failure.slug, "already-participated");
+  assert.equal(record, null);
 });
 
 test("a survey that closed takes nothing more, and says so", async () => {
@@ -277,4 +439,21 @@ test("a survey that closed takes nothing more, and says so", async () => {
   assert.equal(failure.lost, false);
   await here.dropUnsent();
   assert.equal((await here.read()).reports, undefined);
+});
+
+test("a list of invitations that never ends is given up", async () => {
+  const { server, page } = setUp();
+  await server.reserve(SECRET, "t", "medium", "k");
+  for (const next of [() => "again", (count) => `page ${count}`]) {
+    const here = page();
+    await here.begin(server.invitation(), "high");
+    let count = 0;
+    server.invitations = async () => {
+      count += 1;
+      return { ok: true, status: 200, data: { invitations: [], next_cursor: next(count) } };
+    };
+    const { failure } = await here.proceed();
+    assert.equal(failure.slug, "already-participated");
+    assert.ok(count <= 1001);
+  }
 });

@@ -65,7 +65,7 @@ test("randomness of the system gives choices and directions of the right kind", 
 // A choice kept with probability 0.731 in 20,000 draws: further than 5.2 standard deviations from
 // that happens once in 5e6 runs.
 test("a choice is kept as often as the mechanism says", () => {
-  const { device } = cases.find(({ name }) => name === "choice-response 1 1 a choice");
+  const { device } = cases.find(({ name }) => name === "choice-response 1 3 features");
   const records = Array.from({ length: 20000 }, () => [1, 0, 0]);
   const report = reportPreference(device, records, new SystemCoins());
   const kept = report.filter((choice) => choice === 1n).length / 20000;

@@ -3,12 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { checkQuestions } from "../../src/masquerade/server/web/static/promise.js";
+import { BrokenPromise, readInvitation } from "../../src/masquerade/server/web/static/invitation.js";
+import { sha256OfText } from "../../src/masquerade/server/web/static/sha256.js";
 import {
   codesShown,
   nextShown,
   shownOf,
 } from "../../src/masquerade/server/web/static/shown.js";
+import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/surveytext.js";
+import { surveyOf } from "./made_survey.mjs";
 
 const when = (question, ...answers) => ({ question, answers });
 const QUESTIONS = [
@@ -42,15 +45,58 @@ test("going on and back skips what is not shown", () => {
 });
 
 test("a condition without a masked no answer, or on a later question, is refused", () => {
-  const device = { name: "randomized-response", first: "1", last: "1", total: "6" };
-  const asked = QUESTIONS.map((question) => {
-    const symbols = question.labels.length + (question.allow_skip ? 1 : 0);
-    const form = { ...device, symbols };
-    return { kind: "choice", ...question, device: form, mechanism: String(symbols) };
-  });
-  checkQuestions(asked);
+  const asked = QUESTIONS.map(({ id, labels, allow_skip: skip, show_if: condition }) => ({
+    kind: "choice", id, text: `${id}?`, options: labels, allow_skip: skip,
+    ...(condition ? { show_if: condition } : {}),
+  }));
+  const read = (questions, linked) => {
+    const mechanisms = questions.map(({ options, allow_skip: skip }) =>
+      `randomized-response:options=${options.length},epsilon=1${skip ? ",null=true" : ""}`);
+    const survey = surveyOf({ questions, linked, levels: { high: mechanisms } });
+    const promise = promiseOf(readInvitation(survey.invitation("t"), "t"));
+    return questionsOf(survey.text, promise, "high");
+  };
+  const linked = [[0, 1, 2], [1, 2]];
+  assert.equal(read(asked, linked).length, 4);
   const bare = { ...asked[3], show_if: when("a", "Yes") };
-  assert.throws(() => checkQuestions([...asked.slice(0, 3), bare]), /question d/);
+  assert.throws(() => read([...asked.slice(0, 3), bare], linked), /condition/);
   const late = { ...asked[0], show_if: when("d", "p") };
-  assert.throws(() => checkQuestions([late, ...asked.slice(1)]), /question a/);
+  assert.throws(() => read([late, ...asked.slice(1)], linked), /condition/);
+  assert.throws(() => read(asked, []), /decide over others/);
+  assert.throws(() => read(asked, [[0, 1], [1, 2]]), /decide over others/);
+});
+
+test("a question that is called like a part of every object has no answer before one is given", () => {
+  for (const id of ["constructor", "__proto__", "toString"]) {
+    const questions = [
+      { id, labels: ["Yes", "No"], allow_skip: false, show_if: null },
+      { id: "b", labels: ["x", "y"], allow_skip: true, show_if: when(id, "Yes") },
+    ];
+    assert.deepEqual(codesShown(questions, {}), [undefined, 2]);
+    const answers = { [id]: 1 };
+    assert.deepEqual(codesShown(questions, { ...answers }), [1, 2]);
+  }
+});
+
+test("two texts that differ in half a surrogate pair cannot stand for each other", () => {
+  const questions = [
+    { kind: "choice", id: "a", text: "?", options: ["FIRST", "SECOND"], allow_skip: false },
+    {
+      kind: "choice", id: "b", text: "?", options: ["y", "n"], allow_skip: true,
+      show_if: when("a", "FIRST"),
+    },
+  ];
+  const masks = [
+    "randomized-response:options=2,epsilon=1",
+    "randomized-response:options=2,epsilon=1,null=true",
+  ];
+  const made = surveyOf({ levels: { high: masks }, questions, linked: [[0, 1]] });
+  const raw = (first, second) => made.text.replaceAll("FIRST", first).replaceAll("SECOND", second);
+  const texts = [raw("\ud800", "\ud801"), raw("\ud801", "\ud800")];
+  const [hash, other] = texts.map(sha256OfText);
+  assert.equal(hash, other); // both halves are written as one replacement character
+  const promise = { ...promiseOf(readInvitation(made.invitation("t"), "t")), hash };
+  for (const text of texts) {
+    assert.throws(() => questionsOf(text, promise, "high"), BrokenPromise);
+  }
 });

@@ -48,12 +48,14 @@ const RESERVED = [
 
 test("the page's modules are the ones we know", () => {
   assert.deepEqual(modules().sort(), [
-    "aboutpage.js", "api.js", "app.js", "arabic.js", "batteryview.js", "coins.js", "database.js",
-    "device.js", "dom.js", "domain.js", "english.js", "figures.js", "homepage.js", "lattice.js",
-    "ledgerpage.js", "levelview.js", "mask.js", "maskdemo.js", "noise.js", "offline.js",
-    "participation.js", "pieces.js", "plainarabic.js", "plainenglish.js", "plainpage.js",
-    "promise.js", "questionview.js", "recovery.js", "rewardview.js", "screen.js", "settingspage.js", "sha256.js",
-    "shown.js", "surveypage.js", "surveyviews.js", "words.js",
+    "aboutpage.js", "api.js", "app.js", "arabic.js", "batteryview.js", "budget.js", "coins.js",
+    "concentrated.js", "database.js", "device.js", "dom.js", "domain.js", "english.js",
+    "figures.js", "fractions.js", "gaussianroom.js", "gaussiantail.js", "homepage.js",
+    "invitation.js", "lattice.js", "ledgerpage.js", "levelview.js", "losses.js", "mask.js", "maskdemo.js",
+    "mechanismtext.js", "noise.js", "offline.js", "participation.js", "pieces.js",
+    "plainarabic.js", "plainenglish.js", "plainpage.js", "questionview.js", "recovery.js",
+    "rewardview.js", "screen.js", "settingspage.js", "sha256.js", "shown.js", "strength.js",
+    "surveypage.js", "surveytext.js", "surveyviews.js", "twolayer.js", "words.js",
   ]);
 });
 

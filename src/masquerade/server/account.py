@@ -24,6 +24,7 @@ from masquerade.server.store import Store
 from masquerade.server.surveys import Asked
 
 LARGEST_CAP = 1000
+LONGEST_CHAIN = 2**31 - 1
 _MOST_AT_ONCE = 100
 Limit = Annotated[int, Query(ge=1, le=_MOST_AT_ONCE)]
 
@@ -94,14 +95,14 @@ def account_routes(store: Store) -> APIRouter:
         responses=answers(LedgerPage, 401, 422),
     )
     def ledger(
-        cursor: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        cursor: Annotated[int, Query(ge=0, le=LONGEST_CHAIN - _MOST_AT_ONCE)] = 0,
         limit: Limit = 50,
         who: Identity = who_asks,
     ) -> Response:
-        account = people.account(who)
-        surveys = people.surveys(account)
         end = cursor + limit
-        entries = [_entry(entry, surveys) for entry in account.entries[cursor:end]]
+        account, page = people.page(who, cursor, end)
+        surveys = people.surveys(page)
+        entries, total = [_entry(entry, surveys) for entry in page], account.balance.entries
         spent = account.spent()
         amounts = {
             "total_epsilon": spent.epsilon.to_json(),
@@ -112,10 +113,10 @@ def account_routes(store: Store) -> APIRouter:
         return padded(
             {
                 "entries": entries,
-                "total": len(account.entries),
+                "total": total,
                 **amounts,
                 "unit": "worker",
-                "next_cursor": str(end) if end < len(account.entries) else None,
+                "next_cursor": str(end) if end < total else None,
             },
             room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS),
         )
@@ -126,9 +127,9 @@ def account_routes(store: Store) -> APIRouter:
         responses=answers(Export, 401),
     )
     def export(who: Identity = who_asks) -> Response:
-        account = people.account(who)
-        surveys = people.surveys(account)
-        entries = [_entry(entry, surveys) for entry in account.entries]
+        account, chain = people.page(who, 0, LONGEST_CHAIN)
+        surveys = people.surveys(chain)
+        entries = [_entry(entry, surveys) for entry in chain]
         held, balance = people.everything(who), account.balance.to_json()
         room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
         for one in held["participations"]:

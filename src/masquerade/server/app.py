@@ -17,6 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
@@ -33,6 +34,7 @@ from masquerade.server.desk.webhooks import RESULTS_READY
 from masquerade.server.findings import Findings, findings_routes
 from masquerade.server.findings.publication import publication_routes
 from masquerade.server.findings.synthesis_pages import synthesis_pages
+from masquerade.server.limit_table import LimitTable
 from masquerade.server.operation.logs import fields
 from masquerade.server.operation.metrics import Metrics, RequestMetrics
 from masquerade.server.operation.routes import operation_routes
@@ -45,44 +47,59 @@ from masquerade.server.problem import (
     problem,
     status_of,
     wants_json,
+    wrong_places,
 )
 from masquerade.server.protocol import protocol_routes
-from masquerade.server.rate_limit import RateLimits
+from masquerade.server.rate_limit import Beginnings, RateLimits
 from masquerade.server.security import BodyLimit, LastResort, SecurityHeaders
+from masquerade.server.server_key import Seals
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 from masquerade.server.team import Guard
 from masquerade.server.team.routes import team_routes
 from masquerade.server.team.sign_in import sign_in_address
+from masquerade.server.team.throttle import Attempts
 
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _DELIVERY_SECONDS = 5
 
 
-def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
+def create_app(
+    settings: Settings, *, sweeps: bool = True, limits: LimitTable | None = None
+) -> FastAPI:
     """Return the application; its store is ``app.state.store``.
 
     Parameters
     ----------
     settings : Settings
     sweeps : bool
-        Whether it sweeps once a day; of several processes on one database one is enough.
+        Whether it sweeps once a day and rewrites SQLite's file; of several processes on one
+        database one is enough.
+    limits : LimitTable, optional
+        How often who has asked of late, where several processes share that.
     """
+    limits = limits or LimitTable()
     metrics = None if settings.metrics == "off" else Metrics()
     store = Store(
         settings.database,
         caps=settings.caps,
         allow_clear=settings.allow_clear,
         reservation_days=settings.reservation_days,
+        unopened_reservations=settings.unopened_reservations,
         commission_percent=settings.commission_percent,
         webhook_private=settings.webhook_private,
+        rewrites=sweeps,
+        key=settings.database_key,
+        server_key=settings.server_key,
     )
     guard = Guard(store, settings)
     findings = Findings(store)
     deliveries = Deliveries(
         store.desk.transactions,
         private=settings.webhook_private,
+        seals=Seals(settings.server_key),
         before={RESULTS_READY: lambda token: findings.result_text(store.survey(token))},
     )
 
@@ -115,18 +132,22 @@ def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
         participant=settings.rate_participant,
         address=settings.rate_address,
         preview=settings.rate_preview,
+        table=limits,
     )
     app.add_middleware(LastResort)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     if metrics is not None:
         app.add_middleware(RequestMetrics, metrics=metrics)
+    beginnings = Beginnings(
+        rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
+    )
     # First, as routes are tried in order and these are asked for most.
-    app.include_router(protocol_routes(store))
+    app.include_router(protocol_routes(store, beginnings))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(app_shell_routes(store.asked))
     app.include_router(participant_routes(store, settings))
     app.include_router(account_routes(store))
-    app.include_router(team_routes(store, guard))
+    app.include_router(team_routes(store, guard, Attempts(table=limits)))
     app.include_router(findings_routes(store, guard))
     app.include_router(publication_routes(store, guard))
     app.include_router(synthesis_pages(store, guard))
@@ -144,7 +165,7 @@ def create_app(settings: Settings, *, sweeps: bool = True) -> FastAPI:
                 return render(request, "welcome.html")
             return RedirectResponse("/surveys", 303)
 
-    app.include_router(operation_routes(store.engine, settings, metrics))
+    app.include_router(operation_routes(store.engine, settings, metrics, overdue=store.overdue))
     _answer_errors(app)
     made = app.openapi
     app.openapi = lambda: describe_problems(made())  # type: ignore[method-assign]
@@ -204,10 +225,8 @@ def _answer_errors(app: FastAPI) -> None:
         if not wants_json(request):
             return render(request, "error.html", {"status": 422, "detail": detail}, status=422)
         # Only where and why: the value itself is not sent back or logged.
-        errors = [
-            {"pointer": _pointer(item["loc"]), "detail": item["msg"]} for item in error.errors()
-        ]
-        return problem(422, "validation-error", detail, errors=errors)
+        places = [(_pointer(item["loc"]), str(item["msg"])) for item in error.errors()]
+        return wrong_places("validation-error", detail, places)
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
@@ -223,7 +242,20 @@ def _answer_errors(app: FastAPI) -> None:
             context = {"status": error.status_code, "detail": detail}
             answer = render(request, "error.html", context, status=error.status_code)
         answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            # The error names the methods of one route, where others share its path.
+            answer.headers["allow"] = ", ".join(_methods_at(app, request))
         return answer
+
+
+def _methods_at(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods that some route has at the path of a request."""
+    scopes = [{**request.scope, "method": method} for method in _METHODS]
+    return [
+        scope["method"]
+        for scope in scopes
+        if any(route.matches(scope)[0] == Match.FULL for route in app.routes)
+    ]
 
 
 def _pointer(location: Iterable[str | int]) -> str:

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
-from masquerade.accounting.chain import PAID
-from masquerade.accounting.statement import spent_by
+from masquerade.accounting.statement import percent_left, spent_by
 from masquerade.server.definition import OfferedLevel
 
 
@@ -20,17 +19,12 @@ class Account:
     Attributes
     ----------
     balance : Balance
-    entries : sequence of Entry
-        All, oldest first.
+    paid : sequence of Entry
+        What was committed, oldest first.
     """
 
     balance: Balance
-    entries: Sequence[Entry]
-
-    @property
-    def paid(self) -> list[Entry]:
-        """Return what was committed, oldest first."""
-        return [entry for entry in self.entries if entry.charge.kind in PAID]
+    paid: Sequence[Entry]
 
     def spent(self) -> Spent:
         """Return the smallest sound bound on everything committed."""
@@ -87,15 +81,6 @@ def caps_json(caps: Caps) -> dict[str, Any]:
         "clear": caps.clear,
         "rho": caps.rho.to_json(),
     }
-
-
-def percent_left(balance: Balance) -> int:
-    """Return the part of the cap that is left, rounded down; reservations count as spent."""
-    pairs = (
-        (balance.residual_epsilon.micro, balance.caps.epsilon.micro),
-        (balance.residual_rho.micro, balance.caps.rho.micro),
-    )
-    return max(int(100 * left // of) if of else 0 for left, of in pairs)
 
 
 @lru_cache(maxsize=4096)

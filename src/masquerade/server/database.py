@@ -14,17 +14,19 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
 from masquerade.errors import OperationError, WrongSchema
+from masquerade.server.database_key import sealed_driver, unlock
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
-def connect(url: str) -> Engine:
+def connect(url: str, *, key: str | None = None) -> Engine:
     """Return an engine for `url`.
 
     SQLite runs in write-ahead mode. A connection with the execution option ``write`` takes the
     write lock at the start of each transaction (``BEGIN IMMEDIATE``), so that what the transaction
     read still holds when it writes; others read beside it. Errors do not show what was written.
+    With a `key` the SQLite file is encrypted.
     """
     sqlite = url.startswith("sqlite")
     if sqlite:
@@ -35,6 +37,7 @@ def connect(url: str) -> Engine:
             json_serializer=_json,
             hide_parameters=True,
             **({} if sqlite else {"pool_size": 16, "max_overflow": 8}),
+            **({} if key is None else {"module": sealed_driver()}),
         )
     except ModuleNotFoundError as error:
         raise OperationError(
@@ -42,6 +45,8 @@ def connect(url: str) -> Engine:
             "'masquerade[postgres]'."
         ) from error
     if engine.dialect.name == "sqlite":
+        if key is not None:
+            event.listen(engine, "connect", unlock(key))
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
     return engine
@@ -111,15 +116,31 @@ def _json(value: Any) -> str:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
     cursor = connection.cursor()
+    _require_readable(cursor)
     for pragma in (
         "busy_timeout=10000",
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
         "secure_delete=ON",  # what is deleted is overwritten
+        "temp_store=MEMORY",  # no rows in files of the temporary folder
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _require_readable(cursor: Any) -> None:
+    """Raise where a file is encrypted with another key than the one that was given, or with one."""
+    try:
+        cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except Exception as error:  # of one of two drivers
+        if "file is not a database" not in str(error):
+            raise
+        raise OperationError(
+            "the file of the database is none of SQLite's, or its key is another one: it is sealed "
+            "and no key was given, or it is not and one was. Check database_key_file; to seal a "
+            "database, back it up and restore it into a new folder with the key."
+        ) from error
 
 
 def _begin(connection: Any) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from masquerade.server.connections import OpenConnections
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a whole request may take to arrive, and how long an answer may wait to be read on."""
 
 LARGEST_HEAD: Final = 64 * 1024
 """How many bytes of a request may be there, beside its body, before they are whole."""
-
-_FILES_OF_OTHERS = 128  # of the files that a process may open: database, log, static files
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -26,6 +25,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     """
 
     patience = PATIENCE_SECONDS
+    open_connections: ClassVar[OpenConnections | None] = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -33,17 +33,34 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._unread: asyncio.TimerHandle | None = None
         self._begun = False
         self._held = 0
+        self._address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        if self.open_connections is not None and not self.open_connections.enter(
+            self, self._address
+        ):
+            transport.abort()
+            return
         self._arriving = self.loop.call_later(self.patience, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadlines."""
+        if self.open_connections is not None:
+            self.open_connections.leave(self, self._address)
         self._forget_arriving()
         self.resume_writing()
         super().connection_lost(exc)
+
+    def silent(self) -> bool:
+        """Return whether nothing is being answered, as no whole request is there."""
+        return self._arriving is not None or self._answered()
+
+    def end(self) -> None:
+        """End the connection at once."""
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Begin the deadline where bytes are of a request that is not whole yet."""
@@ -107,15 +124,3 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self._arriving is not None:
             self._arriving.cancel()
             self._arriving = None
-
-
-def most_connections() -> int | None:
-    """Return how many connections leave this process enough files; None where that is unknown."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        None if soft == resource.RLIM_INFINITY else max(_FILES_OF_OTHERS, soft - _FILES_OF_OTHERS)
-    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from masquerade.accounting import Cost, compose
+from masquerade.accounting import Cost, compose_linked
 from masquerade.answers import Number, Question, Rating, ShowIf, questions_from_json
 from masquerade.answers.conditions import check_conditions, linked
 from masquerade.errors import LevelNotAllowed, ParameterError
@@ -67,15 +67,8 @@ class OfferedLevel:
     def guarantee(self) -> Guarantee:
         """Return what one response at this level promises the person who sends it."""
         if not self._promise:
-            self._promise.append(self._composed())
+            self._promise.append(_composed(self.mechanisms, self.linked))
         return self._promise[0]
-
-    def _composed(self) -> Guarantee:
-        promise = _composed(self.mechanisms)
-        # An answer that decides what else is asked is seen through those reports too.
-        groups = [_composed(tuple(self.mechanisms[i] for i in group)) for group in self.linked]
-        event = max([promise.epsilon_event, *(group.epsilon_user for group in groups)])
-        return replace(promise, epsilon_event=event)
 
     def cost(self, survey: str) -> Cost:
         """Return what one response at this level costs, in the ledger's units."""
@@ -273,21 +266,25 @@ class Definition:
                 question["show_if"] = condition.to_json()
         return found
 
-    def content_hash(self) -> str:
-        """Return the SHA-256 of the canonical JSON form, which responses must name.
+    def text(self) -> str:
+        """Return the canonical JSON form: the text that is hashed, and that devices show.
 
-        Right answers are left out: as all else is public, the hash would give them away.
+        ASCII, keys sorted, no spaces. Right answers are left out: as all else is public, the hash
+        would give them away.
         """
         shown = self.to_json()
         for question in shown["questions"]:
             question.pop("truth", None)
-        text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return json.dumps(shown, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def content_hash(self) -> str:
+        """Return the SHA-256 of the canonical JSON form, which responses must name."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
 
 
 @lru_cache(maxsize=1024)
-def _composed(mechanisms: tuple[Mechanism, ...]) -> Guarantee:
-    return compose(mechanisms)
+def _composed(mechanisms: tuple[Mechanism, ...], linked: tuple[tuple[int, ...], ...]) -> Guarantee:
+    return compose_linked(mechanisms, linked)
 
 
 parse_cached = lru_cache(maxsize=4096)(parse_mechanism)

@@ -15,13 +15,7 @@ def described(survey: Survey) -> dict[str, Any]:
         "token": survey.token,
         "title": definition.title,
         "answers": len(definition.questions),
-        "levels": [
-            {
-                **level_json(level, survey.token),
-                "mechanisms": [str(mechanism) for mechanism in level.mechanisms],
-            }
-            for level in definition.levels
-        ],
+        "levels": [level_json(level, survey.token) for level in definition.levels],
         "questions": [
             {"text": question.text, "labels": _labels(question)}
             for question in definition.questions

@@ -22,12 +22,15 @@ class Ground:
         Gives the ISO date.
     caps : Caps
         Of a person who has none of their own yet.
+    unopened_reservations : int
+        How many surveys a person may begin on a day without opening them; 0 is without limit.
     """
 
     transactions: Transactions
     surveys: Surveys
     today: Callable[[], str]
     caps: Caps
+    unopened_reservations: int = 0
 
     def ledger(self, storage: Storage) -> Ledger:
         """Return the ledger that is kept in `storage`."""

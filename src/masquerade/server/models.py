@@ -22,6 +22,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 # A row number would tell the order of arrival, and so which response belongs to which entry.
 BY_KEY = {"sqlite_with_rowid": False}
 
+PAID_WORDS = "kind IN ('commit', 'clear_disclosure')"
+"""The condition of an index, in the words by which a query finds it."""
+
 FIRST_TEAM = "0" * 32
 """The team that every database begins with."""
 
@@ -87,7 +90,8 @@ class ParticipationRow(Base):
     pseudonym: Mapped[str] = mapped_column(String(64))
     level: Mapped[str] = mapped_column(String(32))
     state: Mapped[str] = mapped_column(String(16))
-    # Counts reservations that lapsed before a question was shown.
+    # Counts reservations that lapsed before a question was shown; 0 once one is, as the ledger
+    # counts them too, and whoever alone came back would be joined with their account.
     attempt: Mapped[int] = mapped_column(Integer)
     # Of a reservation, for the sweeper; gone once the questions are shown.
     day: Mapped[str | None] = mapped_column(String(10))
@@ -104,6 +108,21 @@ class ParticipationRow(Base):
     )
 
 
+class QuotaCountRow(Base):
+    """How many people have begun a survey of limited quotas at a level, and not left it since.
+
+    There is one for each level while the survey has quotas; it changes with the participations.
+    """
+
+    __tablename__ = "quota_count"
+
+    survey: Mapped[str] = mapped_column(ForeignKey("survey.token"), primary_key=True)
+    level: Mapped[str] = mapped_column(String(32), primary_key=True)
+    begun: Mapped[int] = mapped_column(Integer)
+
+    __table_args__ = (BY_KEY,)
+
+
 class CostRow(Base):
     """What one response at one level of one survey costs, the same for everybody."""
 
@@ -112,7 +131,8 @@ class CostRow(Base):
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
     survey: Mapped[str] = mapped_column(String(32), index=True)
     mechanisms: Mapped[list[str]] = mapped_column(JSON)
-    # Whole millionths: event, user, protected, rho (each may be "inf", the last two null), clear.
+    # Whole millionths: event, user, protected, rho (each may be "inf", the last two null), clear;
+    # and "gaussian" where all of it counts as Gaussian noise.
     amounts: Mapped[dict[str, Any]] = mapped_column(JSON)
 
     __table_args__ = (BY_KEY,)
@@ -129,7 +149,7 @@ class EntryRow(Base):
     key: Mapped[str] = mapped_column(String(64))
     cost: Mapped[str] = mapped_column(ForeignKey("ledger_cost.digest"))
     day: Mapped[str] = mapped_column(String(10))
-    # New caps, as "epsilon,delta,clear", where they begin or change.
+    # New caps, as "epsilon,delta,clear,rule", where they begin or change; without a rule, 1.
     caps: Mapped[str | None] = mapped_column(Text)
     previous_hash: Mapped[str] = mapped_column(String(64))
     hash: Mapped[str] = mapped_column(String(64))
@@ -143,6 +163,14 @@ class EntryRow(Base):
             unique=True,
             sqlite_where=text("kind <> 'adjust'"),
             postgresql_where=text("kind <> 'adjust'"),
+        ),
+        # What was reserved and given back can be a long list; what was paid for is a short one.
+        Index(
+            "entry_that_is_paid",
+            "person",
+            "sequence",
+            sqlite_where=text(PAID_WORDS),
+            postgresql_where=text(PAID_WORDS),
         ),
         BY_KEY,
     )
@@ -166,6 +194,8 @@ class BalanceRow(Base):
     reserved_rho: Mapped[int] = mapped_column(BigInteger)
     spent_clear: Mapped[int] = mapped_column(Integer)
     reserved_clear: Mapped[int] = mapped_column(Integer)
+    spent_other: Mapped[int] = mapped_column(Integer, server_default="0")
+    reserved_other: Mapped[int] = mapped_column(Integer, server_default="0")
 
     __table_args__ = (
         Index(

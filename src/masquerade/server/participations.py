@@ -15,22 +15,23 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
 
 from masquerade.accounting import Balance, Caps
 from masquerade.errors import (
     AlreadyParticipated,
+    BrokenChain,
     CommitmentMismatch,
     IdempotencyConflict,
     InsufficientFunds,
     LevelNotAllowed,
     NotFound,
-    SeatsTaken,
     SurveyHashMismatch,
+    TooManyReservations,
     WrongState,
 )
 from masquerade.server.battery import Account
@@ -41,6 +42,7 @@ from masquerade.server.ground import Ground
 from masquerade.server.identity import Identity
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import ParticipationRow, SurveyRow, table_of
+from masquerade.server.quota_counts import begin, leave
 from masquerade.server.sealed import check_reports, commitment_of, require_sealed
 from masquerade.server.surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked
 
@@ -61,11 +63,6 @@ _BEGUN = select(_TABLE).where(
     )
 )
 _BEGUN_HELD = _BEGUN.with_for_update()
-_TAKEN = select(func.count()).where(
-    _TABLE.c.survey == bindparam("one"),
-    _TABLE.c.level == bindparam("at"),
-    _TABLE.c.state.in_((RESERVED, OPENED, SEALED, SUBMITTED)),
-)
 _STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
 
 
@@ -108,9 +105,22 @@ class Participations:
         self._ground = ground
 
     def reserve(
-        self, who: Identity, survey: str, level: str, *, idempotency_key: str
+        self,
+        who: Identity,
+        survey: str,
+        level: str,
+        *,
+        idempotency_key: str,
+        admit: Callable[[Asked], None] | None = None,
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
+
+        Parameters
+        ----------
+        who, survey, level
+        idempotency_key : str
+        admit : callable, optional
+            Called before something new is begun; what it raises refuses that.
 
         Returns
         -------
@@ -120,15 +130,25 @@ class Participations:
         Raises
         ------
         NotFound, WrongState, LevelNotAllowed, AlreadyParticipated, IdempotencyConflict
+        SeatsTaken, TooManyReservations
+            As many as the survey takes have begun it, or this person opens nothing.
         InsufficientBudget, ClearDisclosureRefused
             The person's cap does not leave enough.
         """
         return self._ground.transactions.write(
-            lambda c: self._reserve(c, who, survey, level, who.idempotency(idempotency_key))
+            lambda c: self._reserve(
+                c, who, survey, level, who.idempotency(idempotency_key), admit or _anybody
+            )
         )
 
     def _reserve(
-        self, connection: Connection, who: Identity, token: str, level: str, request: str
+        self,
+        connection: Connection,
+        who: Identity,
+        token: str,
+        level: str,
+        request: str,
+        admit: Callable[[Asked], None],
     ) -> tuple[Participation, bool]:
         asked = self._ground.surveys.asked(connection, token)
         standing = self._ground.surveys.standing(connection, token, hold=True)
@@ -152,10 +172,12 @@ class Participations:
             return self._standing(connection, who, row), False
         if standing.state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
-        if standing.seats is not None:
-            self._require_seat(connection, token, level, int(standing.seats.get(level, 0)))
         if level == CLEAR and not self._ground.surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
+        tables = LedgerTables(connection)
+        admit(asked)
+        if standing.seats is not None:
+            begin(connection, token, level, most=int(standing.seats.get(level, 0)))
         attempt = 1 if row is None else row.attempt + 1
         drawn = secrets.token_hex(16)
         values: dict[str, Any] = {
@@ -173,8 +195,8 @@ class Participations:
             connection.execute(_STEP, {"one": row.id, **values})
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
-        tables = LedgerTables(connection)
         self._ground.ledger(tables).reserve(who.person, key, offered.cost(token))
+        self._require_patience(tables, who)
         purse = purse_of(connection, token) if _pays(asked) else None
         if purse is not None:
             purse.hold(connection, who, level, attempt, day=self._ground.today())
@@ -196,7 +218,8 @@ class Participations:
                 self._require_open(connection, row, OPEN)
                 key = who.ledger_key(asked.token, row.attempt)
                 self._ground.ledger(LedgerTables(connection)).commit(who.person, key)
-                _step(connection, row, state=OPENED, day=None)
+                # How often it lapsed before stands in the ledger; here it would tell whose it is.
+                _step(connection, row, state=OPENED, day=None, attempt=0)
             return _at(row, asked, OPENED)
 
         return self._ground.transactions.write(work)
@@ -317,6 +340,9 @@ class Participations:
 
     def give_up(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
+        # Held, so that nobody counts who takes part while one leaves.
+        survey_state = self._ground.surveys.state(connection, asked.token, hold=True)
+        leave(connection, asked.token, row.level)
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
             self._ground.ledger(LedgerTables(connection)).release(who.person, key)
@@ -324,7 +350,7 @@ class Participations:
             self._give_back(connection, row, asked)
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
-        if self._ground.surveys.state(connection, asked.token) == CANCELLED:
+        if survey_state == CANCELLED:
             # They were ready to answer, and it is not their doing. Too late, there is nothing left.
             with contextlib.suppress(InsufficientFunds):
                 self._pay(connection, who, row, asked)
@@ -341,7 +367,9 @@ class Participations:
     def _pay(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
-            purse.pay(connection, who, row.level, row.attempt, day=self._ground.today())
+            account = account_of(LedgerTables(connection), who, self._ground.caps)
+            attempt = _attempt_of(row, who, account)
+            purse.pay(connection, who, row.level, attempt, day=self._ground.today())
 
     def _give_back(self, connection: Connection, row: Row[Any], asked: Asked) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
@@ -349,7 +377,8 @@ class Participations:
             purse.release(connection, row.level, 1, day=self._ground.today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
-        """Delete the reports of a participation."""
+        """Delete the reports of a participation, whose survey is held."""
+        leave(connection, row.survey, row.level)
         _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
 
     def _mine(
@@ -386,17 +415,13 @@ class Participations:
         if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
 
-    def _require_seat(self, connection: Connection, token: str, level: str, seats: int) -> None:
-        """Raise where as many people as the survey asks for have begun it at a level."""
-        if connection.dialect.name == "postgresql":
-            # Whoever takes the last seat makes others wait, so that no two take it.
-            name = func.hashtextextended(f"{token} {level}", 0)
-            connection.execute(select(func.pg_advisory_xact_lock(name)))
-        count = connection.execute(_TAKEN, {"one": token, "at": level}).scalar_one()
-        if count >= seats:
-            raise SeatsTaken(
-                "as many people as this survey asks for at this level have begun it. Nothing was "
-                "charged; another level may still be open."
+    def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
+        """Raise where a person has reserved too much today without opening it, this one counted."""
+        most = self._ground.unopened_reservations
+        if most and tables.unopened(who.person, day=self._ground.today(), most=most) > most:
+            raise TooManyReservations(
+                f"{most} surveys were begun and not opened by this device today. Nothing was "
+                "charged; open one that waits, or begin another tomorrow."
             )
 
     def _standing(
@@ -404,12 +429,33 @@ class Participations:
     ) -> Participation:
         asked = self._ground.surveys.asked(connection, row.survey)
         account = account_of(LedgerTables(connection), who, self._ground.caps)
-        key = who.ledger_key(asked.token, row.attempt)
+        key = who.ledger_key(asked.token, _attempt_of(row, who, account))
         now = state or row.state
         code = None
         if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
             code = code_of(who, asked.token)
         return _at(row, asked, now, account, key, code)
+
+
+def _attempt_of(row: Row[Any], who: Identity, account: Account) -> int:
+    """Return which attempt of a person at a survey a participation is, counted from 1.
+
+    Raises
+    ------
+    BrokenChain
+        The ledger has lost what it cost.
+    """
+    if row.attempt:  # its questions were not shown yet
+        return int(row.attempt)
+    paid = {entry.charge.key for entry in account.paid}
+    for attempt in range(1, account.balance.entries + 1):
+        if who.ledger_key(row.survey, attempt) in paid:
+            return attempt
+    raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
+
+
+def _anybody(_asked: Asked) -> None:
+    pass
 
 
 def _pays(asked: Asked) -> bool:
@@ -430,8 +476,8 @@ def _at(
 
 def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> Account:
     """Return where a person stands; `caps` are those of a person without entries."""
-    balance, entries = tables.read(who.person)
-    return Account(balance or Balance(caps), entries)
+    balance, paid = tables.read_paid(who.person)
+    return Account(balance or Balance(caps), paid)
 
 
 def _step(connection: Connection, row: Row[Any], **values: Any) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from masquerade.accounting import Caps
+from masquerade.accounting import Caps, Entry
 from masquerade.accounting.statement import statement
 from masquerade.errors import ConfirmationNeeded
 from masquerade.server.battery import Account
@@ -96,11 +96,21 @@ class People:
 
     def statement(self, account: Account) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
-        return statement(account.balance, account.entries)
+        return statement(account.balance, account.paid)
 
-    def surveys(self, account: Account) -> dict[str, Asked]:
-        """Return the surveys that an account names, by token."""
-        tokens = {entry.charge.survey for entry in account.entries} - {""}
+    def page(self, who: Identity, start: int, end: int) -> tuple[Account, Sequence[Entry]]:
+        """Return where a person stands, and their entries from place `start` to before `end`."""
+
+        def work(connection: Connection) -> tuple[Account, Sequence[Entry]]:
+            tables = LedgerTables(connection)
+            account = account_of(tables, who, self._ground.caps)
+            return account, tables.page(who.person, start, end)
+
+        return self._ground.transactions.read(work)
+
+    def surveys(self, entries: Iterable[Entry]) -> dict[str, Asked]:
+        """Return the surveys that entries name, by token."""
+        tokens = {entry.charge.survey for entry in entries} - {""}
         query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
         return self._ground.transactions.read(
             lambda c: {
@@ -214,6 +224,7 @@ class People:
             begun = [i.participation["id"] for i in self._invited(connection, who)
                      if i.participation]  # fmt: skip
             query = select(_PARTICIPATION).where(_PARTICIPATION.c.id.in_(begun))
+            query = query.order_by(_PARTICIPATION.c.id)
             raises = select(_RAISE).where(_RAISE.c.person == who.person)
             return {
                 "person": who.person,

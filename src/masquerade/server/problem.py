@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
@@ -26,15 +27,22 @@ from masquerade.errors import (
     StaleVersion,
     SurveyHashMismatch,
     TooManyAttempts,
+    TooManyReservations,
     Unauthenticated,
     WrongState,
 )
 from masquerade.server.padding import padded
 
+MOST_PLACES = 20
+"""How many places of a wrong request are told; whoever puts them right is told of further ones."""
+
+_LONGEST_POINTER, _LONGEST_DETAIL = 200, 2000
+
 _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     Unauthenticated: (401, "unauthenticated"),
     Forbidden: (403, "forbidden"),
     TooManyAttempts: (429, "too-many-attempts"),
+    TooManyReservations: (409, "too-many-reservations"),
     NotFound: (404, "not-found"),
     StaleVersion: (412, "stale-version"),
     SeatsTaken: (409, "budget-exhausted"),
@@ -70,6 +78,13 @@ PROBLEM_ANSWER: dict[str, Any] = {
 """What every operation of the interface may answer, for its OpenAPI document."""
 
 
+def file_answer(*types: str) -> dict[str, Any]:
+    """Return what a route says of itself that answers with a file and not with a JSON object."""
+    content: dict[str, Any] = {one: {} for one in types}
+    answer: dict[str, Any] = {"description": "A file", "content": content}
+    return {"response_class": Response, "responses": {200: answer}}
+
+
 def describe_problems(document: dict[str, Any]) -> dict[str, Any]:
     """Complete an OpenAPI document: whatever an operation refuses, it does by a problem."""
     for operations in document["paths"].values():
@@ -93,6 +108,18 @@ def problem(status: int, slug: str, detail: str, **members: Any) -> Response:
         status,
         media_type="application/problem+json",
     )
+
+
+def wrong_places(slug: str, detail: str, places: Sequence[tuple[str, str]]) -> Response:
+    """Return where a request is wrong, as problem details: the first places, and how many more."""
+    errors = [
+        {"pointer": pointer[:_LONGEST_POINTER], "detail": what[:_LONGEST_DETAIL]}
+        for pointer, what in places[:MOST_PLACES]
+    ]
+    members: dict[str, Any] = {"errors": errors}
+    if len(places) > MOST_PLACES:
+        members["more"] = len(places) - MOST_PLACES
+    return problem(422, slug, detail[:_LONGEST_DETAIL], **members)
 
 
 def status_of(error: MasqueradeError) -> tuple[int, str]:
@@ -127,8 +154,11 @@ def masquerade_problem(error: MasqueradeError) -> Response:
         )
         return problem(status, slug, detail, needed=error.needed, residual=error.residual)
     if isinstance(error, InvalidDocument):
-        errors = [{"pointer": pointer, "detail": what} for pointer, what in error.places]
-        return problem(status, slug, str(error), errors=errors)
+        return wrong_places(slug, str(error), error.places)
+    if isinstance(error, TooManyAttempts):
+        refusal = problem(status, slug, str(error), seconds=error.seconds)
+        refusal.headers["retry-after"] = str(error.seconds)
+        return refusal
     if isinstance(error, InsufficientFunds):
         members = {"needed": error.needed, "there": error.there, "currency": error.currency}
         return problem(status, slug, str(error), **members)

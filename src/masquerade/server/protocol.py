@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Security
+from fastapi import APIRouter, Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import FailFast, Field
 from starlette.responses import Response
 
 from masquerade.errors import Unauthenticated
 from masquerade.server.battery import price
 from masquerade.server.identity import Identity
-from masquerade.server.invitation import longest_questions, questions_json
-from masquerade.server.padding import encoded, padded, spare
+from masquerade.server.invitation import masks_of
+from masquerade.server.padding import padded, spare
 from masquerade.server.participations import Participation
+from masquerade.server.rate_limit import Beginnings
 from masquerade.server.shapes import Opened, Reserved, Sent, Standing, answers
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 
 HEADER = "Masquerade-Participant"
 LARGEST_REPORT = 2**53 - 1
@@ -39,10 +41,8 @@ Padding = Annotated[
 ]
 
 
-class Body(BaseModel):
+class Body(StrictBody):
     """What all bodies have in common."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     padding: Padding = ""
 
@@ -63,7 +63,8 @@ class Seal(Body):
 class Sending(Body):
     """All that a device sends: masked reports, and what they were masked for."""
 
-    reports: Annotated[list[Report], Field(max_length=200)]
+    # The first wrong report is enough: a body has room for thousands.
+    reports: Annotated[list[Report], Field(max_length=200), FailFast()]
     salt: Hex128
     level: Level
     survey_hash: Hex256
@@ -86,7 +87,7 @@ def participant_of(store: Store) -> Any:
     return Depends(participant)
 
 
-def protocol_routes(store: Store) -> APIRouter:
+def protocol_routes(store: Store, beginnings: Beginnings) -> APIRouter:
     """Return the routes by which a device takes part in a survey."""
     routes = APIRouter(prefix="/api/v1/participations", tags=["participations"])
     steps = store.participations
@@ -99,13 +100,23 @@ def protocol_routes(store: Store) -> APIRouter:
         responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
     )
     def reserve(
+        request: Request,
         beginning: Beginning,
         idempotency_key: IdempotencyKey,
         who: Identity = who_asks,
     ) -> Response:
-        begun, new = steps.reserve(
-            who, beginning.survey, beginning.level, idempotency_key=idempotency_key
-        )
+        counted = beginnings.newcomer(request.client.host if request.client else "")
+        new = False
+        try:
+            begun, new = steps.reserve(
+                who,
+                beginning.survey,
+                beginning.level,
+                idempotency_key=idempotency_key,
+                admit=counted.count,
+            )
+        finally:
+            counted.end(begun=new)
         assert begun.account is not None
         answer = {
             "id": begun.id,
@@ -124,10 +135,14 @@ def protocol_routes(store: Store) -> APIRouter:
     )
     def show(participation: str, who: Identity = who_asks) -> Response:
         opened = steps.open(who, participation)
-        questions = questions_json(opened.survey, opened.level.name)
-        answer = {**_standing(opened), "level": opened.level.name, "hash": opened.survey.hash}
-        least = longest_questions(opened.survey) + len(encoded(answer)) + _LONGEST_LEVEL
-        return padded({**answer, "questions": questions}, least=least)
+        answer = {
+            **_standing(opened),
+            "level": opened.level.name,
+            "hash": opened.survey.hash,
+            "survey": opened.survey.text,
+            "masks": masks_of(opened.survey),
+        }
+        return padded(answer, room=spare(answer["level"], _LONGEST_LEVEL))
 
     @routes.post(
         "/{participation}/seal",
@@ -182,9 +197,7 @@ def protocol_routes(store: Store) -> APIRouter:
     return routes
 
 
-_LONGEST_LEVEL = 64  # room for the longest name of a level and for what is between the fields
-
-
+_LONGEST_LEVEL = 64  # room for the longest name of a level
 _LONGEST_PAID = 96
 
 

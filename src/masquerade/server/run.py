@@ -14,7 +14,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from masquerade.errors import ParameterError
-from masquerade.server.deadline import DeadlineProtocol, most_connections
+from masquerade.server.connections import BACKLOG, OpenConnections, most_connections
+from masquerade.server.deadline import DeadlineProtocol
 from masquerade.server.operation.logs import configure
 from masquerade.server.settings import Settings
 
@@ -72,15 +73,23 @@ def server_of(app: FastAPI, settings: Settings, *, ready: Callable[[], None]) ->
 
     No access log is written: it would say who answered when.
     """
+
+    class Protocol(DeadlineProtocol):
+        open_connections = OpenConnections(
+            most=most_connections(),
+            from_address=settings.connections_address,
+            proxies=settings.trusted_proxies,
+        )
+
     config = uvicorn.Config(
         app,
         log_level="warning",
         log_config=None,
         access_log=False,
         server_header=False,
-        http=DeadlineProtocol,
+        http=Protocol,
         ws="none",
-        limit_concurrency=most_connections(),
+        backlog=BACKLOG,
         forwarded_allow_ips=settings.trusted_proxies,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )

@@ -11,9 +11,9 @@ from masquerade.errors import CommitmentMismatch, InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.definition import OfferedLevel
 
-# Noise reaches farther with probability below 1e-340: such a report no honest device has drawn,
-# and one of them could move a mean at will.
-_REACH = 40
+# Noise reaches farther than so many sigmas with a probability of 2.3e-19 an answer: no honest
+# report is refused in the life of a server. Estimates cut far nearer (`BoundedReport`).
+_REACH = 9
 
 
 def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:
@@ -53,12 +53,13 @@ def check_reports(level: OfferedLevel, reports: Sequence[int]) -> None:
     for number, (report, mechanism) in enumerate(
         zip(reports, level.mechanisms, strict=True), start=1
     ):
-        low, high = _possible(mechanism)
+        low, high = possible_reports(mechanism)
         if not low <= report <= high:
             raise InvalidReport(f"report {number} is none that its mask gives: {low} to {high}.")
 
 
-def _possible(mechanism: Mechanism) -> tuple[int, int]:
+def possible_reports(mechanism: Mechanism) -> tuple[int, int]:
+    """Return the least and the largest report that is accepted of a mask."""
     if isinstance(mechanism, CategoricalMechanism):
         return 0, mechanism.symbols - 1
     assert isinstance(mechanism, DiscreteGaussian)

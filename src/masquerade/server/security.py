@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import Final
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.responses import Response
@@ -23,8 +24,11 @@ _LOGGER = logging.getLogger(__name__)
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "frame-src 'self'; frame-ancestors 'none'"
 )
+
+PREVIEW_POLICY: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+"""Of the page that the builder shows in a frame; no other site may."""
 
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -34,10 +38,23 @@ _HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds the content security policy and its companions to every response."""
+    """Adds the content security policy and its companions to every response.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Parameters
+    ----------
+    app : ASGIApp
+    public_url : str, optional
+        Where it begins with https, browsers that ask for its host are told to stay with https.
+    """
+
+    def __init__(self, app: ASGIApp, *, public_url: str | None = None) -> None:
         self.app = app
+        public = urlsplit(public_url or "")
+        self._https_host = public.netloc.encode() if public.scheme == "https" else None
+
+    def _over_https(self, scope: Scope) -> bool:
+        # The scheme is the proxy's word, where the proxy is trusted.
+        return scope["scheme"] == "https" or (b"host", self._https_host) in scope["headers"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on and complete the headers of its response."""
@@ -55,6 +72,8 @@ class SecurityHeaders:
                 headers = list(message["headers"])
                 headers += list(_HEADERS.items())
                 headers.append((b"referrer-policy", referrer))
+                if self._over_https(scope):
+                    headers.append((b"strict-transport-security", b"max-age=31536000"))
                 # A page that others may show within theirs has a policy of its own.
                 if not any(name == b"content-security-policy" for name, _ in headers):
                     headers.append((b"content-security-policy", POLICY.encode()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from sqlalchemy import URL, make_url
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import DEFAULT_DELTA, MICRO, Loss
+from masquerade.server.database_key import checked_key, read_key
+from masquerade.server.server_key import ServerKey, make_server_key, read_server_key
 from masquerade.server.setting_values import (
     CONFIG_VARIABLE,
     PREFIX,
@@ -25,11 +27,16 @@ from masquerade.server.setting_values import (
     whole,
 )
 
+SERVER_KEY_NAME = "server.key"
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "data_dir": text,
     "database": text,
+    "database_key": text,
+    "database_key_file": text,
+    "server_key": text,
+    "server_key_file": text,
     "public_url": text,
     "host": text,
     "port": whole(65535),
@@ -43,11 +50,15 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "cap_clear": whole(10**6),
     "allow_clear": switch,
     "reservation_days": whole(10**6),
+    "unopened_reservations": whole(10**6),
     "commission_percent": whole(100),
     "webhook_private": switch,
     "rate_participant": whole(10**6),
     "rate_address": whole(10**6),
     "rate_preview": whole(10**6),
+    "rate_survey": whole(10**6),
+    "rate_rewarded": whole(10**6),
+    "connections_address": whole(10**6),
 }
 """Every setting, and what reads its value.
 
@@ -64,6 +75,14 @@ class Settings:
     ----------
     database : str
         SQLAlchemy URL; SQLite and PostgreSQL (``postgresql+psycopg://``) are supported.
+    database_key : str or None
+        With which an SQLite file is encrypted, in hexadecimal; not shown.
+    database_key_file : Path or None
+        Where it was read from.
+    server_key : ServerKey or None
+        Seals secrets in the database and vouches for backups; None where it is not made yet.
+    server_key_file : Path or None
+        Where it lies or is to be made; None where the key itself was given.
     public_url : str or None
         What share links begin with; default: the address of the request that shows the link.
     demo : bool
@@ -74,15 +93,22 @@ class Settings:
         Whether surveys may offer to send answers as they are.
     reservation_days : int
         How many days after its own a reservation stays.
+    unopened_reservations : int
+        How many surveys a participant may begin on a day without opening them; 0 is without limit.
     commission_percent : int
         What the operator gets on top of what participants get, in percent of it.
     webhook_private : bool
         Whether webhooks may lead to addresses of this computer and of its network.
     rate_participant, rate_address : int
-        Most requests to the interface a minute, by one participant and from one address, in each
-        process; 0 is without limit.
+        Most requests to the interface a minute, by one participant and from one address; 0 is
+        without limit.
     rate_preview : int
-        Most forecasts of plans a minute, by one surveyor, in each process; 0 is without limit.
+        Most forecasts of plans a minute, by one surveyor; 0 is without limit.
+    rate_survey, rate_rewarded : int
+        How many may begin one survey from one address in an hour; the second where it gives
+        something. 0 is without limit.
+    connections_address : int
+        Most open connections from one address, in each process; 0 is without limit.
     host, port : str, int
         Where to listen; port 0 takes any free one.
     workers : int
@@ -104,14 +130,22 @@ class Settings:
     database: str
     public_url: str | None = None
     demo: bool = False
+    database_key: str | None = field(default=None, repr=False)
+    database_key_file: Path | None = None
+    server_key: ServerKey | None = None
+    server_key_file: Path | None = None
     caps: Caps = field(default_factory=Caps)
     allow_clear: bool = False
     reservation_days: int = 2
+    unopened_reservations: int = 20
     commission_percent: int = 0
     webhook_private: bool = False
     rate_participant: int = 120
     rate_address: int = 3000
     rate_preview: int = 20
+    rate_survey: int = 400
+    rate_rewarded: int = 40
+    connections_address: int = 200
     host: str = "127.0.0.1"
     port: int = 8080
     workers: int = 1
@@ -167,6 +201,9 @@ class Settings:
             path = data_dir or Path(folder or "masquerade-data")
             database = sqlite_url(path / name)
         _require_known_kind(database)
+        found.update(_key(found, database))
+        beside = data_dir or Path(folder or "masquerade-data")
+        found.update(_server_key(found, beside / SERVER_KEY_NAME))
         public_url = found.pop("public_url", None)
         epsilon = found.pop("cap_epsilon", Fraction(10))
         caps = Caps(
@@ -194,6 +231,12 @@ class Settings:
             return None
         return Path(str(address.database))
 
+    def with_server_key(self) -> Settings:
+        """Return the same settings with a server key, which is made where it is not there."""
+        if self.server_key is not None or self.server_key_file is None:
+            return self
+        return replace(self, server_key=make_server_key(self.server_key_file))
+
     def make_folder(self) -> None:
         """Make the folder of an SQLite database, where it is not there."""
         if self.sqlite_file is not None:
@@ -212,6 +255,35 @@ def _default_file() -> Path | None:
         return Path(named)
     here = Path("masquerade.toml")
     return here if here.is_file() else None
+
+
+def _key(found: dict[str, Any], database: str) -> dict[str, Any]:
+    """Return the database's key and the file that it comes from."""
+    file, key = found.pop("database_key_file", ""), found.pop("database_key", "")
+    if not file and not key:
+        return {}
+    if file and key:
+        raise ParameterError("both database_key and database_key_file are set; keep the file.")
+    if not database.startswith("sqlite:"):
+        raise ParameterError(
+            "a key of the database is set and the database is not SQLite's: only those can be "
+            "sealed. For PostgreSQL use an encrypted disk, and take the key out of the settings."
+        )
+    if key:
+        return {"database_key": checked_key("database_key", key)}
+    return {"database_key": read_key(Path(file)), "database_key_file": Path(file)}
+
+
+def _server_key(found: dict[str, Any], default: Path) -> dict[str, Any]:
+    """Return the server's key, where there is one, and the file that it comes from."""
+    file, key = found.pop("server_key_file", ""), found.pop("server_key", "")
+    if file and key:
+        raise ParameterError("both server_key and server_key_file are set; keep the file.")
+    if key:
+        return {"server_key": ServerKey(checked_key("server_key", key))}
+    path = Path(file) if file else default
+    there = read_server_key(path) if path.exists() else None
+    return {"server_key": there, "server_key_file": path}
 
 
 def unknown_variables() -> list[str]:

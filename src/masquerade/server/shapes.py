@@ -30,7 +30,9 @@ class OfferedLevelShape(Shape):
     """A level in numbers and in words."""
 
     name: str
+    mechanisms: list[str] = Field(description="Text form of each question's mask, in order")
     rho: Amount
+    epsilon_single: Amount
     epsilon_event: Amount
     epsilon_user: Amount
     delta: float
@@ -60,7 +62,15 @@ class InvitationShape(Shape):
     simulated: bool
     questions: int
     kinds: dict[str, int]
+    template: str
+    estimator: str
     levels: list[OfferedLevelShape]
+    masks: dict[str, dict[str, Any]] = Field(
+        description="Whole-number form of each mechanism, by its text form"
+    )
+    linked: list[list[int]] = Field(
+        description="Places of questions whose reports can change with one answer"
+    )
     fixed_level: str | None
     reward: RewardShape | None
     state: str
@@ -130,33 +140,13 @@ class Standing(Answer):
     state: str
 
 
-class QuestionShape(Shape):
-    """A question with its mask; what does not apply to its kind is null or empty."""
-
-    id: str
-    kind: str
-    text: str
-    labels: list[str]
-    allow_skip: bool
-    low_label: str
-    high_label: str
-    min: float | None
-    max: float | None
-    step: float | None
-    unit: str
-    item_a: str | None
-    item_b: str | None
-    show_if: dict[str, Any] | None
-    mechanism: str
-    device: dict[str, Any]
-
-
 class Opened(Standing):
-    """The questions at the level that was chosen."""
+    """The survey, the same for every level that was chosen."""
 
     level: str
     hash: str
-    questions: list[QuestionShape]
+    survey: str = Field(description="The canonical text of the survey, whose SHA-256 is the hash")
+    masks: dict[str, dict[str, Any]]
 
 
 class BillShape(Shape):

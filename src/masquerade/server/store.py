@@ -25,6 +25,8 @@ from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables
 from masquerade.server.models import FIRST_TEAM, ParticipationRow, SettingRow, table_of
 from masquerade.server.participations import Participations
 from masquerade.server.people import People
+from masquerade.server.sealed_columns import begin_sealing
+from masquerade.server.server_key import Seals, ServerKey
 from masquerade.server.surveys import CLOSED, OPEN, SUBMITTED, Asked, Survey, Surveys
 from masquerade.server.sweeper import Sweeper
 from masquerade.server.team.surveyors import Surveyors
@@ -59,10 +61,19 @@ class Store:
         Whether surveys may offer to send answers as they are.
     reservation_days : int
         How many days after its own a reservation stays.
+    unopened_reservations : int
+        How many surveys a person may begin on a day without opening them; 0 is without limit.
     commission_percent : int
         What the operator gets on top of what participants get.
     webhook_private : bool
         Whether webhooks may lead into the network of this computer.
+    rewrites : bool
+        Whether an SQLite file is rewritten soon after each change, so that it does not tell the
+        order of arrival. Of several processes on one file one does.
+    key : str, optional
+        With which an SQLite file is encrypted, in hexadecimal.
+    server_key : ServerKey, optional
+        Seals the secrets of one-time codes and webhooks; without one they are kept as they are.
 
     Attributes
     ----------
@@ -88,30 +99,58 @@ class Store:
         caps: Caps | None = None,
         allow_clear: bool = False,
         reservation_days: int = 2,
+        unopened_reservations: int = 20,
         commission_percent: int = 0,
         webhook_private: bool = False,
+        rewrites: bool = True,
+        key: str | None = None,
+        server_key: ServerKey | None = None,
     ) -> None:
-        self.engine = connect(url)
+        self.engine = connect(url, key=key)
         migrate(self.engine)
-        self._transactions = Transactions(self.engine)
+        self._transactions = Transactions(self.engine, rewrites=rewrites)
+        try:
+            self._transactions.write(lambda connection: begin_sealing(connection, server_key))
+        except BaseException:  # or its thread would wait for ever
+            self._transactions.close()
+            raise
+        seals = Seals(server_key)
         self._person_key = self.setting("person_key")
         self._today = today or (lambda: datetime.now(UTC).date().isoformat())
         self._surveys = Surveys(allow_clear=allow_clear)
-        ground = Ground(self._transactions, self._surveys, self._today, caps or Caps())
+        ground = Ground(
+            self._transactions, self._surveys, self._today, caps or Caps(), unopened_reservations
+        )
         self.participations = Participations(ground)
         self.people = People(ground, self.participations)
         self.accounts = ground.ledger(LedgerDatabase(self._transactions))
         self.sweeper = Sweeper(ground, days=reservation_days)
         self.workshop = Workshop(ground, self.sweeper)
         self.surveyors = Surveyors(
-            self._transactions, today=self._today, key=lambda: self.setting("challenge_key")
+            self._transactions,
+            today=self._today,
+            key=lambda: self.setting("challenge_key"),
+            seals=seals,
         )
         self.desk = Desk(
             self._transactions,
             today=self._today,
             commission_percent=commission_percent,
             webhook_private=webhook_private,
+            seals=seals,
         )
+
+    def rewrite(self, *, patience: float = 10.0) -> bool:
+        """Have all rows rewritten in the order of their keys; return whether they are now.
+
+        Where they are not within `patience` seconds, because somebody reads or there are many, it
+        goes on until they are.
+        """
+        return self._transactions.rewrite(patience=patience)
+
+    def overdue(self) -> str | None:
+        """Return why rows have lain in the order of arrival for too long; None where not."""
+        return self._transactions.overdue()
 
     def close(self) -> None:
         """Finish what waits and close all connections."""

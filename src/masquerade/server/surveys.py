@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ from masquerade.server.definition import CLEAR, Definition
 from masquerade.server.desk.rewards import Reward
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
+from masquerade.server.quota_counts import count_anew
 
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 PUBLISHED, CANCELLED = "published", "cancelled"
@@ -85,7 +87,9 @@ class Asked:
 
     Attributes
     ----------
-    token, hash, pseudonym_key : str
+    token, pseudonym_key : str
+    text, hash : str
+        The canonical form of the definition, and its SHA-256.
     definition : Definition
     simulated, listed : bool
     reward : Reward or None
@@ -94,7 +98,6 @@ class Asked:
 
     def __init__(self, row: Any) -> None:
         self.token: str = row.token
-        self.hash: str = row.hash
         self.pseudonym_key: str = row.pseudonym_key
         self.simulated: bool = row.simulated_truth is not None
         self.listed: bool = row.listed
@@ -105,6 +108,16 @@ class Asked:
     def definition(self) -> Definition:
         """What is asked."""
         return Definition.from_json(self._definition)
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical form of what is asked, which devices read and hash."""
+        return self.definition.text()
+
+    @cached_property
+    def hash(self) -> str:
+        """What the text hashes to, in today's form whatever release opened the survey."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 class Surveys:
@@ -186,6 +199,7 @@ class Surveys:
         tables = LedgerTables(connection)
         for level in definition.levels:
             tables.keep_cost(level.cost(token))
+        count_anew(connection, token, seats)
         return self.read(connection, token)
 
     def read(self, connection: Connection, token: str) -> Survey:
@@ -216,6 +230,14 @@ class Surveys:
         """Change a survey that is in one of `states`; return whether it was."""
         condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
         return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
+
+    def set_quotas(self, connection: Connection, token: str, quotas: dict[str, int] | None) -> bool:
+        """Say how many an open survey takes at each level; return whether it was open."""
+        # The change holds the survey's row, so nobody comes or goes while they are counted.
+        done = self.step(connection, token, states=(OPEN,), seats=quotas)
+        if done:
+            count_anew(connection, token, quotas)
+        return done
 
     def lapse(self, connection: Connection, *, day: str, until: str) -> list[str]:
         """Let what ends by itself end: grace first, then the last day of being open.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 
 from masquerade.errors import NotReserved
 from masquerade.server.building.waves import finished, runs_of
@@ -18,6 +18,7 @@ from masquerade.server.ground import Ground
 from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables, caps_of
 from masquerade.server.models import ParticipationRow, RaiseRow, SurveyRow, table_of
 from masquerade.server.participations import EXPIRED, OPENED, RESERVED, SEALED
+from masquerade.server.quota_counts import leave
 from masquerade.server.surveys import CANCELLED, FINISHED, OPEN, TAKING, counts
 
 _PARTICIPATION, _SURVEY, _RAISE = (
@@ -60,7 +61,7 @@ class Sweeper:
     def sweep(self) -> Swept:
         """Do what is due; doing it twice, or in two processes, changes nothing more.
 
-        Afterwards SQLite's log, which knows what was changed together, is emptied.
+        Afterwards all rows are rewritten, so that none tells by its place when it came.
         """
         before = (date.fromisoformat(self._ground.today()) - timedelta(days=self._days)).isoformat()
         # First the participations: one that is expired can never be opened, and only then is what
@@ -84,7 +85,7 @@ class Sweeper:
         released = self._release(self._database.reservations(before))
         released += self._release(self._database.reservations_of_closed())
         raised = self._raise()
-        self._ground.transactions.empty_log()
+        self._ground.transactions.rewrite()
         return Swept(released, raised)
 
     def survey_closed(self, token: str) -> None:
@@ -98,6 +99,8 @@ class Sweeper:
 
         self._ground.transactions.write(work)
         self._release(self._database.reservations_of(token))
+        # Before anybody reads results: from here on nothing more comes to it.
+        self._ground.transactions.rewrite()
 
     def _settle(self, connection: Connection, token: str | None = None) -> None:
         """Give teams back what is left of the money of surveys that are over.
@@ -186,14 +189,20 @@ class Sweeper:
 
 
 def _expire(connection: Connection, condition: Any, *, today: Callable[[], str]) -> None:
-    """Let reservations lapse, with the money that was set aside for them."""
-    paying = select(_SURVEY.c.token).where(_SURVEY.c.reward.is_not(None))
+    """Let reservations lapse, with the money and the places that were set aside for them."""
+    counted = or_(_SURVEY.c.reward.is_not(None), _SURVEY.c.seats.is_not(None))
+    # Held, so that no survey begins to count while they leave.
+    connection.execute(
+        select(_SURVEY.c.token).where(_SURVEY.c.state.in_(TAKING)).with_for_update(read=True)
+    )
+    special = select(_SURVEY.c.token).where(counted)
     change = update(_PARTICIPATION).where(_PARTICIPATION.c.state == RESERVED, condition)
     change = change.values(state=EXPIRED, day=None)
-    connection.execute(change.where(_PARTICIPATION.c.survey.not_in(paying)))
-    lapsed = change.where(_PARTICIPATION.c.survey.in_(paying))
+    connection.execute(change.where(_PARTICIPATION.c.survey.not_in(special)))
+    lapsed = change.where(_PARTICIPATION.c.survey.in_(special))
     rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
     for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
+        leave(connection, survey, level, count)
         purse = purse_of(connection, survey)
         if purse is not None:
             purse.release(connection, level, count, day=today())

@@ -2,7 +2,8 @@
 
 SQLite has one writer and waits for the disk at every commit. So one thread here writes for all:
 it takes whatever changes wait, puts them into one transaction, each behind a savepoint of its own,
-commits once, and only then tells each caller. What fails takes back itself and nothing else.
+commits once, and only then tells each caller. What fails takes back itself and nothing else. Soon
+after a commit the same thread rewrites the file, so that it does not tell the order of arrival.
 PostgreSQL does the same inside, so there each change is a transaction of its own; only so many are
 under way at once as keep a processor busy, for more threads would take it from each other.
 """
@@ -13,10 +14,14 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from masquerade.server.operation.postgresql_order import PostgresqlOrder
+from masquerade.server.operation.sqlite_order import SqliteOrder
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -25,6 +30,7 @@ _ATTEMPTS = 8
 _MOST_AT_ONCE = 64
 _UNDER_WAY = 3
 _DEADLOCK = ("40P01", "40001")
+_REWRITING_SECONDS = 10.0
 
 
 class Transactions:
@@ -33,19 +39,25 @@ class Transactions:
     Parameters
     ----------
     engine : Engine
+    rewrites : bool
+        Whether an SQLite file is rewritten soon after each change. Of several processes on one file
+        one does.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, rewrites: bool = True) -> None:
         self._engine = engine
         self._writing = engine.execution_options(write=True)
         self._reading = engine
         self._queue: _Writer | None = None
         self._turns = threading.BoundedSemaphore(_UNDER_WAY)
+        self._order: SqliteOrder | PostgresqlOrder
         if engine.dialect.name == "sqlite":
-            self._queue = _Writer(self._writing)
+            self._order = SqliteOrder(engine, by_itself=rewrites)
+            self._queue = _Writer(self._writing, self._order)
         else:
             # All statements of one reading see one moment.
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
+            self._order = PostgresqlOrder(engine)
 
     def read(self, work: Work[T]) -> T:
         """Return what `work` reads; all its statements see one moment."""
@@ -83,23 +95,30 @@ class Transactions:
                 last = error
         raise last
 
-    def empty_log(self) -> None:
-        """Empty SQLite's write-ahead log, where nobody is reading from it.
+    def rewrite(self, *, patience: float = _REWRITING_SECONDS) -> bool:
+        """Have all rows rewritten in the order of their keys; return whether they are now.
 
-        In it stands together what was changed together, in the order of arrival: participations
-        beside entries of the ledger, and what has been deleted since.
+        Where they are not within `patience` seconds, because somebody reads or there are many, it
+        goes on by itself until they are.
         """
-        if self._queue is not None:
-            with self._engine.connect() as connection:
-                # Not in a transaction, which the connection itself would begin.
-                raw = connection.connection.driver_connection
-                assert raw is not None
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        try:
+            if self._queue is not None:
+                return self._queue.rewrite().result(patience)
+            assert isinstance(self._order, PostgresqlOrder)
+            return self._order.rewrite().result(patience)
+        except Late:
+            return False
+
+    def overdue(self) -> str | None:
+        """Return why rows have lain in the order of arrival for too long; None where not."""
+        return self._order.overdue()
 
     def close(self) -> None:
         """Finish what waits and close all connections."""
         if self._queue is not None:
             self._queue.close()
+        if isinstance(self._order, PostgresqlOrder):
+            self._order.close()
         self._engine.dispose()
 
 
@@ -107,22 +126,25 @@ _Job = tuple[Work[Any], "Future[Any]"]
 
 
 class _Writer:
-    """The one thread that writes to SQLite."""
+    """The one thread that writes to SQLite, and rewrites its file."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, order: SqliteOrder) -> None:
         self._engine = engine
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._order = order
+        # Work, a wish that the file is rewritten, or the end.
+        self._jobs: queue.SimpleQueue[_Job | Future[bool] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def run(self, work: Work[T]) -> T:
         future: Future[T] = Future()
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="writer", daemon=True)
-                self._thread.start()
-            self._jobs.put((work, future))
+        self._put((work, future))
         return future.result()
+
+    def rewrite(self) -> Future[bool]:
+        future: Future[bool] = Future()
+        self._put(future)
+        return future
 
     def close(self) -> None:
         with self._lock:
@@ -132,11 +154,22 @@ class _Writer:
         if thread is not None:
             thread.join()
 
+    def _put(self, job: _Job | Future[bool]) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="writer", daemon=True)
+                self._thread.start()
+            self._jobs.put(job)
+
     def _serve(self) -> None:
         while True:
-            job = self._jobs.get()
+            try:
+                job = self._jobs.get(timeout=self._order.seconds())
+            except queue.Empty:
+                self._order.attempt()
+                continue
             jobs: list[_Job] = []
-            while job is not None:
+            while isinstance(job, tuple):
                 jobs.append(job)
                 if len(jobs) == _MOST_AT_ONCE:
                     break
@@ -146,7 +179,13 @@ class _Writer:
                     break
             if jobs:
                 self._commit(jobs)
-            if job is None:
+                self._order.changed()
+                self._order.attempt()
+            if isinstance(job, Future):
+                self._order.ask()
+                job.set_result(self._order.attempt())
+            elif job is None:
+                self._order.finish()
                 return
 
     def _commit(self, jobs: list[_Job]) -> None:

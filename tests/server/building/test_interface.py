@@ -325,7 +325,7 @@ def test_the_review_tells_what_it_costs(desk: Desk) -> None:
     """In all and by level; whether that is a limit, and what of the team's money is set aside."""
     draft = desk.make(template="pick")
     page = f"/surveys/{draft['token']}/review"
-    assert "people take part for nothing" in desk.client.get(page).text
+    assert "nobody is paid for taking part" in desk.client.get(page).text
     plan = {"people": 100, "prices": {"high": 1, "medium": 2, "low": 3}}
     draft = desk.change(draft, plan=plan)
     cost = draft["forecast"]["cost"]

@@ -6,7 +6,6 @@ import hmac
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -254,27 +253,28 @@ def test_a_slow_answer_is_cut(sqlite_store: Store, monkeypatch: pytest.MonkeyPat
     """An answer that dribbles in is given up after a while, whatever it sends meanwhile."""
     monkeypatch.setattr(deliveries, "_PATIENCE_SECONDS", 0.5)
     ended = threading.Event()
+    answer = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400 + b"\r\nContent-Length: 0\r\n\r\n"
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def dribble() -> None:
             line, _ = listening.accept()
             with line:
                 line.recv(4096)
-                while not ended.wait(0.1):
+                for byte in answer:
+                    if ended.wait(0.2):
+                        return
                     try:
-                        line.sendall(b"H")
+                        line.sendall(bytes([byte]))
                     except OSError:
                         return
 
         thread = threading.Thread(target=dribble, daemon=True)
         thread.start()
         target = Target(False, "127.0.0.1", listening.getsockname()[1], "/")
-        start = time.monotonic()
         with pytest.raises((TimeoutError, OSError)):
             deliveries.post(target, "127.0.0.1", b"{}", {})
         ended.set()
         thread.join()
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,101 @@ def test_private_addresses_are_found_in_every_wrapping(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "192.0.43.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+# First, last and one in the midst of networks of IANA's two special-purpose registries.
+SPECIAL = [
+    "0.255.255.255",
+    "100.127.255.255",
+    "169.254.0.1",
+    "172.31.255.255",
+    "192.0.0.1",
+    "192.0.0.8",
+    "192.0.0.9",
+    "192.0.0.170",
+    "192.0.0.255",
+    "192.31.196.1",
+    "192.52.193.1",
+    "192.88.99.1",
+    "192.88.99.2",
+    "192.175.48.1",
+    "198.19.255.255",
+    "198.51.100.7",
+    "203.0.113.7",
+    "239.0.0.1",
+    "240.0.0.1",
+    "fec0::1",
+    "feff:ffff::1",
+    "3fff::1",
+    "3fff:fff:ffff::1",
+    "5f00::1",
+    "100::1",
+    "100:0:0:1::1",
+    "2001::1",
+    "2001:1::1",
+    "2001:2::1",
+    "2001:3::1",
+    "2001:20::1",
+    "2001:30::1",
+    "2001:1ff::1",
+    "2001:db8:1::1",
+    "2620:4f:8000::1",
+    "3ffe::1",
+    "fd00::1",
+    "ff0e::1",
+    "4000::1",
+    "8000::1",
+    "::127.0.0.1",
+    "::10.0.0.1",
+    "::8.8.8.8",
+    "::ffff:0:10.0.0.1",
+    "64:ff9b::192.168.0.1",
+    "64:ff9b::192.88.99.1",
+    "64:ff9b:1::8.8.8.8",
+    "2002:a00:1::1",
+    "2002:808:808::1",
+    "2001:0:808:808:0:0:f5ff:fffe",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "fe80::5efe:10.0.0.1",
+    "2606:4700::5efe:10.0.0.1",
+    "2606:4700::200:5efe:192.168.1.1",
+    "2606:4700::200:5efe:8.8.8.8",
+    "2606:4700::5efe:127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("address", SPECIAL)
+def test_special_networks_and_tunnels_are_not_public(address: str) -> None:
+    """What IANA lists as special, and what a tunnel may lead inside, is told nothing."""
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("port", [1, 22, 25, 80, 444, 5432, 6379, 8080, 9200, 65535])
+def test_other_ports_are_refused(port: int) -> None:
+    """A webhook cannot knock at other services: only two ports, unless private ones are allowed."""
+    with pytest.raises(ParameterError, match="port"):
+        read_address(f"https://example.org:{port}/", private=False)
+    assert read_address(f"https://example.org:{port}/", private=True).port == port
+
+
+PUBLIC = [
+    "1.1.1.1",
+    "192.0.43.8",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "100.63.255.255",
+    "172.32.0.1",
+    "192.0.1.1",
+    "192.88.98.1",
+    "223.255.255.255",
+    "2001:200::1",
+    "2001:4860:4860::8888",
+    "3fff:1000::1",
+    "2a00:1450::1",
+    "64:ff9b::8.8.8.8",
+    "2606:4700::5eff:1:1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_known(address: str) -> None:
     """Addresses of the internet are public."""
     assert is_public(address)

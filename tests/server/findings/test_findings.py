@@ -134,7 +134,7 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store, kit: Kit)
     found = Findings(sqlite_store).result(sqlite_store.close_survey(survey.token))
     assert found["estimator"] == "respondent"
     option = found["questions"][0]["options"][0]
-    assert option["share"] == option["estimators"]["respondent"]["share"]
+    assert option["value"] == option["estimators"]["respondent"]["value"]
 
 
 @pytest.mark.parametrize("estimator", ["eb", "respondent", "ivw"])

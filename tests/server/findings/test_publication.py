@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from typing import TYPE_CHECKING
 
@@ -68,16 +70,31 @@ def test_everybody_gets_the_same_page(site: Site, published: Survey) -> None:
         for word in ("csrf", "Sign out", "reports.", "codebook", "notebook", "<form"):
             assert word not in seen.text
     assert 'class="plot"' in seen.text
-    assert "Privacy bill" in site.visitor.get(f"/r/{published.token}").text
+    page = site.visitor.get(f"/r/{published.token}").text
+    assert "Privacy bill" in page
+    assert f"Closed on {published.closed}" in page  # a day, and no other time
+    assert not re.search(r"\d\d:\d\d:\d\d", page)
 
 
 def test_rules_of_publication_hold(site: Site, published: Survey) -> None:
-    """A level of four people has no line of its own, and their number is not told."""
+    """A level of four people has no line of its own; no page, file or JSON tells their number.
+
+    Nor does one tell the other level's, from which and the total it would follow.
+    """
     for path in ("", "/embed"):
         page = site.visitor.get(f"/r/{published.token}{path}").text
         assert not re.search(r"medium\s*<small>", page)
     page = site.visitor.get(f"/r/{published.token}").text
-    assert "medium: fewer than 5" in page
+    assert "high: not counted apart; medium: not counted apart" in page
+    found = site.visitor.get(f"/api/v1/surveys/{published.token}/results").json()
+    assert [level["responses"] for level in found["levels"]] == [None, None]
+    assert [level["share"] for level in found["levels"]] == [None, None]
+    assert set(found["ledger"]["rho_total"].values()) == {None}
+    for question in found["questions"]:
+        assert set(question["n_by_level"].values()) == {None}
+        assert question["by_level"] == []
+    table = site.visitor.get(f"/api/v1/surveys/{published.token}/results.csv").text
+    assert {row["level"] for row in csv.DictReader(io.StringIO(table))} == {"all"}
 
 
 def test_pages_are_kept_for_a_while(site: Site, published: Survey) -> None:

@@ -45,7 +45,7 @@ def test_every_estimator_is_there(sqlite_store: Store, kit: Kit) -> None:
         assert [part["estimator"] for part in question["views"]] == names
         for part in question["views"][:3]:
             for row, option in zip(part["bars"], found["options"], strict=True):
-                assert row["value"] == option["estimators"][part["estimator"]]["share"]
+                assert row["value"] == option["estimators"][part["estimator"]]["shown"]
         likeliest = [row["value"] for row in question["views"][3]["bars"]]
         assert likeliest == [option["likeliest_share"] for option in found["options"]]
 
@@ -65,11 +65,11 @@ def test_means_stand_on_the_scale_that_was_asked(sqlite_store: Store, kit: Kit) 
     assert (mean["axis"].low, mean["axis"].high) == (1, 5)
     assert [row["label"] for row in mean["rows"]] == ["Everybody", "high", "medium"]
     assert [row.get("people_there") for row in mean["rows"]] == [None, 12, 12]
-    assert mean["rows"][0]["value"] == result["questions"][1]["mean"]["mean"]
+    assert mean["rows"][0]["value"] == result["questions"][1]["mean"]["shown"]
     hours = view["questions"][2]["views"][0]["mean"]
     assert hours["text"].endswith(" hours")
     likeliest = view["questions"][2]["views"][3]
-    assert "by “eb”" in likeliest["note"]
+    assert "by “Balanced”" in likeliest["note"]
     assert likeliest["mean"]["text"] == hours["text"]
 
 
@@ -86,7 +86,7 @@ def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_store: Store, kit: 
     """Parts are of the shown estimate's variance; the top answer's probability is the result's."""
     view, result = shown(sqlite_store, kit, levels=("high", "medium"))
     found = result["questions"][0]["options"]
-    best = max(found, key=lambda option: float(option["share"]))
+    best = max(found, key=lambda option: float(option["value"]))
     sure = view["questions"][0]["views"][0]["sure"]
     assert sure["of"] == best["label"]
     assert sure["top"] == best["top_probability"]
@@ -116,18 +116,36 @@ def test_nobody_answered(sqlite_store: Store, kit: Kit) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(-0.03, "≤ 0 % (noise)"), (0.0, "0 %"), (0.417, "42 %"), (1.0, "100 %"),
-     (1.2, "≥ 100 % (noise)"), (None, "–")],
-)  # fmt: skip
+    [(0.0, "0 %"), (0.417, "42 %"), (1.0, "100 %"), (None, "–")],
+)
 def test_shares_in_words(value: float | None, text: str) -> None:
-    """A share that cannot be one is said to be noise."""
-    assert Figures("share", Axis(0, 1, percent=True), 0).text(value) == text
+    """A share is a percentage, unknown is a dash."""
+    assert Figures(True, Axis(0, 1, percent=True), 0).text(value) == text
+
+
+def test_shares_of_a_question_add_to_100() -> None:
+    """Rounded together; a share that is shown as 0, for whatever reason, is said to be about 0."""
+    figures = Figures(True, Axis(0, 1, percent=True), 0)
+    rows = figures.rows(
+        [
+            ("A", {"value": 0.43, "shown": 0.335, "low": 0.331, "high": 0.334}, {}),
+            ("B", {"value": 0.43, "shown": 0.335, "low": 0.2, "high": 0.4}, {}),
+            ("C", {"value": 0.44, "shown": 0.33, "low": 0.2, "high": 0.4}, {}),
+            ("D", {"value": -0.33, "shown": 0.0, "low": 0.0, "high": 0.1}, {}),
+            ("E", {"value": 0.03, "shown": 0.0, "low": 0.0, "high": 0.5}, {}),
+        ]
+    )
+    assert [row["text"] for row in rows] == ["34 %", "33 %", "33 %", "about 0 %", "about 0 %"]
+    assert [row["unbiased"] for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
+    assert rows[0]["between"] == "33 to 34 %"  # outwards, so that it holds what is shown
 
 
 def test_means_in_words() -> None:
     """A mean has its unit and a minus that is one; half an interval of shares is in points."""
-    figures = Figures("mean", Axis(-5, 5), 2, "°C")
+    figures = Figures(False, Axis(-5, 5), 2, "°C")
     assert figures.text(-1.005) == "−1.00 °C"
-    assert figures.between({"low": -2, "high": 1.5}) == "−2.00 to 1.50"
+    assert figures.text(-0.001) == "0.00 °C"
+    assert figures.between({"low": -2.001, "high": 1.501}) == "−2.01 to 1.51 °C"
+    assert figures.between({"low": -5, "high": 5}, "and") == "−5.00 and 5.00 °C"
     assert figures.spread(0.123) == "0.12"
-    assert Figures("share", Axis(0, 1), 1).spread(0.123) == "12.3 %-points"
+    assert Figures(True, Axis(0, 1), 1).spread(0.123) == "12.3 %-points"

@@ -188,7 +188,7 @@ def test_who_stops_reading_stops_the_work() -> None:
     next(lines)
     lines.close()  # type: ignore[attr-defined]
     for _ in range(synthesis.MOST_AT_ONCE):  # each waits for a place that is free again
-        assert synthesis._RUNNING.acquire(timeout=10)
+        assert synthesis._RUNNING.acquire(timeout=60)
     for _ in range(synthesis.MOST_AT_ONCE):
         synthesis._RUNNING.release()
 
@@ -196,7 +196,7 @@ def test_who_stops_reading_stops_the_work() -> None:
 def test_so_many_at_once(site: Site) -> None:
     """One more than a process takes is told to come again."""
     for _ in range(synthesis.MOST_AT_ONCE):
-        assert synthesis._RUNNING.acquire(timeout=10)
+        assert synthesis._RUNNING.acquire(timeout=60)
     try:
         answer = ask(site, "synthetic", CLAIMS, **RANGE)
         assert answer.status_code == 409

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.server.sealed import commitment_of
 from masquerade.server.security import LARGEST_BODY
@@ -46,7 +47,7 @@ def place(served: LiveServer, kit: Kit) -> Iterator[Any]:
         "Idempotency-Key": "0" * 32,
     }
     with httpx.Client(
-        base_url=f"{server.url}/api/v1", headers=headers, trust_env=False, timeout=30
+        base_url=f"{server.url}/api/v1", headers=headers, trust_env=False, timeout=PATIENCE_SECONDS
     ) as client:
         client.survey, client.server = survey, server  # type: ignore[attr-defined]
         client.before = server.store.persons()  # type: ignore[attr-defined]
@@ -186,7 +187,7 @@ def test_a_body_announced_as_too_large_is_not_waited_for(place: Any) -> None:
     """The refusal comes before the first byte of the body does."""
     port = httpx.URL(place.server.url).port
     for announced in (LARGEST_BODY + 1, 10**18):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as line:
             head = (
                 "PUT /api/v1/participations/x/response HTTP/1.1\r\nHost: x\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {announced}\r\n\r\n"
@@ -215,3 +216,27 @@ def test_errors_hold_nothing_that_was_sent(place: Any) -> None:
         answer = place.post("/participations", json=body)
         assert answer.status_code in (404, 422)
         assert "planted" not in answer.text.lower()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {f"n{n}": n for n in range(15_000)},
+        {"survey": "a", "level": "high", **{f"n{n}": n for n in range(22)}},
+        {"n" * 200_000: 1},
+        {"reports": ["x"] * 60_000, "salt": "a", "level": "high", "survey_hash": "a"},
+        {"reports": [[]] * 60_000},
+        [0] * 60_000,
+    ],
+    ids=["names", "some names", "a long name", "wrong reports", "wrong lists", "a list"],
+)
+def test_a_wrong_request_is_answered_shortly(place: Any, body: Any) -> None:
+    """However much is wrong, the answer tells a few places, and is shorter than what was sent."""
+    for method, path in (
+        ("POST", "/participations"),
+        ("PUT", f"/participations/{'0' * 32}/response"),
+    ):
+        answer = place.request(method, path, json=body)
+        refused(answer, 422)
+        assert len(answer.json()["errors"]) <= 20
+        assert len(answer.content) <= 8192

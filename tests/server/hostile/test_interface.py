@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from masquerade.server.definition import Definition
 from masquerade.server.desk.rewards import Reward
 from masquerade.server.models import FIRST_TEAM
 from masquerade.server.sealed import commitment_of
+from masquerade.server.team.sessions import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -177,3 +179,113 @@ def test_every_operation_describes_its_answers(live_server: LiveServers) -> None
                     and status != "default"
                 ):
                     assert "$ref" in answer["content"]["application/json"]["schema"]
+
+
+def test_every_path_names_its_methods(live_server: LiveServers) -> None:
+    """A method that a path does not have is refused with all those that it has, as described."""
+    import httpx
+
+    server = live_server(rate_participant=0, rate_address=0)
+    methods = {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        for path, operations in server.app.openapi()["paths"].items():
+            described = {method.upper() for method in operations}
+            address = re.sub(r"\{kind\}", "csv", path)
+            address = re.sub(r"\{[^}]*\}", "0" * 32, address)
+            for method in sorted(methods - described):
+                answer = client.request(method, address)
+                assert answer.status_code == 405, (method, path)
+                allowed = set(answer.headers["allow"].split(", "))
+                assert allowed == described, (method, path)
+
+
+def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> None:
+    """Each route that answers a survey's owner without a JSON object says of what kind it is."""
+    import httpx
+
+    server = live_server(rate_participant=0, rate_address=0)
+    survey = server.store.open_survey(of_every_kind())
+    server.store.close_survey(survey.token)
+    paths = server.app.openapi()["paths"]
+    met = set()
+    html = {"Accept": "text/html"}
+    with httpx.Client(
+        base_url=server.url, trust_env=False, timeout=60, follow_redirects=True
+    ) as client:
+        client.get(server.owner_link, headers=html)
+        for path, operations in paths.items():
+            if "get" not in operations:
+                continue
+            described = operations["get"]["responses"]["200"]["content"]
+            for kind in ("csv", "parquet", "jsonl") if "{kind}" in path else ("",):
+                address = path.replace("{kind}", kind).replace("{token}", survey.token)
+                given = {"first": "c", "second": "r"} if "cross-table" in path else {}
+                answer = client.get(address, params=given)
+                if answer.status_code == 200:
+                    met.add(answer.headers["content-type"].partition(";")[0])
+                    assert answer.headers["content-type"].partition(";")[0] in described, path
+                    files = {name for name in described if name != "application/json"}
+                    assert not files or "application/json" not in described, path
+    assert met >= {
+        "text/csv", "application/vnd.apache.parquet", "application/x-ndjson",
+        "application/x-ipynb+json", "application/json",
+    }  # fmt: skip
+
+
+# What no JSON schema can say: a line of visible letters, an address that can be told something, a
+# survey or a plan that is whole.
+_BEYOND_SCHEMAS = {
+    ("POST", "/api/v1/me/payouts"),
+    ("POST", "/api/v1/surveys"),
+    ("PATCH", "/api/v1/surveys/{token}"),
+    ("POST", "/api/v1/surveys/{token}/preview"),
+    ("POST", "/api/v1/surveys/{token}/curve"),
+    ("POST", "/api/v1/webhooks"),
+}
+_NO_INTEGER = "a valid integer"
+"""In the refusal of an integer that is written 1.0, as JSON Schema allows: it is no whole number
+here, as it would not be the text that was sealed."""
+
+
+@pytest.mark.slow
+def test_prop_what_the_description_allows_has_a_right_form(live_server: LiveServers) -> None:
+    """A request that the description allows is refused for its form only where no schema can tell.
+
+    It is asked as the owner; what is refused for what is or is not there is another matter.
+    """
+    import httpx
+
+    load_all_checks()
+    server = live_server(rate_participant=0, rate_address=0, rate_preview=0, rate_survey=0)
+    survey = server.store.open_survey(of_every_kind())
+    with httpx.Client(base_url=server.url, trust_env=False, follow_redirects=True) as owner:
+        owner.get(server.owner_link, headers={"Accept": "text/html"})
+        cookie = owner.cookies[COOKIE]
+    headers = {
+        "Cookie": f"{COOKIE}={cookie}",
+        "X-CSRF-Token": csrf_token(cookie),
+        "Masquerade-Participant": secrets.token_hex(16),
+    }
+    schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        if (operation.method.upper(), operation.path) in _BEYOND_SCHEMAS:
+            continue
+
+        @settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
+        def one(case: Any) -> None:
+            if "token" in (case.path_parameters or {}):
+                case.path_parameters["token"] = survey.token
+            answer = case.call(headers=headers)
+            refused = answer.status_code in (400, 415, 422) and _NO_INTEGER not in answer.text
+            assert not refused, (case.path, case.body, answer.text)
+
+        with contextlib.suppress(Unsatisfiable):
+            one()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresServer
@@ -76,7 +77,7 @@ class Served:
     def end(self) -> tuple[int, str]:
         """Tell it to end; return its exit code and its log."""
         self.process.send_signal(signal.SIGTERM)
-        _, log = self.process.communicate(timeout=60)
+        _, log = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, log
 
 

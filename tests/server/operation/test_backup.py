@@ -31,7 +31,7 @@ KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 def copy_of(store: Store) -> io.BytesIO:
     """Return a backup of a store."""
     file = io.BytesIO()
-    backup(store.engine, file)
+    backup(store.engine, file, server_key=None)
     file.seek(0)
     return file
 
@@ -67,7 +67,7 @@ def test_every_row_comes_back(
     """A restored database has every row of every table, on the same kind of database or another."""
     store = furnished(database_url, kit)
     url = new_database(target)
-    done = restore(copy_of(store), url)
+    done = restore(copy_of(store), url, server_key=None)
     assert done.revision == list(revisions())[-1]
     assert done.entries == 4 * 2 + 1
     again = Store(url, today=lambda: "2026-03-14")
@@ -113,7 +113,8 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase, kit:
         thread.join(60)
     for file, least in ((first, acknowledged), (second, sent[:target])):
         url = new_database("sqlite")
-        done = restore(file, url)  # verifies every chain and every balance against its chain
+        # Verifies every chain, and every balance against its chain.
+        done = restore(file, url, server_key=None)
         again = Store(url)
         kept = {row.pseudonym: row.reports for row in again.responses(survey.token)}
         for participant, answer in least:
@@ -152,7 +153,7 @@ def test_all_columns_have_a_form(sqlite_store: Store, kit: Kit) -> None:
     with sqlite_store.engine.begin() as connection:
         connection.exec_driver_sql("""UPDATE survey SET definition = '{"b" : 1.0, "a":1e2}'""")
     url = f"{sqlite_store.engine.url}-copy"
-    restore(copy_of(sqlite_store), url)
+    restore(copy_of(sqlite_store), url, server_key=None)
     engine = connect(url)
     with engine.connect() as connection:
         kept = connection.execute(text("SELECT definition FROM survey")).scalar()
@@ -167,7 +168,7 @@ def test_only_an_empty_database_is_filled(
     there = furnished(empty_database_url, kit)
     before = kit.everything(there)
     with pytest.raises(NotEmpty, match="not empty"):
-        restore(copy_of(sqlite_store), empty_database_url)
+        restore(copy_of(sqlite_store), empty_database_url, server_key=None)
     assert kit.everything(there) == before
     there.close()
 
@@ -214,7 +215,7 @@ def test_a_spoilt_backup_is_refused_whole(
     file = spoil(lines_of(copy_of(sqlite_store)), how)
     target = tmp_path / "target.sqlite3"
     with pytest.raises(BrokenBackup):
-        restore(file, f"sqlite:///{target}")
+        restore(file, f"sqlite:///{target}", server_key=None)
     assert list(tmp_path.glob("target*")) == []
 
 
@@ -226,7 +227,7 @@ def test_a_refused_restore_leaves_postgresql_empty(
     sqlite_store.open_survey(kit.define())
     url = new_database("postgresql")
     with pytest.raises(BrokenBackup):
-        restore(spoil(lines_of(copy_of(sqlite_store)), "cut"), url)
+        restore(spoil(lines_of(copy_of(sqlite_store)), "cut"), url, server_key=None)
     engine = create_engine(url)
     assert inspect(engine).get_table_names() == []
     engine.dispose()
@@ -240,7 +241,7 @@ def test_a_refused_restore_leaves_postgresql_empty(
 def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes) -> None:
     """A file of something else is an error, and no database is made."""
     with pytest.raises(BrokenBackup):
-        restore(io.BytesIO(content), f"sqlite:///{tmp_path / 'x.sqlite3'}")
+        restore(io.BytesIO(content), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -249,7 +250,11 @@ def test_a_half_downloaded_backup_is_refused(sqlite_store: Store, kit: Kit, tmp_
     sqlite_store.open_survey(kit.define())
     whole = copy_of(sqlite_store).getvalue()
     with pytest.raises(BrokenBackup):
-        restore(io.BytesIO(whole[: len(whole) * 2 // 3]), f"sqlite:///{tmp_path / 'x.sqlite3'}")
+        restore(
+            io.BytesIO(whole[: len(whole) * 2 // 3]),
+            f"sqlite:///{tmp_path / 'x.sqlite3'}",
+            server_key=None,
+        )
 
 
 def test_a_newer_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
@@ -257,7 +262,7 @@ def test_a_newer_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
     lines = lines_of(copy_of(sqlite_store))
     lines[0]["revision"] = "9999"
     with pytest.raises(WrongSchema, match="9999"):
-        restore(packed(lines), f"sqlite:///{tmp_path / 'x.sqlite3'}")
+        restore(packed(lines), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
 
 
 def test_a_broken_ledger_is_backed_up_and_not_restored(
@@ -269,7 +274,7 @@ def test_a_broken_ledger_is_backed_up_and_not_restored(
     with sqlite_store.engine.begin() as connection:
         connection.execute(text("UPDATE ledger_entry SET day = '2026-01-01' WHERE sequence = 1"))
     with pytest.raises(BrokenChain, match="ledger entry 1"):
-        restore(copy_of(sqlite_store), f"sqlite:///{tmp_path / 'x.sqlite3'}")
+        restore(copy_of(sqlite_store), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
     assert not (tmp_path / "x.sqlite3").exists()
 
 
@@ -277,7 +282,7 @@ def test_an_empty_database_has_nothing_to_back_up(empty_database_url: str) -> No
     """A database without our tables is an error and not an empty backup."""
     engine = connect(empty_database_url)
     with pytest.raises(WrongSchema):
-        backup(engine, io.BytesIO())
+        backup(engine, io.BytesIO(), server_key=None)
     engine.dispose()
 
 

@@ -15,6 +15,7 @@ from masquerade.accounting import Caps
 from masquerade.mechanisms import Loss
 from masquerade.server import Settings, Store
 from masquerade.server.database import connect, migrate
+from masquerade.server.operation import order_checks
 from masquerade.server.operation.doctor import examine
 from masquerade.server.operation.finding import Finding
 from masquerade.server.operation.settings_checks import settings_findings
@@ -37,6 +38,7 @@ def furnished(store: Store, kit: Kit) -> Store:
     survey = store.open_survey(kit.define())
     for _ in range(2):
         kit.device().send(store, survey)
+    assert store.rewrite()
     return store
 
 
@@ -221,10 +223,90 @@ def test_a_file_that_others_may_read(sqlite_store: Store) -> None:
     assert wrong(sqlite_store) == []
 
 
+def test_rows_in_the_order_of_arrival(sqlite_store: Store, kit: Kit) -> None:
+    """A file or a log that tells the order of arrival is a problem once it is not fresh."""
+    survey = sqlite_store.open_survey(kit.define())
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    url = url_of(sqlite_store)
+    sqlite_store.close()
+    store = Store(url, rewrites=False)
+
+    def order(seconds: int) -> list[Finding]:
+        later = datetime.now(UTC) + timedelta(seconds=seconds)
+        found = examine(Settings(url), now=lambda: later)
+        return [one for one in found if one.check == "order"]
+
+    for _ in range(12):
+        kit.device().send(store, survey)
+    only(order(0), "order", "look again", status="skipped")
+    only(order(120), "order", "-wal has held")
+    with store.engine.connect() as connection:
+        connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    only(order(120), "order", "rows lie in the order of arrival")
+    assert store.rewrite()
+    only(order(120), "order", "as after a rewriting", status="ok")
+    store.close()
+
+
+def test_a_file_too_large_to_be_rewritten_often(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large file the doctor says how seldom it is rewritten, and what helps."""
+    sqlite_store.close()
+    monkeypatch.setattr(order_checks, "LARGE", 10**5)
+    only(wrong(sqlite_store), "order", "once a day only", "sealed", status="warning")
+
+
+@pytest.mark.postgres
+def test_what_postgresql_keeps_of_the_order_of_arrival(
+    store: Store, kit: Kit, postgres_server: Any
+) -> None:
+    """Rows not rewritten for days are a problem; an account without rights is warned."""
+    if store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite's file is looked at itself")
+    survey = store.open_survey(kit.define())
+    for _ in range(2):
+        kit.device().send(store, survey)
+    only(wrong(store), "order", "never", "xmin")
+    assert store.rewrite()
+    assert wrong(store) == []
+    change(
+        store,
+        "UPDATE setting SET value = '2026-03-01' WHERE key = 'rewritten'",
+        "UPDATE ledger_balance SET open = open",
+    )
+    kit.device().send(store, survey)
+    only(wrong(store), "order", "on 2026-03-01")
+    assert store.rewrite()
+    database = store.engine.url.database
+    change(store, f"ALTER DATABASE {database} SET log_statement = 'all'")
+    only(wrong(store), "order", "log_statement is all", status="warning")
+    change(store, f"ALTER DATABASE {database} RESET log_statement")
+    change(store, f"ALTER DATABASE {database} SET wal_recycle = on")
+    only(wrong(store), "order", "wal_recycle is on", status="warning")
+    change(store, f"ALTER DATABASE {database} RESET wal_recycle")
+    name = f"nobody_{os.getpid()}"
+    postgres_server.execute(f"CREATE ROLE {name} LOGIN")
+    try:
+        change(store, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}")
+        url = store.engine.url.set(username=name).render_as_string(hide_password=False)
+        found = list(examine(Settings(url), now=lambda: datetime.now(UTC)))
+        only([one for one in found if one.check == "order"], "order", "GRANT", status="warning")
+    finally:
+        change(store, f"DROP OWNED BY {name}")
+        postgres_server.execute(f"DROP ROLE {name}")
+
+
 def test_a_full_disk(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk without room is a problem, and one with little a warning."""
     usage = shutil.disk_usage("/")
-    for free, status in ((10**8, "problem"), (5 * 10**8, "warning")):
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    sqlite_store.close()
+    with file.open("r+b") as opened:
+        opened.truncate(15 * 10**7)
+    for free, status in ((10**8, "problem"), (25 * 10**7, "problem"), (35 * 10**7, "warning")):
         left = usage._replace(free=free)
         with monkeypatch.context() as patch:
             patch.setattr(shutil, "disk_usage", lambda _, left=left: left)

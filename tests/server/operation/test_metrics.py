@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -10,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
 
+from masquerade.server import Store
 from masquerade.server.database import connect, migrate
 from masquerade.server.operation.metrics import Metrics
 from masquerade.server.operation.routes import not_ready
@@ -120,6 +124,44 @@ def test_running_and_ready(live_server: LiveServers) -> None:
     assert httpx.get(f"{server.url}/healthz").json()["status"] == "ok"
     ready = httpx.get(f"{server.url}/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_not_ready_where_nothing_can_be_written(tmp_path: Path, why: int) -> None:
+    """On a full or read-only disk the server is not ready and says why; nothing stays behind."""
+    store = Store(f"sqlite:///{tmp_path / 'a.sqlite3'}")
+    there = sorted(tmp_path.iterdir())
+    assert not_ready(store.engine, tmp_path / "a.sqlite3") is None
+    assert sorted(tmp_path.iterdir()) == there
+
+    def full(**_: object) -> None:
+        raise OSError(why, os.strerror(why))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.TemporaryFile", full)
+        said = not_ready(store.engine, tmp_path / "a.sqlite3")
+    assert said is not None
+    assert os.strerror(why) in said
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("public_url", "headers", "expected"),
+    [
+        ("https://surveys.example", {"Host": "surveys.example"}, "max-age=31536000"),
+        ("https://surveys.example", {"Host": "other.example"}, None),
+        (None, {"X-Forwarded-Proto": "https"}, "max-age=31536000"),
+        (None, {}, None),
+        ("http://surveys.example", {"Host": "surveys.example"}, None),
+    ],
+)
+def test_browsers_stay_with_https(
+    live_server: LiveServers, public_url: str | None, headers: dict[str, str], expected: str | None
+) -> None:
+    """Over https browsers are told to stay with it, and over http nothing that breaks it."""
+    server = live_server(public_url=public_url)
+    answer = httpx.get(f"{server.url}/healthz", headers=headers, trust_env=False)
+    assert answer.headers.get("strict-transport-security") == expected
 
 
 @pytest.mark.parametrize("found", ["0001", "9999"])

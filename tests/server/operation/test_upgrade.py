@@ -177,13 +177,15 @@ def test_from_the_second_revision(
     fill_second(engine)
     before = rows_of(engine)
     assert len(before["participation"]) == PEOPLE
+    for row in before["participation"]:  # how often one lapsed is forgotten once it is open
+        row["attempt"] *= row["state"] in ("reserved", "expired")
     url = empty_database_url
     if through == "backup":
         file = io.BytesIO()
-        assert backup(engine, file).revision == "0002"
+        assert backup(engine, file, server_key=None).revision == "0002"
         file.seek(0)
         url = new_database("sqlite")
-        assert restore(file, url).made_at == "0002"
+        assert restore(file, url, server_key=None).made_at == "0002"
     engine.dispose()
     store = Store(url)
     require_kept(before, rows_of(store.engine))
@@ -205,10 +207,10 @@ def test_from_the_first_revision(
     url = empty_database_url
     if through == "backup":
         file = io.BytesIO()
-        assert backup(engine, file).revision == "0001"
+        assert backup(engine, file, server_key=None).revision == "0001"
         file.seek(0)
         url = new_database("sqlite")
-        assert restore(file, url).made_at == "0001"
+        assert restore(file, url, server_key=None).made_at == "0001"
     engine.dispose()
     store = Store(url)
     after = rows_of(store.engine)

@@ -7,20 +7,23 @@ import os
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
-import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 from masquerade.errors import OperationError
 from masquerade.server import Settings, Store
 from masquerade.server.operation.workers import Workers
 from masquerade.server.run import listen
+from masquerade.server.server_key import make_server_key
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:
@@ -37,18 +40,18 @@ pytestmark = [
         not Path("/proc/self/stat").exists(), reason="processes are watched through /proc"
     ),
 ]
-PATIENCE_SECONDS = 60
 
 
 def wait_for_workers(server: Served, count: int, *, without: int = 0) -> list[int]:
     """Wait until a server has that many workers, none of them `without`."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        found = server.workers()
-        if len(found) == count and without not in found:
-            return found
-        assert time.monotonic() < deadline, f"workers are {found}"
-        time.sleep(0.05)
+    found: list[int] = []
+
+    def all_there() -> bool:
+        found[:] = server.workers()
+        return len(found) == count and without not in found
+
+    wait_until(f"there are not {count} workers", all_there)
+    return found
 
 
 def gone(process: int) -> bool:
@@ -70,20 +73,23 @@ def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
     head = (
         "POST /api/v1/participations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Masquerade-Participant: {participant}\r\nIdempotency-Key: {secrets.token_hex(16)}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
     ).encode()
-    with socket.create_connection((address.hostname, address.port), 30) as connection:
+    place = (address.hostname, address.port)
+
+    def nobody_listens() -> bool:
+        try:
+            socket.create_connection(place, PATIENCE_SECONDS).close()
+        except OSError:
+            return True
+        return False
+
+    with socket.create_connection(place, PATIENCE_SECONDS) as connection:
         connection.sendall(head + body[:10])
-        time.sleep(0.3)  # until the server has read it
+        going_on = connection.recv(65536)  # so the head has been read, and the rest is waited for
+        assert going_on == b"HTTP/1.1 100 Continue\r\n\r\n"
         server.process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                socket.create_connection((address.hostname, address.port), 1).close()
-            except OSError:
-                break
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until("the server still listens", nobody_listens)
         assert server.process.poll() is None
         connection.sendall(body[10:])
         answer = b""
@@ -96,7 +102,8 @@ def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
 def prepared(tmp_path: Path, kit: Kit) -> Iterator[tuple[Store, Survey]]:
     """The store of the servers to come, with a survey."""
     (tmp_path / "data").mkdir()
-    store = Store(sqlite_url(tmp_path / "data" / "masquerade.sqlite3"))
+    key = make_server_key(tmp_path / "data" / "server.key")
+    store = Store(sqlite_url(tmp_path / "data" / "masquerade.sqlite3"), server_key=key)
     yield store, store.open_survey(kit.define())
     store.close()
 
@@ -113,9 +120,12 @@ def test_two_workers(serve: Serve, prepared: tuple[Store, Survey]) -> None:
         assert httpx.get(f"{server.url}/readyz").json()["status"] == "ready"
     counts = httpx.get(f"{server.url}/metrics").text
     assert 'masquerade_requests_total{method="GET",route="/readyz",status="200"} 8.0' in counts
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while "masquerade_sweeps_total{" not in counts and time.monotonic() < deadline:
-        counts = httpx.get(f"{server.url}/metrics").text
+
+    def swept() -> bool:
+        return "masquerade_sweeps_total{" in httpx.get(f"{server.url}/metrics").text
+
+    wait_until("no sweep is counted", swept)
+    counts = httpx.get(f"{server.url}/metrics").text
     assert 'masquerade_sweeps_total{outcome="done"} 1.0' in counts
     os.kill(first[0], signal.SIGKILL)
     now = wait_for_workers(server, 2, without=first[0])
@@ -133,15 +143,38 @@ def test_two_workers(serve: Serve, prepared: tuple[Store, Survey]) -> None:
     assert sum("sweep is done" in line["message"] for line in lines) <= 2
 
 
+def test_what_any_worker_wrote_is_rewritten(serve: Serve, kit: Kit, tmp_path: Path) -> None:
+    """The first of two processes empties SQLite's log of what both wrote; at the end it is gone."""
+    file = tmp_path / "data" / "masquerade.sqlite3"
+    file.parent.mkdir()
+    key = make_server_key(file.with_name("server.key"))
+    store = Store(sqlite_url(file), rewrites=False, server_key=key)
+    survey = store.open_survey(kit.define())
+    server = serve("--workers", "2")
+    log = file.with_name(f"{file.name}-wal")
+    for _ in range(6):
+        # A new connection each time, which either process may take.
+        with httpx.Client(base_url=server.url, trust_env=False) as client:
+            kit.phone(client).take_part(survey)
+    wait_until("the log is not emptied", lambda: log.stat().st_size == 0)
+    assert len(store.persons()) == 6
+    store.close()
+    assert server.end()[0] == 0
+    assert not log.exists()
+    with closing(sqlite3.connect(file)) as connection:
+        after = connection.serialize()
+        connection.execute("VACUUM")
+        again = connection.serialize()
+    # But for the header, which counts rewritings.
+    assert after[100:] == again[100:]
+
+
 def test_workers_end_with_their_parent(serve: Serve) -> None:
     """Where the process that watches them is killed, no worker goes on alone."""
     server = serve("--workers", "2")
     workers = wait_for_workers(server, 2)
     server.process.kill()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not all(gone(process) for process in workers):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until("workers go on alone", lambda: all(gone(process) for process in workers))
 
 
 def test_a_request_under_way_is_answered(serve: Serve, prepared: tuple[Store, Survey]) -> None:
@@ -204,7 +237,7 @@ def test_the_race_for_a_budget_between_processes(database_url: str, kit: Kit) ->
         process.stdin = None
     won = []
     for process in processes:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, errors
         won.append([int(line) for line in output.split()])
     assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(people)
@@ -225,3 +258,35 @@ def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[
     told = capfd.readouterr().err
     assert "OperationError" in told
     assert "Traceback" not in told
+
+
+def test_two_workers_admit_what_one_admits(serve: Serve, prepared: tuple[Store, Survey]) -> None:
+    """Beginnings and sign-ins that spread over two processes are limited as if there were one.
+
+    One of each more than the limit comes back after ten minutes, and after one and a half.
+    """
+    _, survey = prepared
+    server = serve("--workers", "2", MASQUERADE_RATE_SURVEY="6")
+    wait_for_workers(server, 2)
+    # Each on a connection of its own, so that both processes get some.
+    begun = [
+        httpx.post(
+            f"{server.url}/api/v1/participations",
+            json={"survey": survey.token, "level": "medium"},
+            headers={
+                "Masquerade-Participant": secrets.token_hex(16),
+                "Idempotency-Key": secrets.token_hex(16),
+            },
+            timeout=60,
+        ).status_code
+        for _ in range(16)
+    ]
+    assert set(begun) == {201, 429}
+    assert 6 <= begun.count(201) <= 7
+    tried = [
+        httpx.post(
+            f"{server.url}/sign-in", data={"login": "ann", "password": "wrong"}, timeout=60
+        ).status_code
+        for _ in range(24)
+    ]
+    assert 10 <= len(tried) - tried.count(429) <= 14

@@ -131,6 +131,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/surveys/{token}/publish"): "survey:write",
     ("POST", "/surveys/{token}/unpublish"): "survey:write",
     ("GET", "/surveys/{token}/review"): "survey:write",
+    ("GET", "/surveys/{token}/preview"): "survey:read",
     ("POST", "/surveys/{token}/seats"): "survey:write",
     ("POST", "/surveys/{token}/waves"): "survey:write",
     # Results and reports.

@@ -18,7 +18,7 @@ from masquerade.server.team import totp
 from masquerade.server.team.accounts import Accounts
 from masquerade.server.team.invitations import INVITATION_DAYS
 from masquerade.server.team.roles import RIGHTS, ROLES
-from masquerade.server.team.sessions import SESSION_DAYS
+from masquerade.server.team.sessions import IDLE_DAYS, SESSION_DAYS
 from masquerade.server.team.surveyors import Surveyors
 
 if TYPE_CHECKING:
@@ -162,14 +162,30 @@ def test_sessions(cast: Cast) -> None:
     surveyors.sessions.end_others(owner, known.session)
     assert surveyors.by_session(third) is None
     assert [digest for digest, _ in surveyors.sessions.of_account(owner)] == [known.session]
-    day.today = "2026-04-13"
-    assert surveyors.by_session(second) is not None
+    for used in ("2026-03-20", "2026-03-27", "2026-04-03", "2026-04-10", "2026-04-13"):
+        day.today = used
+        assert surveyors.by_session(second) is not None
     day.today = "2026-04-14"
     assert SESSION_DAYS == 30
     assert surveyors.by_session(second) is None
     surveyors.sessions.start(cast.members["viewer"], cast.team)
     with cast.store.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM session")).scalar() == 1
+
+
+def test_a_session_that_nobody_uses_ends(cast: Cast) -> None:
+    """After a week without a request a session is over, and is not listed; a request renews it."""
+    day, owner = Day(), cast.members["owner"]
+    surveyors = another(cast, day)
+    kept = surveyors.sessions.start(owner, cast.team)
+    left = surveyors.sessions.start(owner, cast.team)
+    day.today = "2026-03-21"
+    assert IDLE_DAYS == 7
+    assert surveyors.by_session(kept) is not None
+    day.today = "2026-03-22"
+    assert surveyors.by_session(left) is None
+    assert surveyors.by_session(kept) is not None
+    assert len(surveyors.sessions.of_account(owner)) == 1
 
 
 def test_what_lets_in_is_kept_as_a_hash(cast: Cast, kit: Kit) -> None:

@@ -66,3 +66,21 @@ def test_an_attacker_elsewhere_does_not_lock_the_owner_out() -> None:
     attempts = Attempts(now=Clock())
     assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
     assert tries(attempts, "ann", "192.0.2.2") == AT_ONE_DOOR
+
+
+def test_a_network_of_ipv6_is_one_address() -> None:
+    """Using other addresses of one's /64 gives no further attempt, neither at one login nor all."""
+    attempts = Attempts(now=Clock())
+    found = [tries(attempts, "ann", f"2001:db8::{n:x}") for n in range(1, 6)]
+    assert found == [AT_ONE_DOOR, 0, 0, 0, 0]
+    found = [tries(attempts, f"login-{n}", f"2001:db8::{n:x}") for n in range(1, 41)]
+    assert sum(found) == FROM_ONE_ADDRESS - AT_ONE_DOOR
+    assert tries(attempts, "ann", "2001:db8:0:1::1") == AT_ONE_DOOR
+
+
+def test_an_address_of_ipv4_is_one_however_it_is_written() -> None:
+    """An address that IPv6 maps counts as the same address of IPv4."""
+    attempts = Attempts(now=Clock())
+    assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
+    assert tries(attempts, "ann", "::ffff:192.0.2.1") == 0
+    assert tries(attempts, "ann", "::ffff:192.0.2.2") == AT_ONE_DOOR

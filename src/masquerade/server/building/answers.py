@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from masquerade.accounting import Caps
-from masquerade.server.building.document import Document, Place, definition_of
+from masquerade.server.building.document import Document, definition_of
 from masquerade.server.building.drafts import Draft
-from masquerade.server.building.forecast import forecast
+from masquerade.server.building.forecast import barriers, forecast
 from masquerade.server.building.workshop import Listed, Progress, Workshop
 from masquerade.server.surveys import Survey
 
@@ -17,23 +16,27 @@ LEAST_SHOWN = 5
 
 def draft_json(draft: Draft, workshop: Workshop) -> dict[str, Any]:
     """Return a draft with what is missing in it, and what it can be expected to tell."""
-    places = workshop.places(draft.document)
     return {
         "token": draft.token,
         "state": draft.state,
         "version": draft.version,
         "changed": draft.day,
         "document": draft.document.to_json(),
-        **verdict(draft.document, places, workshop.caps),
+        **verdict(draft.document, workshop),
     }
 
 
-def verdict(document: Document, places: list[Place], caps: Caps) -> dict[str, Any]:
-    """Return whether a document can be opened, why not, and its forecast."""
+def verdict(document: Document, workshop: Workshop) -> dict[str, Any]:
+    """Return whether a document can be opened, why not, and its forecast where it is finished."""
+    caps, places, found = workshop.caps, workshop.unfinished(document), None
+    if not places:
+        definition = definition_of(document)
+        found = forecast(document, definition, caps=caps)
+        places = barriers(document, definition, caps=caps)
     return {
         "valid": not places,
         "errors": [{"pointer": pointer, "detail": detail} for pointer, detail in places],
-        "forecast": None if places else forecast(document, definition_of(document), caps=caps),
+        "forecast": found,
     }
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from masquerade.answers import questions_from_json
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
@@ -25,6 +25,7 @@ from masquerade.server.definition import (
     Definition,
     OfferedLevel,
 )
+from masquerade.server.strict_body import StrictBody
 
 FORMAT = 1
 """Version of the format; a file of another one is refused."""
@@ -43,11 +44,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Plan(_Strict):
+class Plan(StrictBody):
     """Whom to ask, and what it may cost; nothing of it is part of what participants are told."""
 
     people: Annotated[int, Field(ge=1, le=100_000)] = 400
@@ -63,7 +60,13 @@ class Plan(_Strict):
     closes: Day | None = None
 
 
-class Document(_Strict):
+def plan_fields_schema() -> dict[str, Any]:
+    """Return the JSON schema of some fields of a plan."""
+    schema = Plan.model_json_schema()
+    return {"properties": schema["properties"], "additionalProperties": False}
+
+
+class Document(StrictBody):
     """A survey as it is written."""
 
     masquerade: Literal[1] = 1

@@ -19,6 +19,7 @@ from masquerade.server.building.document import (
     places_of,
     read_document,
 )
+from masquerade.server.building.forecast import barriers
 from masquerade.server.building.made import made_before
 from masquerade.server.building.tables import DraftRow, SelectionRunRow
 from masquerade.server.desk.rewards import Purse, Reward
@@ -188,11 +189,19 @@ class Drafts:
 
         self._ground.transactions.write(work)
 
-    def places(self, document: Document) -> list[Place]:
-        """Return all that keeps a document from being opened."""
+    def unfinished(self, document: Document) -> list[Place]:
+        """Return all that is missing or wrong in a document."""
         return places_of(
             document, allow_clear=self._ground.surveys.allow_clear, today=self._ground.today()
         )
+
+    def places(self, document: Document) -> list[Place]:
+        """Return all that keeps a document from being opened: as written, or as nobody could come.
+
+        The usual caps decide; whoever has spent some of theirs can afford less.
+        """
+        unfinished = self.unfinished(document)
+        return unfinished or barriers(document, definition_of(document), caps=self.caps)
 
     def open(
         self,

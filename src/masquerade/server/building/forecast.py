@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
-from masquerade.server.building.document import Document
+from masquerade.server.building.document import Document, Place
 from masquerade.server.definition import CLEAR, Definition, OfferedLevel
 
 if TYPE_CHECKING:
     from masquerade.selection import LevelOffer
+
+_PARTS = 1_000_000
 
 PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 """Shares of people who choose each level, as observed by Kandappu et al. (2014)."""
@@ -62,6 +64,7 @@ def forecast(document: Document, definition: Definition, *, caps: Caps) -> dict[
                 "price": prices[level.name],
                 "epsilon_user": level.guarantee().epsilon_user.to_json(),
                 "share_of_cap": share_of_cap(level, caps),
+                "percent_of_cap": percent_of_cap(level, caps),
             }
             for level in definition.levels
         ],
@@ -168,8 +171,74 @@ def offers_of(
 
 
 def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
-    """Return the share of a fresh account that a response takes; 0 for answers in clear."""
-    rho, cap = offered.cost("").micro_rho, caps.rho.micro
+    """Return the share of a fresh account that a response takes; 0 for answers in clear.
+
+    A cap holds where either of two sums does, of epsilons or of rhos; it is the smaller share,
+    rounded up, so that it is above 1 exactly where masked answers are not `affordable`.
+    """
+    cost = offered.cost("")
+    most = caps.rho if cost.other else caps.gaussian
+    shares = [_share(cost.micro_rho, most.micro)]
+    if not cost.unbounded:
+        shares.append(_share(cost.micro_epsilon, caps.epsilon.micro))
+    return min(shares)
+
+
+def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
+    """Return the share of a fresh account in whole percent, rounded up; above 100 if refused."""
+    share = share_of_cap(offered, caps)
+    return share if math.isinf(share) else -(-round(share * _PARTS) * 100 // _PARTS)
+
+
+def affordable(offered: OfferedLevel, caps: Caps) -> bool:
+    """Return whether a fresh account can pay for a response."""
+    cost = offered.cost("")
+    epsilon = math.inf if cost.unbounded else cost.micro_epsilon
+    return caps.admit(
+        epsilon=epsilon, rho=cost.micro_rho, clear=cost.clear, gaussian=not cost.other
+    )
+
+
+def barriers(document: Document, definition: Definition, *, caps: Caps) -> list[Place]:
+    """Return what keeps everybody from a survey that could be opened: where it is, and what to do.
+
+    Parameters
+    ----------
+    document : Document
+    definition : Definition
+        What it opens as.
+    caps : Caps
+        Of a person who has taken part in nothing yet.
+    """
+    if not any(affordable(level, caps) for level in definition.levels):
+        masked = [level for level in definition.levels if level.name != CLEAR]
+        if not masked:
+            clear = f"this server lets a person send {caps.clear} answers in clear in all"
+            return [("/levels", f"Nobody could take part: {clear}. Offer a level that masks.")]
+        needs = ", ".join(f"{level.name} {percent_of_cap(level, caps)} %" for level in masked)
+        return [
+            (
+                "/levels",
+                f"Nobody could take part: of what everything a person ever answers may cost, one "
+                f"response takes more than all ({needs}). Ask fewer questions, or offer a level "
+                "that hides more.",
+            )
+        ]
+    if not forecast(document, definition, caps=caps)["asked"]:
+        return [
+            (
+                "/plan",
+                "Planned for 0 people: the plan's shares or budget leave nobody at a level that "
+                "people can afford. Plan people at another level, or raise the budget.",
+            )
+        ]
+    return []
+
+
+def _share(amount: float, cap: float) -> float:
     if not cap:
-        return math.inf if rho else 0.0
-    return round(rho / cap, 6)
+        return math.inf if amount else 0.0
+    if math.isinf(amount):
+        return math.inf
+    # exact: whole numbers, so that one millionth too much is above 1
+    return -(-_PARTS * int(amount) // int(cap)) / _PARTS

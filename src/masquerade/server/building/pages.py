@@ -25,6 +25,7 @@ from masquerade.server.findings.publication import published_context
 from masquerade.server.findings.shown import result_view
 from masquerade.server.invitation import introduction
 from masquerade.server.pages import render
+from masquerade.server.security import PREVIEW_POLICY
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 from masquerade.server.surveys import CANCELLED, FINISHED, PUBLISHED, TAKING
@@ -94,6 +95,12 @@ def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
     @routes.get("/surveys/{token}/review")
     def review(request: Request, token: str, actor: Actor = writer) -> Response:
         return _draft_page(request, token, actor, "review.html")
+
+    @routes.get("/surveys/{token}/preview")
+    def preview(request: Request, token: str, actor: Actor = reader) -> Response:
+        page = _draft_page(request, token, actor, "preview.html")
+        page.headers["Content-Security-Policy"] = PREVIEW_POLICY
+        return page
 
     @routes.post("/surveys/{token}/open")
     def open_(

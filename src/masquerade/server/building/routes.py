@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from masquerade.errors import InvalidDocument, ParameterError, StaleVersion, WrongState
@@ -22,6 +22,7 @@ from masquerade.server.building.document import (
     Document,
     changed,
     definition_of,
+    plan_fields_schema,
     read_document,
 )
 from masquerade.server.building.drafts import Draft
@@ -32,6 +33,7 @@ from masquerade.server.building.templates import template_named
 from masquerade.server.desk.rewards import NOTHING, reward_and_budget
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team import Actor, Guard
 
 Key = Annotated[
@@ -40,19 +42,33 @@ Key = Annotated[
 Match = Annotated[str | None, Header(description="The ETag of what was read")]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+PlanFields = Annotated[
+    dict[str, Any],
+    Body(description="Fields of the plan to try", json_schema_extra=plan_fields_schema()),
+]
 
 
-class New(_Body):
+class New(StrictBody):
     """What a new draft begins as: a template, a document, or a copy of another survey."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": {
+                "template": {"type": "string", "maxLength": 32},
+                "document": {"type": "object"},
+                "copy_of": {"type": "string", "maxLength": 32},
+            },
+        }
+    )
 
     template: Annotated[str, Field(max_length=32)] | None = None
     document: dict[str, Any] | None = None
     copy_of: Annotated[str, Field(max_length=32)] | None = None
 
 
-class Closing(_Body):
+class Closing(StrictBody):
     """How long what was begun can be finished."""
 
     grace_days: Annotated[int, Field(ge=0, le=30)] = 1
@@ -148,13 +164,13 @@ def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter
     @routes.post("/{token}/validate", summary="All that keeps a draft from being opened")
     def validate(token: str, actor: Actor = reader) -> dict[str, Any]:
         draft = workshop.draft(token, team=actor.team.id)
-        found = verdict(draft.document, workshop.places(draft.document), workshop.caps)
+        found = verdict(draft.document, workshop)
         return {name: found[name] for name in ("valid", "errors")}
 
     @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
     def preview(
         token: str,
-        plan: Annotated[dict[str, Any], Body(description="Fields of the plan to try")],
+        plan: PlanFields,
         actor: Actor = reader,
     ) -> dict[str, Any]:
         found = changed(_document(token, actor), {"plan": plan})
@@ -166,7 +182,7 @@ def building_routes(store: Store, settings: Settings, guard: Guard) -> APIRouter
     @routes.post("/{token}/curve", summary="How the error of the first question falls with cost")
     def curve(
         token: str,
-        plan: Annotated[dict[str, Any], Body(description="Fields of the plan to try")],
+        plan: PlanFields,
         actor: Actor = reader,
     ) -> dict[str, Any]:
         found = changed(_document(token, actor), {"plan": plan})

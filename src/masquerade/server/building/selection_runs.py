@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, ParameterError, WrongState
@@ -22,17 +22,16 @@ from masquerade.server.building.forecast import expected_levels, margins, offers
 from masquerade.server.building.workshop import Progress
 from masquerade.server.definition import Definition
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.surveys import OPEN, Survey
 from masquerade.server.team import Actor
 
 
-class Wish(BaseModel):
+class Wish(StrictBody):
     """What a selection run is to decide; what is left out is as in the plan."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     budget: Annotated[int, Field(ge=0, le=10**9)] | None = None
-    alpha: Annotated[int | float, Field(ge=0, le=1)] | None = None
+    alpha: Annotated[float, Field(ge=0, le=1)] | None = None
     policy: Literal["precision", "stratified-random", "random"] | None = None
     precision_target: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="Standard error to stop at, in widths of the range"

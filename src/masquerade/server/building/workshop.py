@@ -172,7 +172,7 @@ class Workshop(Drafts):
                     f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
                 )
         if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.step(c, survey.token, states=(OPEN,), seats=new)
+            lambda c: self._ground.surveys.set_quotas(c, survey.token, new)
         ):
             raise _wrong(survey, "only an open one takes more people")
 

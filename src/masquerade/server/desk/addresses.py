@@ -10,9 +10,52 @@ from urllib.parse import urlsplit
 from masquerade.errors import ParameterError
 
 LONGEST_ADDRESS = 2000
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+PORTS = (443, 8443)
+"""Ports that a message may go to, where nothing private is allowed."""
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+# The special-purpose registries of IANA (RFC 6890 and its updates), written out: what Python calls
+# global differs from version to version, and is wider.
+_SPECIAL_4 = tuple(
+    ipaddress.IPv4Network(one)
+    for one in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by customers of a carrier
+        "127.0.0.0/8",  # this computer
+        "169.254.0.0/16",  # this link, and what clouds tell their machines
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocols, 192.0.0.8 among them
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",  # private
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # groups
+        "240.0.0.0/4",  # reserved, and everybody
+    )
+)
+_GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
+"""All that is handed out of the internet of version 6; the rest is special or nobody's."""
+_SPECIAL_6 = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "2001::/23",  # protocols: Teredo, benchmarks, ORCHID
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4: leads to a relay nobody knows, to an address of version 4
+        "2620:4f:8000::/48",  # AS112
+        "3ffe::/16",  # the 6bone, given back
+        "3fff::/20",  # documentation
+    )
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# RFC 5214: ISATAP. The bit for a global identifier may be set or not.
+_ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +96,8 @@ def read_address(url: str, *, private: bool) -> Target:
     Raises
     ------
     ParameterError
-        It is none of https, or of http where that leads to this computer and `private` is set.
+        It is none of https, or of http where that leads to this computer and `private` is set; or
+        its port is none of `PORTS` and `private` is not set.
     """
     said = f"the address is {url[:200]!r}, expected one like https://example.org/path"
     if len(url) > LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
@@ -70,6 +114,11 @@ def read_address(url: str, *, private: bool) -> Target:
         raise ParameterError(
             f"{said}. Without TLS only this computer can be told, and only where the setting "
             "webhook_private allows it."
+        )
+    if not private and (port or 443) not in PORTS:
+        raise ParameterError(
+            f"{said}: port {port} may be anything's, expected {PORTS[0]} or {PORTS[1]}. Whoever "
+            "runs the server can allow others by the setting webhook_private."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(https, host, port or (443 if https else 80), path)
@@ -112,15 +161,16 @@ def is_public(address: str) -> bool:
         ip: Ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        inside = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-        if ip in _NAT64:
-            inside.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
-        if any(one is not None and not is_public(str(one)) for one in inside):
-            return False
-        if ip.ipv4_mapped is not None:
-            return True
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    if isinstance(ip, ipaddress.IPv4Address):
+        return not any(ip in network for network in _SPECIAL_4)
+    if ip.ipv4_mapped is not None:
+        return is_public(str(ip.ipv4_mapped))
+    last = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    if ip in _NAT64:  # as good as the address that it is translated to
+        return is_public(str(last))
+    if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP:  # a tunnel within somebody's own network
+        return False
+    return ip in _GLOBAL_6 and not any(ip in network for network in _SPECIAL_6)
 
 
 def _is_here(host: str) -> bool:

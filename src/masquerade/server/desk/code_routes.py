@@ -7,7 +7,7 @@ import io
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import FailFast, Field
 from starlette.responses import Response
 
 from masquerade.errors import ParameterError, WrongState
@@ -15,16 +15,17 @@ from masquerade.server.desk.completion_codes import MOST_AT_ONCE, Codes
 from masquerade.server.pages import render
 from masquerade.server.problem import status_of
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team import Actor, Guard
 
 
-class Typed(BaseModel):
+class Typed(StrictBody):
     """Codes that people showed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     codes: Annotated[
-        list[Annotated[str, Field(max_length=64)]], Field(max_length=MOST_AT_ONCE, min_length=1)
+        list[Annotated[str, Field(max_length=64, json_schema_extra={"pattern": r"\S"})]],
+        Field(max_length=MOST_AT_ONCE, min_length=1),
+        FailFast(),
     ]
 
 

@@ -21,11 +21,12 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from masquerade import __version__
-from masquerade.errors import MasqueradeError
+from masquerade.errors import MasqueradeError, OperationError
 from masquerade.server.desk.addresses import Target, read_address, resolve
 from masquerade.server.desk.tables import DeliveryRow, WebhookRow
 from masquerade.server.desk.webhooks import DELIVERED, FAILED, WAITING
 from masquerade.server.models import table_of
+from masquerade.server.server_key import Seals, place_of
 from masquerade.server.transactions import Transactions
 
 SIGNATURE = "Masquerade-Signature"
@@ -70,6 +71,8 @@ class Deliveries:
     transactions : Transactions
     private : bool
         Whether addresses of this computer and its network are allowed.
+    seals : Seals, optional
+        Opens the secrets that sign messages.
     before : mapping, optional
         What is done before an event is told, by its name, with the survey's token.
     send : callable, optional
@@ -83,12 +86,14 @@ class Deliveries:
         transactions: Transactions,
         *,
         private: bool,
+        seals: Seals | None = None,
         before: Mapping[str, Callable[[str], object]] | None = None,
         send: Send | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._transactions = transactions
         self._private = private
+        self._seals = seals or Seals(None)
         self._before = dict(before or {})
         self._send = send or post
         self._clock = clock
@@ -143,11 +148,15 @@ class Deliveries:
         except Exception as error:
             _LOGGER.warning("an event waits: %s", type(error).__qualname__)
             return False, "not ready yet"
+        try:
+            secret = self._seals.unseal(row.secret, place_of(_WEBHOOK, "secret", row.webhook))
+        except OperationError as error:
+            return False, str(error)[:200]
         body = json.dumps(row.payload, separators=(",", ":"), sort_keys=True).encode()
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"Masquerade/{__version__}",
-            SIGNATURE: signature(row.secret, body, seconds=int(self._clock())),
+            SIGNATURE: signature(secret, body, seconds=int(self._clock())),
         }
         try:
             target = read_address(row.url, private=self._private)

@@ -9,6 +9,7 @@ from masquerade.server.desk.completion_codes import CompletionCodes
 from masquerade.server.desk.funds import Funds
 from masquerade.server.desk.wallets import Wallets
 from masquerade.server.desk.webhooks import Webhooks
+from masquerade.server.server_key import Seals
 from masquerade.server.transactions import Transactions
 
 
@@ -24,6 +25,8 @@ class Desk:
         What the operator gets on top of what participants get.
     webhook_private : bool
         Whether webhooks may lead into the network of this computer.
+    seals : Seals
+        Seals the secrets of webhooks.
 
     Attributes
     ----------
@@ -41,11 +44,12 @@ class Desk:
         today: Callable[[], str],
         commission_percent: int,
         webhook_private: bool,
+        seals: Seals,
     ) -> None:
         self.transactions = transactions
         self.commission_percent = commission_percent
         self.funds = Funds(transactions, today=today)
         self.wallets = Wallets(transactions, today=today)
         self.codes = CompletionCodes(transactions)
-        self.webhooks = Webhooks(transactions, today=today, private=webhook_private)
+        self.webhooks = Webhooks(transactions, today=today, private=webhook_private, seals=seals)
         self.audit = AuditLog(transactions, today=today)

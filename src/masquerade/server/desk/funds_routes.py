@@ -7,15 +7,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Request
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+from pydantic.config import JsonDict
 from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, ParameterError
-from masquerade.server.desk.funds import Funds, Overview
+from masquerade.server.desk.funds import LARGEST_AMOUNT, Funds, Overview
 from masquerade.server.desk.wallets import Payout
 from masquerade.server.pages import render
-from masquerade.server.problem import status_of
+from masquerade.server.problem import file_answer, status_of
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team import Actor, Guard
 
 HERE = "/funds"
@@ -27,18 +29,21 @@ PayoutId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 _FORM_KEY = r"^[0-9a-f]{32}$"
 
 
-class Movement(BaseModel):
+# The bounds are told here and checked where amounts move, for pages too.
+_BOUNDS: JsonDict = {"minimum": 1, "maximum": LARGEST_AMOUNT}
+Amount = Annotated[int, Field(description="Whole units of the currency", json_schema_extra=_BOUNDS)]
+
+
+class Movement(StrictBody):
     """An amount that came from outside, or goes back there."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    amount: Annotated[int, Field(description="Whole units of the currency")]
+    amount: Amount
     currency: Annotated[str, Field(max_length=64)] = "credits"
     note: Annotated[str, Field(max_length=400)] = ""
 
 
 class _MovementForm(BaseModel):
-    """The same as it is typed into the page."""
+    """The same as it is typed into the page, with a field against forged requests beside it."""
 
     amount: str = ""
     currency: str = ""
@@ -49,12 +54,10 @@ class _MovementForm(BaseModel):
 MovementForm = Annotated[_MovementForm, Form()]
 
 
-class TopUp(BaseModel):
+class TopUp(StrictBody):
     """How much more an open survey may spend."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    amount: int
+    amount: Amount
 
 
 def funds_routes(store: Store, guard: Guard) -> APIRouter:
@@ -88,7 +91,11 @@ def funds_routes(store: Store, guard: Guard) -> APIRouter:
     def payouts(actor: Actor = owner) -> dict[str, Any]:
         return {"payouts": [payout_json(one) for one in funds.payouts(actor.team.id)]}
 
-    @routes.get("/api/v1/funds/payouts.csv", summary="The same as a file, to pay by")
+    @routes.get(
+        "/api/v1/funds/payouts.csv",
+        summary="The same as a file, to pay by",
+        **file_answer("text/csv"),
+    )
     def payouts_file(actor: Actor = owner) -> Response:
         return _csv(funds.payouts_csv(actor.team.id))
 

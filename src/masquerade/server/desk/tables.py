@@ -103,7 +103,8 @@ class WebhookRow(Base):
     team: Mapped[str] = mapped_column(ForeignKey("team.id"), index=True)
     url: Mapped[str] = mapped_column(Text)
     # Signs, so that it must be readable.
-    secret: Mapped[str] = mapped_column(String(64))
+    # Sealed.
+    secret: Mapped[str | None] = mapped_column(Text)
     events: Mapped[list[str]] = mapped_column(JSON)
     day: Mapped[str] = mapped_column(String(10))
 

@@ -26,7 +26,12 @@ class Wish(Body):
     currency: Annotated[str, Field(max_length=16)]
     amount: Annotated[int, Field(ge=1, le=10**12)] | None = None
     destination: Annotated[
-        str, Field(max_length=400, description="Read by people who pay; deleted once they have")
+        str,
+        Field(
+            max_length=400,
+            description="Read by people who pay; deleted once they have. Visible letters, one line",
+            json_schema_extra={"pattern": r"\S"},
+        ),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Path, Request
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import FailFast, Field
 from starlette.responses import Response
 
 from masquerade.errors import ParameterError, WrongState
@@ -16,19 +16,25 @@ from masquerade.server.desk.webhooks import EVENTS, Delivery, Webhook
 from masquerade.server.pages import render
 from masquerade.server.problem import status_of
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team import Actor, Guard
 
 HERE = "/webhooks"
 WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
-class NewWebhook(BaseModel):
+class NewWebhook(StrictBody):
     """Where to tell which events."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    url: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
-    events: Annotated[list[str], Field(max_length=20)]
+    # What else holds of both is told here and checked where they are kept, for pages too.
+    url: Annotated[
+        str, Field(max_length=LONGEST_ADDRESS, json_schema_extra={"pattern": "^https?://"})
+    ]
+    events: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"enum": list(EVENTS)})]],
+        Field(max_length=20, json_schema_extra={"minItems": 1}),
+        FailFast(),
+    ]
 
 
 def webhook_routes(store: Store, guard: Guard) -> APIRouter:

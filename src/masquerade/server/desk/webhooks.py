@@ -20,6 +20,7 @@ from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.desk.addresses import read_address, resolve
 from masquerade.server.desk.tables import DeliveryRow, WebhookRow
 from masquerade.server.models import table_of
+from masquerade.server.server_key import Seals, place_of
 from masquerade.server.transactions import Transactions
 
 OPENED, ENDED = "survey.opened", "survey.closed"
@@ -118,11 +119,19 @@ class Webhooks:
         Gives the ISO date.
     private : bool
         Whether addresses of this computer and its network are allowed.
+    seals : Seals
+        Seals the secrets that sign messages.
     """
 
     def __init__(
-        self, transactions: Transactions, *, today: Callable[[], str], private: bool
+        self,
+        transactions: Transactions,
+        *,
+        today: Callable[[], str],
+        private: bool,
+        seals: Seals,
     ) -> None:
+        self._seals = seals
         self._transactions = transactions
         self._today = today
         self.private = private
@@ -144,15 +153,13 @@ class Webhooks:
         resolve(read_address(url, private=self.private), private=self.private)
         secret = secrets.token_hex(32)
         made = Webhook(secrets.token_hex(16), url, tuple(wanted), self._today())
-        row = {
-            "id": made.id, "team": team, "url": url, "secret": secret, "events": wanted,
-            "day": made.day,
-        }  # fmt: skip
+        kept = self._seals.seal(secret, place_of(_WEBHOOK, "secret", made.id))
+        row = {"id": made.id, "team": team, "url": url, "secret": kept, "day": made.day}
 
         def work(connection: Connection) -> None:
             if len(_of_team(connection, team)) >= MOST_OF_A_TEAM:
                 raise ParameterError(f"a team has at most {MOST_OF_A_TEAM} webhooks; remove one.")
-            connection.execute(insert(_WEBHOOK), row)
+            connection.execute(insert(_WEBHOOK), {**row, "events": wanted})
 
         self._transactions.write(work)
         return made, secret

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 CHUNK = 5000
 """People whose reports are in memory at once while a file of them is sent."""
 
+_FORM = "result-2"
+"""Under which results are kept; pages read no other form, so earlier ones are computed anew."""
+
 
 class Findings:
     """Results and files of closed surveys, from the reports in a store.
@@ -43,7 +46,7 @@ class Findings:
             The survey still takes answers, or was cancelled.
         """
         _require_finished(survey)
-        return self._store.kept(f"result:{survey.token}", lambda: self._computed(survey))
+        return self._store.kept(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
 
     def result(self, survey: Survey) -> dict[str, Any]:
         """Return the result of a survey; see `result_text`."""

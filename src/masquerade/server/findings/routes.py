@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from masquerade.errors import NotFound
 from masquerade.server.findings.kept import Findings
+from masquerade.server.problem import file_answer
 from masquerade.server.store import Store, Survey
 from masquerade.server.surveys import PUBLISHED
 from masquerade.server.team import Actor, Guard
@@ -25,6 +26,9 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 _CSV = "text/csv; charset=utf-8"
+_NOTEBOOK = "application/x-ipynb+json"
+# Of `masquerade.findings.REPORT_FORMATS`, which is slow to load.
+_REPORT_TYPES = ("text/csv", "application/vnd.apache.parquet", "application/x-ndjson")
 
 Token = Annotated[str, Path(max_length=64)]
 Kind = Literal["csv", "parquet", "jsonl"]
@@ -59,7 +63,7 @@ def findings_routes(store: Store, guard: Guard) -> APIRouter:
         """Return the result, always the same bytes."""
         return Response(findings.result_text(survey), media_type="application/json")
 
-    @routes.get("/results.csv", openapi_extra=SOMETIMES)
+    @routes.get("/results.csv", openapi_extra=SOMETIMES, **file_answer("text/csv"))
     def results_csv(survey: Survey = seen) -> Response:
         """Return the numbers of the result as one tidy table."""
         return _file(findings.table(survey), _CSV, f"results-{survey.token}.csv")
@@ -70,7 +74,7 @@ def findings_routes(store: Store, guard: Guard) -> APIRouter:
         table = findings.cross_table(actor.survey(token), first, second)
         return JSONResponse(table.to_json())
 
-    @routes.get("/reports.{kind}")
+    @routes.get("/reports.{kind}", **file_answer(*_REPORT_TYPES))
     def reports(token: Token, kind: Kind, actor: Actor = taker) -> Response:
         """Return the masked reports, one row a person and question."""
         from masquerade.findings import REPORT_FORMATS
@@ -89,12 +93,12 @@ def findings_routes(store: Store, guard: Guard) -> APIRouter:
         text = json.dumps(findings.codebook(survey).to_json(), ensure_ascii=False, indent=1)
         return _file(text, "application/json", f"codebook-{survey.token}.json")
 
-    @routes.get("/notebook")
+    @routes.get("/notebook", **file_answer(_NOTEBOOK))
     def notebook(token: Token, actor: Actor = taker) -> Response:
         """Return a notebook that computes the result from the reports."""
         survey = actor.survey(token)
         text = json.dumps(findings.notebook(survey), ensure_ascii=False, indent=1)
-        return _file(text, "application/x-ipynb+json", f"survey-{survey.token}.ipynb")
+        return _file(text, _NOTEBOOK, f"survey-{survey.token}.ipynb")
 
     return routes
 

@@ -47,53 +47,74 @@ class Figures:
 
     Attributes
     ----------
-    name : str
-        ``"share"`` or ``"mean"``: the key of the value beside ``low`` and ``high``.
+    share : bool
+        Whether they are shares of people.
     axis : Axis
+        From one end of their range to the other.
     digits : int
     unit : str
     """
 
-    name: str
+    share: bool
     axis: Axis
     digits: int
     unit: str = ""
 
     def text(self, value: float | None) -> str:
-        """Return a value in words; a share that cannot be one is said to be noise."""
+        """Return a value that a person reads, in words."""
         if value is None:
             return "–"
-        if self.name == "share":
-            if value <= 0:
-                return "≤ 0 % (noise)" if value < 0 else "0 %"
-            return "≥ 100 % (noise)" if value > 1 else self.margin(value)
-        return f"{self._number(value)}{self.unit and f' {self.unit}'}"
+        return f"{self.margin(value)}{self.unit and f' {self.unit}'}"
 
     def margin(self, value: float | None) -> str:
         """Return an error or an end of an interval in words."""
         if value is None:
             return "–"
-        if self.name == "share":
-            return f"{100 * value:.{self.digits}f} %"
-        return self._number(value)
+        return f"{self._number(100 * value)} %" if self.share else self._number(value)
 
     def spread(self, value: float | None) -> str:
         """Return half of an interval in words: of shares, percentage points."""
-        points = self.name == "share" and value is not None
+        points = self.share and value is not None
         return f"{100 * value:.{self.digits}f} %-points" if points and value else self.margin(value)
 
-    def between(self, numbers: Mapping[str, Any]) -> str:
-        """Return an interval in words."""
+    def between(self, numbers: Mapping[str, Any], joint: str = "to") -> str:
+        """Return an interval in words, rounded outwards, so that it holds the rounded estimate."""
         if numbers.get("low") is None:
             return ""
-        return f"{self.margin(numbers['low'])} to {self.margin(numbers['high'])}"
+        from masquerade.findings.headline import outward_interval
 
-    def row(self, label: str, numbers: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-        """Return one line of a chart and of its table."""
+        places = self.digits + 2 * self.share
+        ends = outward_interval(numbers["low"], numbers["high"], digits=places)
+        low, high = max(ends[0], self.axis.low), min(ends[1], self.axis.high)
+        if self.share:
+            return f"{self._number(100 * low)} {joint} {self._number(100 * high)} %"
+        unit = self.unit and f" {self.unit}"
+        return f"{self._number(low)} {joint} {self._number(high)}{unit}"
+
+    def row(
+        self, label: str, numbers: Mapping[str, Any], *, percent: float | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Return one line of a chart and of its table.
+
+        Parameters
+        ----------
+        label : str
+        numbers : mapping
+            An estimate of a result.
+        percent : float, optional
+            Of a share: as it is rounded together with the others of its question.
+        more
+            Further entries.
+        """
+        shown, value = numbers["shown"], numbers["value"]
+        text = self.text(shown)
+        if percent is not None:
+            text = f"{'' if percent else 'about '}{self._number(percent)} %"
         return {
             "label": label,
-            "value": numbers[self.name],
-            "text": self.text(numbers[self.name]),
+            "value": shown,
+            "text": text,
+            "unbiased": self.margin(value),
             "low": numbers.get("low"),
             "high": numbers.get("high"),
             "between": self.between(numbers),
@@ -103,8 +124,26 @@ class Figures:
             **more,
         }
 
+    def rows(
+        self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """Return one line for each answer, whose percentages add to 100.
+
+        Parameters
+        ----------
+        options : sequence of (label, numbers, further entries)
+        """
+        from masquerade.findings.headline import whole_percents
+
+        percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)
+        return [
+            self.row(label, one, percent=percent, **more)
+            for (label, one, more), percent in zip(options, percents, strict=True)
+        ]
+
     def _number(self, value: float) -> str:
-        return f"{value:.{self.digits}f}".replace("-", "−")
+        text = f"{value:.{self.digits}f}".replace("-", "−")
+        return text.removeprefix("−") if not text.strip("−0.") else text
 
 
 def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,6 +157,7 @@ def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, 
         See `Findings.result`.
     """
     from masquerade.findings import bibliography, methods_text
+    from masquerade.findings.methods import quoted
 
     asked = {question.id: question for question in definition.questions}
     names = _estimators(result)
@@ -134,7 +174,8 @@ def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, 
             for name, (title, says) in names.items()
         ],
         "questions": questions,
-        "differing": [one["short"] for one in questions if one["differ"] is not None],
+        "differing": [quoted(one["short"]) for one in questions if one["differ"] is not None],
+        "doubtful": [quoted(one["short"]) for one in questions if one["doubt"]],
         "ranking": _ranking(result["ranking"]),
         "methods": methods_text(result),
         "bibtex": bibliography(result),
@@ -160,7 +201,7 @@ def _question(
     result: Mapping[str, Any],
     names: Iterable[str],
 ) -> dict[str, Any]:
-    shares = Figures("share", Axis(0, 1, percent=True), _share_digits(found["options"]))
+    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(found["options"]))
     mean = _of_mean(question, found)
     heterogeneity = [found["heterogeneity"], (found["mean"] or {}).get("heterogeneity")]
     differ = [test["probability"] for test in heterogeneity if test and test["differ"]]
@@ -171,6 +212,8 @@ def _question(
         "kind": found["kind"],
         "n": found["n"],
         "differ": min(differ, default=None),
+        "doubt": found["plausibility"]["reason"],
+        "narrower": _narrower(found),
         "views": [_view(name, found, result, shares, mean) for name in names],
         "by_level": _levels_of_options(found, shares),
         "levels": found["n_by_level"],
@@ -185,21 +228,32 @@ def _view(
     mean: Figures | None,
 ) -> dict[str, Any]:
     """Return a question by one estimator."""
+    from masquerade.findings.headline import FEW as FEW_RESPONSES
+    from masquerade.findings.headline import FEWEST_FOR_HEADLINE, headline_kind
+
     headline = result["estimator"]
     used = headline if estimator == LIKELIEST else estimator
-    bars = [
-        shares.row(
-            option["label"],
-            {"share": option["likeliest_share"]}
-            if estimator == LIKELIEST
-            else option["estimators"][estimator],
-            reported=option["reported_share"],
-            known=option["known_share"],
-            top=option["top_probability"] if estimator == headline else None,
-        )
+    likeliest = estimator == LIKELIEST
+    bars = shares.rows(
+        [
+            (
+                option["label"],
+                _likeliest(option) if likeliest else option["estimators"][estimator],
+                {
+                    "reported": option["reported_share"],
+                    "known": option["known_share"],
+                    "top": option["top_probability"] if estimator == headline else None,
+                },
+            )
+            for option in found["options"]
+        ]
+    )
+    # By the unbiased values, so that ties at 0 hide no order.
+    order = [
+        option["likeliest_share"] if likeliest else option["estimators"][estimator]["value"]
         for option in found["options"]
     ]
-    best = max(range(len(bars)), key=lambda i: bars[i]["value"], default=None)
+    best = max(range(len(order)), key=order.__getitem__, default=None)
     view: dict[str, Any] = {
         "estimator": estimator,
         "bars": bars,
@@ -208,6 +262,8 @@ def _view(
         "mean": None,
         "top": None if best is None else bars[best],
         "sure": None,
+        "headline": FEW_RESPONSES if found["n"] < FEWEST_FOR_HEADLINE else "nothing",
+        "instead": "",
     }
     if mean is not None:
         numbers = found["mean"]["estimators"][used]
@@ -220,12 +276,17 @@ def _view(
             if level["mean"]
         ]
         view["mean"] = {"rows": [everybody, *apart], "axis": mean.axis, **everybody}
+        view["headline"] = headline_kind(numbers, found["n"], width=mean.axis.high - mean.axis.low)
+        view["instead"] = mean.between(numbers, "and")
         view["sure"] = _sure(mean, numbers, found["mean"]["sensitivity"], found, result, used)
         if estimator == LIKELIEST:
-            view["note"] = f"A mean has no likeliest shares; the one above is by “{headline}”."
+            title, _ = _estimators(result)[headline]
+            view["note"] = f"A mean has no likeliest shares; the one above is by “{title}”."
     elif best is not None and estimator != LIKELIEST:
         option = found["options"][best]
         numbers = option["estimators"][used]
+        view["headline"] = headline_kind(numbers, found["n"], width=1)
+        view["instead"] = shares.between(numbers, "and")
         view["sure"] = _sure(shares, numbers, option["sensitivity"], found, result, used)
         view["sure"] |= {
             "of": option["label"],
@@ -264,7 +325,7 @@ def _sure(
         "sensitivity": None,
     }
     if estimator == "eb" and len(found["n_by_level"]) > 1:
-        sure["sensitivity"] = (figures.text(wider[figures.name]), figures.between(wider))
+        sure["sensitivity"] = (figures.text(wider["shown"]), figures.between(wider))
     if sees is None:
         return sure
     words = {
@@ -298,27 +359,48 @@ def _short(question: Question) -> str:
 def _levels_of_options(found: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
     """Return each answer with its share at every level that is shown."""
     apart = [level for level in found["by_level"] if level["options"]]
+    # Within a level the answers' percentages add to 100.
+    columns = [
+        shares.rows(
+            [(level["level"], option, {"people_there": level["n"]}) for option in level["options"]]
+        )
+        for level in apart
+    ]
     return [
-        {
-            "label": option["label"],
-            "rows": [
-                shares.row(level["level"], level["options"][place], people_there=level["n"])
-                for level in apart
-            ],
-        }
+        {"label": option["label"], "rows": [column[place] for column in columns]}
         for place, option in enumerate(found["options"])
         if apart
     ]
 
 
+def _likeliest(option: Mapping[str, Any]) -> dict[str, Any]:
+    return {"value": option["likeliest_share"], "shown": option["likeliest_share"]}
+
+
+def _narrower(found: Mapping[str, Any]) -> str:
+    """Return in words what would make a wide interval a quarter of the range."""
+    needed = found["precision"]
+    masked = {name: people for name, people in needed["by_level"].items() if name != CLEAR}
+    best = min(masked, key=masked.__getitem__, default=None)
+    if needed["people"] is not None:
+        words = f"About {needed['people']:,} people would bring it to a quarter of the range"
+        if best is not None and len(masked) > 1:
+            words += f"; if all of them were at level “{best}”, {masked[best]:,} would do"
+    else:
+        words = "More people alone would not bring it to a quarter of the range"
+        if best is not None and len(masked) > 1:
+            words += f"; {masked[best]:,} people who are all at level “{best}” would"
+    return f"{words}."
+
+
 def _of_mean(question: Question, found: Mapping[str, Any]) -> Figures | None:
-    if not found["mean"] or found["mean"]["mean"] is None:
+    if not found["mean"] or found["mean"]["value"] is None:
         return None
     if not isinstance(question, Number | Rating):
         return None
     low, high = float(question.low), float(question.high)
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
-    return Figures("mean", Axis(low, high), digits, found["unit"])
+    return Figures(False, Axis(low, high), digits, found["unit"])
 
 
 def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:
@@ -329,8 +411,9 @@ def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the items of each group that pairs link, best first, on one axis for all."""
     axis = Axis.around(end for row in rows for end in (row["low"], row["high"]))
-    figures = Figures("strength", axis, 2)
+    figures = Figures(False, axis, 2)
     groups: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(row["group"], []).append(figures.row(row["item"], row))
+        strength = {**row, "value": row["strength"], "shown": row["strength"]}
+        groups.setdefault(row["group"], []).append(figures.row(row["item"], strength))
     return [{"axis": axis, "rows": group} for group in groups.values()]

@@ -6,29 +6,42 @@
     ["survey", "3f...", "Work", ...]
     ...
     {"rows": {"survey": 1, ...}, "sha256": "..."}
+    {"hmac_sha256": "..."}
 
 The first line names the schema's revision, and the columns of each table with their kinds. Then
 comes a line a row; columns of JSON are their text as it is kept. The last line counts the rows and
-has the hash of all lines before it, so a file that was cut short or changed is found out.
+has the hash of all lines before it, so a file that was cut short by accident is found out.
+
+Behind it stands an HMAC of all bytes before it, by the server's key: who does not have that key can
+neither change a file nor make one. It is checked over the bytes as they lie
+there, before anything is unpacked or read.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
+import hmac
 import json
+import re
+import shutil
+import struct
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Final, cast
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Integer, LargeBinary, String
 
 from masquerade.errors import BrokenBackup, OperationError
+from masquerade.server.server_key import ServerKey
 
 VERSION = 1
+_IN_MEMORY = 64 * 2**20
 _KINDS: tuple[tuple[type[Any], str], ...] = (
     (Boolean, "boolean"),
     (BigInteger, "integer"),
@@ -87,6 +100,23 @@ def kind_of(column: Column[Any]) -> str:
     )
 
 
+class _Authenticated:
+    """Passes bytes on to a file and computes their HMAC."""
+
+    def __init__(self, file: IO[bytes], key: ServerKey) -> None:
+        self._file = file
+        self.mac = _new_mac(key)
+
+    def write(self, content: bytes) -> int:
+        """Write."""
+        self.mac.update(content)
+        return self._file.write(content)
+
+    def flush(self) -> None:
+        """Let go of what waits."""
+        self._file.flush()
+
+
 class ArchiveWriter:
     """Writes a backup.
 
@@ -94,11 +124,21 @@ class ArchiveWriter:
     ----------
     file : binary file
     header : Header
+    key : ServerKey or None
+        Vouches for it; without one nobody does.
     """
 
-    def __init__(self, file: IO[bytes], header: Header) -> None:
+    def __init__(self, file: IO[bytes], header: Header, *, key: ServerKey | None) -> None:
+        self._file = file
+        self._authenticated = None if key is None else _Authenticated(file, key)
         # Without a name and a time: the same rows give the same bytes.
-        self._zip = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0)
+        self._zip = gzip.GzipFile(
+            filename="",
+            mode="wb",
+            fileobj=cast("IO[bytes]", self._authenticated or file),
+            compresslevel=6,
+            mtime=0,
+        )
         self._digest = hashlib.sha256()
         self._rows: Counter[str] = Counter()
         self._bytes = {
@@ -129,12 +169,92 @@ class ArchiveWriter:
         digest = self._digest.hexdigest()
         self._line({"rows": dict(self._rows), "sha256": digest})
         self._zip.close()
+        if self._authenticated is not None:
+            self._file.write(_seal_of(self._authenticated.mac.hexdigest()))
         return dict(self._rows)
 
     def _line(self, content: Any) -> None:
         line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         self._digest.update(line)
         self._zip.write(line)
+
+
+@contextlib.contextmanager
+def authentic(file: IO[bytes], key: ServerKey | None) -> Iterator[IO[bytes]]:
+    """Open the content of a backup that `key` vouches for, in a file of our own.
+
+    The bytes that are checked are the bytes that are read afterwards, whatever becomes of `file`
+    meanwhile. Above 64 MiB they lie in a file without a name.
+
+    Parameters
+    ----------
+    file : binary file
+    key : ServerKey or None
+        None: the file is believed as it is.
+
+    Raises
+    ------
+    BrokenBackup
+        Nobody vouches for the file, or another key does, or it was changed.
+    """
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as private:
+        copy = cast("IO[bytes]", private)
+        shutil.copyfileobj(file, copy)
+        _authenticate(copy, key)
+        copy.seek(0)
+        yield copy
+
+
+def _authenticate(copy: IO[bytes], key: ServerKey | None) -> None:
+    """Check the seal at the end of a file, and take it off."""
+    end = max(copy.tell() - _SEAL_BYTES, 0)
+    copy.seek(end)
+    seal = copy.read()
+    sealed = _SEAL.fullmatch(seal) is not None
+    if key is not None:
+        if not sealed:
+            raise BrokenBackup(
+                "this backup was cut short, or has no authentication code, so that anybody can "
+                "have written it; nothing of it was read. Take another one; or, where you know "
+                "where it has been, restore it with --unauthenticated."
+            )
+        mac = _new_mac(key)
+        copy.seek(0)
+        left = end
+        while left:
+            piece = copy.read(min(left, 2**20))
+            mac.update(piece)
+            left -= len(piece)
+        if not hmac.compare_digest(_seal_of(mac.hexdigest()), seal):
+            raise BrokenBackup(
+                "this backup was changed, or made with another server key; nothing of it was read. "
+                "Take another one, or name the key of the server that made it with "
+                "--server-key-file."
+            )
+    if sealed:
+        copy.truncate(end)
+
+
+def _new_mac(key: ServerKey) -> hmac.HMAC:
+    return hmac.new(key.derived("backups"), digestmod=hashlib.sha256)
+
+
+def _seal_of(mac: str) -> bytes:
+    """Return the end of a backup: a line of JSON as a member of gzip, always of one form.
+
+    Written by hand, stored and not compressed (RFC 1951, 3.2.4): what libraries make of the same
+    line differs between their versions.
+    """
+    line = json.dumps({"hmac_sha256": mac}).encode() + b"\n"
+    head = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+    block = b"\x01" + struct.pack("<HH", len(line), len(line) ^ 0xFFFF) + line
+    return head + block + struct.pack("<II", zlib.crc32(line), len(line))
+
+
+_SEAL_BYTES: Final = len(_seal_of("0" * 64))
+_SEAL: Final = re.compile(
+    re.escape(_seal_of("0" * 64)).replace(b"0" * 64, b"[0-9a-f]{64}", 1)[:-8] + rb".{8}", re.DOTALL
+)
 
 
 class ArchiveReader:

@@ -17,6 +17,7 @@ from masquerade import __version__
 from masquerade.errors import NotEmpty, OperationError, WrongSchema
 from masquerade.server.database import require_known, revision
 from masquerade.server.operation.archive import ArchiveWriter, Header, kind_of
+from masquerade.server.server_key import ServerKey, require_same_key
 
 VERSION_TABLE = "alembic_version"
 _AT_ONCE = 1000
@@ -39,7 +40,11 @@ class BackedUp:
 
 
 def backup(
-    engine: Engine, file: IO[bytes], *, progress: Callable[[int], None] | None = None
+    engine: Engine,
+    file: IO[bytes],
+    *,
+    server_key: ServerKey | None,
+    progress: Callable[[int], None] | None = None,
 ) -> BackedUp:
     """Write everything in a database to `file`.
 
@@ -52,6 +57,9 @@ def backup(
     engine : Engine
         Of any revision of the schema.
     file : binary file
+    server_key : ServerKey or None
+        Vouches for the file. Without one anybody can change it unseen, and `restore` refuses it
+        unless it is told not to.
     progress : callable, optional
         Is told the number of rows so far.
 
@@ -59,6 +67,8 @@ def backup(
     ------
     WrongSchema
         The database is empty, or a newer version made its schema.
+    OperationError
+        The database was sealed with another server key.
     """
     reading = engine
     if engine.dialect.name == "postgresql":
@@ -68,10 +78,12 @@ def backup(
         require_known(found)
         if found is None:
             raise WrongSchema("this database has no schema of Masquerade; there is nothing to do.")
+        if server_key is not None:
+            require_same_key(connection, server_key)
         tables = tables_of(connection)
         columns = {t.name: [(c.name, kind_of(c)) for c in t.columns] for t in tables}
         day = datetime.now(UTC).date().isoformat()
-        writer = ArchiveWriter(file, Header(found, day, __version__, columns))
+        writer = ArchiveWriter(file, Header(found, day, __version__, columns), key=server_key)
         count = 0
         for table in tables:
             for row in _rows(connection, table):

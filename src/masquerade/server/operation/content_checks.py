@@ -16,6 +16,7 @@ from masquerade.server.definition import Definition
 from masquerade.server.ledger_tables import LedgerTables
 from masquerade.server.models import SurveyRow, table_of
 from masquerade.server.operation.finding import OK, PROBLEM, Finding
+from masquerade.server.quota_counts import wrong_counts
 
 _SURVEY = table_of(SurveyRow)
 _MOST_TOLD = 20
@@ -52,7 +53,10 @@ def ledger_findings(
 
 
 def survey_findings(connection: Connection) -> Iterator[Finding]:
-    """Yield every open or ended survey that does not ask what it asked when it was opened."""
+    """Yield every open or ended survey that does not ask what it asked when it was opened.
+
+    And every one whose quotas count other people than have begun it.
+    """
     query = select(_SURVEY.c.token, _SURVEY.c.definition, _SURVEY.c.hash, _SURVEY.c.state)
     count, wrong = 0, False
     for row in connection.execute(query.order_by(_SURVEY.c.token)):
@@ -67,6 +71,14 @@ def survey_findings(connection: Connection) -> Iterator[Finding]:
                 f"survey {row.token} was changed after it was opened: its definition does not have "
                 "its hash. Restore a backup.",
             )
+    for token in wrong_counts(connection):
+        wrong = True
+        yield Finding(
+            "surveys",
+            PROBLEM,
+            f"the quotas of survey {token} count other people than have begun it. Set its quotas "
+            "again, which counts anew.",
+        )
     if not wrong:
         yield Finding("surveys", OK, f"{count} of them ask what they asked when they were opened.")
 

@@ -123,7 +123,14 @@ def file_findings(file: Path | None) -> Iterator[Finding]:
     said = f"{free / 10**6:,.0f} MB are free, the database has {size / 10**6:,.1f} MB"
     if free < LEAST_FREE:
         yield Finding("room", PROBLEM, f"{said}; soon nothing can be kept. Make room.")
-    elif free < max(SCARCE_FREE, 2 * size):
+    elif free < 2 * size:
+        yield Finding(
+            "room",
+            PROBLEM,
+            f"{said}; it needs twice its size to be rewritten, so that rows stay in the order of "
+            "arrival. Make room.",
+        )
+    elif free < SCARCE_FREE:
         yield Finding("room", WARNING, f"{said}; a backup or an upgrade may not fit.")
     else:
         yield Finding("room", OK, f"{said}.")

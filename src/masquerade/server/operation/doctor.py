@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 # All tables are known once the application is.
 import masquerade.server.app  # noqa: F401
+from masquerade.errors import OperationError
 from masquerade.server.database import connect
 from masquerade.server.desk.integrity import audit_findings, book_findings
 from masquerade.server.operation.content_checks import ledger_findings, survey_findings
@@ -21,7 +22,10 @@ from masquerade.server.operation.database_checks import (
     structure_findings,
 )
 from masquerade.server.operation.finding import OK, PROBLEM, SKIPPED, Finding
+from masquerade.server.operation.order_checks import file_order_findings, table_order_findings
 from masquerade.server.operation.settings_checks import settings_findings
+from masquerade.server.sealed_columns import plain_texts
+from masquerade.server.server_key import require_same_key
 from masquerade.server.settings import Settings
 
 _CONTENT = ("surveys", "ledger", "book", "audit log")
@@ -49,9 +53,11 @@ def examine(
         yield Finding("database", PROBLEM, f"there is no database at {file}.")
         return
     yield from file_findings(file)
-    engine = connect(settings.database)
+    engine = connect(settings.database, key=settings.database_key)
     try:
-        yield from _database(engine, now or (lambda: datetime.now(UTC)), progress)
+        yield from _database(engine, settings, now or (lambda: datetime.now(UTC)), progress)
+    except OperationError as error:
+        yield Finding("database", PROBLEM, str(error))
     except SQLAlchemyError as error:
         yield Finding(
             "database",
@@ -65,6 +71,7 @@ def examine(
 
 def _database(
     engine: Engine,
+    settings: Settings,
     now: Callable[[], datetime],
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[Finding]:
@@ -87,7 +94,28 @@ def _database(
             yield from (Finding(c, SKIPPED, detail) for c in _CONTENT)
             return
         yield from clock_findings(connection, now())
+        yield from _key_findings(connection, settings)
+        file = settings.sqlite_file
+        if file is not None:
+            sealed = settings.database_key is not None
+            yield from file_order_findings(connection, file, now(), sealed=sealed)
+        else:
+            yield from table_order_findings(connection, now())
         yield from survey_findings(connection)
         yield from ledger_findings(connection, progress=progress)
         yield from book_findings(connection)
         yield from audit_findings(connection)
+
+
+def _key_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    try:
+        known = require_same_key(connection, settings.server_key)
+    except OperationError as error:
+        yield Finding("server key", PROBLEM, str(error))
+        return
+    plain = plain_texts(connection)
+    if known and plain:
+        detail = f"{plain} secrets lie in the database as they are; the next start seals them."
+        yield Finding("server key", PROBLEM, detail)
+    elif known:
+        yield Finding("server key", OK, "it is the one that sealed the database's secrets.")

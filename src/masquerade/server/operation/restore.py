@@ -27,8 +27,9 @@ from masquerade.accounting import Ledger
 from masquerade.errors import BrokenBackup, NotEmpty
 from masquerade.server.database import connect, require_known, revision, upgrade
 from masquerade.server.ledger_tables import LedgerTables
-from masquerade.server.operation.archive import ArchiveReader
+from masquerade.server.operation.archive import ArchiveReader, authentic
 from masquerade.server.operation.backup import is_json, tables_of
+from masquerade.server.server_key import ServerKey
 
 _AT_ONCE = 1000
 
@@ -57,12 +58,19 @@ class Restored:
 
 
 def restore(
-    file: IO[bytes], url: str, *, progress: Callable[[int], None] | None = None
+    file: IO[bytes],
+    url: str,
+    *,
+    server_key: ServerKey | None,
+    key: str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Restored:
     """Put a backup into the empty database at `url`, and bring its schema to this version.
 
-    All of it or, where anything does not hold, nothing: the file's hash, the schema's revision,
-    every chain of the ledger and every balance.
+    All of it or, where anything does not hold, nothing. First the file's authentication code is
+    checked, before anything is read from it, then its hash, the schema's revision, every chain of
+    the ledger and every balance. An older backup of the same server is as genuine as its newest:
+    nothing here tells that.
 
     Parameters
     ----------
@@ -70,6 +78,11 @@ def restore(
         A backup of a database of either kind.
     url : str
         SQLAlchemy URL.
+    server_key : ServerKey or None
+        Of the server that made the backup. None believes the file as it is: whoever had it in
+        their hands may then have changed reports, definitions, accounts and balances.
+    key : str, optional
+        With which an SQLite file is encrypted, in hexadecimal.
     progress : callable, optional
         Is told the number of rows so far.
 
@@ -78,16 +91,22 @@ def restore(
     NotEmpty
         There are tables in the database.
     BrokenBackup
-        The file was cut short or changed, or is no backup.
+        The file was cut short or changed, or is no backup, or `server_key` does not vouch for it.
     WrongSchema
         A newer version made the backup.
     BrokenChain
         The ledger was broken already when the backup was made.
     """
-    reader = ArchiveReader(file)
+    with authentic(file, server_key) as genuine:
+        return _put(ArchiveReader(genuine), url, key, progress)
+
+
+def _put(
+    reader: ArchiveReader, url: str, key: str | None, progress: Callable[[int], None] | None
+) -> Restored:
     require_known(reader.header.revision)
     new = _new_file(url)
-    engine = connect(url)
+    engine = connect(url, key=key)
     try:
         with engine.execution_options(write=True).begin() as connection:
             return _fill(connection, reader, progress)

@@ -79,6 +79,8 @@ def _places(settings: Settings) -> Iterator[Finding]:
         names = ["MASQUERADE_" + key.upper() for key in READERS]
         hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
         yield Finding(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
+    yield from _key(settings)
+    yield from _server_key(settings)
     file = settings.config
     if file is not None and os.name == "posix" and make_url(settings.database).password:
         mode = stat.S_IMODE(file.stat().st_mode)
@@ -89,6 +91,49 @@ def _places(settings: Settings) -> Iterator[Finding]:
                 f"{file} holds the database's password and others may read it (mode {mode:o}); "
                 f"chmod 600 {file}.",
             )
+
+
+def _key(settings: Settings) -> Iterator[Finding]:
+    """Yield where a database's key lies beside what it locks, or where others may read it."""
+    folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
+    if settings.database_key is None or folder is None:
+        return
+    file = settings.database_key_file
+    named = settings.config is not None and "database_key" in settings.config.read_text("utf-8")
+    place = file or (settings.config if named else None)
+    if place is None:  # in the environment
+        return
+    if place.resolve().is_relative_to(folder):
+        yield Finding(
+            CHECK,
+            PROBLEM,
+            f"the database's key lies in {place}, in the folder of the database: whoever copies "
+            "one has the other. Move it to another place, best on another disk.",
+        )
+    mode = stat.S_IMODE(place.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        said = f"{place} holds the database's key and others may read it (mode {mode:o}); chmod 600"
+        yield Finding(CHECK, PROBLEM, f"{said} {place}.")
+
+
+def _server_key(settings: Settings) -> Iterator[Finding]:
+    """Yield whether copies of the data have the server's key with them."""
+    folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
+    file = settings.server_key_file
+    if file is None or not file.is_file():
+        return
+    if folder is not None and file.resolve().is_relative_to(folder):
+        yield Finding(
+            CHECK,
+            WARNING,
+            f"the server's key lies in {file}, in the folder of the database: whoever copies one "
+            "has the other, and can read secrets of one-time codes and forge backups. Move it, and "
+            "name its place with server_key_file.",
+        )
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        said = f"{file} holds the server's key and others may read it (mode {mode:o}); chmod 600"
+        yield Finding(CHECK, PROBLEM, f"{said} {file}.")
 
 
 def _host(url: str) -> str:

@@ -17,9 +17,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from masquerade.errors import OperationError, ParameterError
+from masquerade.server.limit_table import LimitTable
 from masquerade.server.operation.logs import configure, described, fields
 from masquerade.server.operation.metrics import FOLDER_VARIABLE
 from masquerade.server.settings import Settings
+from masquerade.server.store import Store
 
 _LOGGER = logging.getLogger(__name__)
 _GLANCE_SECONDS = 0.2
@@ -37,12 +39,16 @@ class _Worker:
     began : float
     """
 
-    def __init__(self, settings: Settings, bound: socket.socket, number: int) -> None:
+    def __init__(
+        self, settings: Settings, bound: socket.socket, limits: LimitTable, number: int
+    ) -> None:
         self._started, started = _CONTEXT.Pipe(duplex=False)
         self._ready = False
         self.number = number
         self.process = _CONTEXT.Process(
-            target=_work, args=(settings, bound, number, started), name=f"worker-{number}"
+            target=_work,
+            args=(settings, bound, limits, number, started),
+            name=f"worker-{number}",
         )
         self.process.start()
         started.close()
@@ -72,6 +78,7 @@ class Workers:
             raise ParameterError("more than one worker needs a POSIX system; leave out --workers.")
         self._settings = settings
         self._bound = bound
+        self._limits = LimitTable.shared()
         self._workers: dict[int, _Worker] = {}
         self._again: dict[int, float] = {}  # when to start those that died
         self._pause: dict[int, float] = {}
@@ -99,10 +106,17 @@ class Workers:
                         self._watch()
                 finally:
                     self._stop()
+            # The one that rewrites may have ended before another wrote its last.
+            Store(
+                self._settings.database,
+                key=self._settings.database_key,
+                server_key=self._settings.server_key,
+            ).close()
         finally:
             for one, handler in previous.items():
                 signal.signal(one, handler)
             self._bound.close()
+            self._limits.close()
 
     def end(self) -> None:
         """Let `run` end, from another thread or a signal."""
@@ -124,7 +138,7 @@ class Workers:
 
     def _begin(self, number: int) -> None:
         self._again.pop(number, None)
-        self._workers[number] = _Worker(self._settings, self._bound, number)
+        self._workers[number] = _Worker(self._settings, self._bound, self._limits, number)
 
     def _watch(self) -> None:
         """Wait a moment, and replace whoever died."""
@@ -182,7 +196,9 @@ def _folder_of_counts(settings: Settings) -> Iterator[None]:
                 os.environ[FOLDER_VARIABLE] = before
 
 
-def _work(settings: Settings, bound: socket.socket, number: int, started: Connection) -> None:
+def _work(
+    settings: Settings, bound: socket.socket, limits: LimitTable, number: int, started: Connection
+) -> None:
     """Serve in a process of its own."""
     from masquerade.server.app import create_app
     from masquerade.server.run import server_of
@@ -197,7 +213,7 @@ def _work(settings: Settings, bound: socket.socket, number: int, started: Connec
         started.send(True)
 
     try:
-        app = create_app(settings, sweeps=number == 0)
+        app = create_app(settings, sweeps=number == 0, limits=limits)
     except Exception as error:
         told = {"worker": number, **described(error)}
         _LOGGER.error("a worker could not begin", extra=fields(**told))

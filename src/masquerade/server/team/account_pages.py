@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Path, Request
 from fastapi.responses import JSONResponse, RedirectResponse
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from masquerade.errors import Forbidden, MasqueradeError, ParameterError
 from masquerade.server.pages import qr_code, render
 from masquerade.server.problem import status_of
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team import totp
 from masquerade.server.team.guard import Actor, Guard
 from masquerade.server.team.passkeys import CREDENTIAL, installed
@@ -26,18 +27,18 @@ Credential = Annotated[str, Path(pattern=f"^{CREDENTIAL}$")]
 _WRONG = "the current password is wrong."
 
 
-class Beginning(BaseModel):
+class Beginning(StrictBody):
     """What a new passkey takes: the password, where there is one."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=False)
 
     password: Annotated[str, Field(max_length=1000)] = ""
 
 
-class NewPasskey(BaseModel):
+class NewPasskey(StrictBody):
     """What a browser made of a challenge, and what its owner calls it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=False)
 
     challenge: Annotated[str, Field(max_length=1000)]
     credential: dict[str, Any]

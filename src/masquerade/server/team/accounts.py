@@ -12,6 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
 from masquerade.server.models import table_of
+from masquerade.server.server_key import Seals, place_of
 from masquerade.server.team import totp
 from masquerade.server.team.passwords import (
     check_password,
@@ -133,11 +134,20 @@ class Accounts:
     transactions : Transactions
     clock : callable
         Gives the seconds since 1970, for codes.
+    seals : Seals, optional
+        Seals what codes are made of.
     """
 
-    def __init__(self, transactions: Transactions, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        clock: Callable[[], float],
+        seals: Seals | None = None,
+    ) -> None:
         self._transactions = transactions
         self._clock = clock
+        self._seals = seals or Seals(None)
 
     def get(self, id_: str) -> Account:
         """Return an account."""
@@ -212,7 +222,8 @@ class Accounts:
         step = totp.matching_step(secret, code, seconds=self._clock(), after=None)
         if step is None:
             return False
-        self._set(id_, totp_secret=secret, totp_step=step)
+        kept = self._seals.seal(secret, place_of(_ACCOUNT, "totp_secret", id_))
+        self._set(id_, totp_secret=kept, totp_step=step)
         return True
 
     def ask_for_no_codes(self, id_: str) -> None:
@@ -220,7 +231,8 @@ class Accounts:
         self._set(id_, totp_secret=None, totp_step=None)
 
     def _spend_code(self, row: Any, code: str) -> bool:
-        step = totp.matching_step(row.totp_secret, code, seconds=self._clock(), after=row.totp_step)
+        secret = self._seals.unseal(row.totp_secret, place_of(_ACCOUNT, "totp_secret", row.id))
+        step = totp.matching_step(secret, code, seconds=self._clock(), after=row.totp_step)
         if step is None:
             return False
         # Of two requests with the same code, one finds the step as it was.

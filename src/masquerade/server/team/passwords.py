@@ -10,6 +10,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from masquerade.errors import ParameterError
+from masquerade.server.team.common_passwords import why_common
 
 SHORTEST, LONGEST = 12, 1000
 _FEWEST_DIFFERENT = 5
@@ -25,7 +26,7 @@ def check_password(password: str, *, login: str) -> str:
     Raises
     ------
     ParameterError
-        It is too short, too long, too simple, or holds the login.
+        It is too short, too long, too simple, holds the login, or is one that many choose.
     """
     length = len(_normal(password))
     if not SHORTEST <= length <= LONGEST:
@@ -39,6 +40,12 @@ def check_password(password: str, *, login: str) -> str:
         )
     if login.casefold() in password.casefold():
         raise ParameterError("the password holds the login; choose another.")
+    why = why_common(_normal(password), names=(login,))
+    if why is not None:
+        raise ParameterError(
+            f"the password is easily guessed: {why}. Take several words that nobody would put "
+            "together."
+        )
     return password
 
 

@@ -10,12 +10,13 @@ from masquerade.server.team.guard import Guard
 from masquerade.server.team.joining import joining_routes
 from masquerade.server.team.sign_in import Door, sign_in_routes
 from masquerade.server.team.team_pages import team_pages
+from masquerade.server.team.throttle import Attempts
 from masquerade.server.team.token_pages import token_pages
 
 
-def team_routes(store: Store, guard: Guard) -> APIRouter:
+def team_routes(store: Store, guard: Guard, attempts: Attempts) -> APIRouter:
     """Return the routes for signing in, invitations, accounts, teams and tokens."""
-    door = Door(store, guard)
+    door = Door(store, guard, attempts)
     routes = APIRouter()
     routes.include_router(sign_in_routes(store, guard, door))
     routes.include_router(joining_routes(store, guard, door))

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Annotated, Any
 
 from fastapi import Path, Request
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 from starlette.responses import Response
 
 from masquerade.server.models import table_of
@@ -20,6 +20,8 @@ from masquerade.server.transactions import Transactions
 COOKIE = "masquerade"
 SECURE_COOKIE = "__Host-masquerade"
 SESSION_DAYS = 30
+IDLE_DAYS = 7
+"""A session in which nothing was asked for so many days is over."""
 Hex = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
 """An id or a digest in an address; anything else a database may refuse to look for."""
 
@@ -31,9 +33,12 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def earliest_day(today: str) -> str:
-    """Return the first day whose sessions still hold."""
-    return (date.fromisoformat(today) - timedelta(days=SESSION_DAYS)).isoformat()
+def holds(today: str) -> ColumnElement[bool]:
+    """Return the condition under which a session is not over: neither old nor long unused."""
+    now = date.fromisoformat(today)
+    began = (now - timedelta(days=SESSION_DAYS)).isoformat()
+    used = (now - timedelta(days=IDLE_DAYS)).isoformat()
+    return (_SESSION.c.day >= began) & (_SESSION.c.used >= used)
 
 
 def csrf_token(secret: str) -> str:
@@ -91,8 +96,10 @@ class Sessions:
             What the browser's cookie held before; that session ends.
         """
         secret = secrets.token_urlsafe(32)
-        row = {"digest": digest(secret), "account": account, "team": team, "day": self._today()}
-        over = _SESSION.c.day < earliest_day(row["day"])
+        today = self._today()
+        known = {"digest": digest(secret), "account": account, "team": team}
+        row = {**known, "day": today, "used": today}
+        over = not_(holds(today))
 
         def work(connection: Connection) -> None:
             connection.execute(
@@ -107,11 +114,24 @@ class Sessions:
         """Return digest and first day of each session, the newest first."""
         query = (
             select(_SESSION.c.digest, _SESSION.c.day)
-            .where(_SESSION.c.account == account, _SESSION.c.day >= earliest_day(self._today()))
+            .where(_SESSION.c.account == account, holds(self._today()))
             .order_by(_SESSION.c.day.desc(), _SESSION.c.digest)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [(row.digest, row.day) for row in rows]
+
+    def use(self, session: str, *, last: str) -> None:
+        """Note that a session is used today; `last` is the day that is noted. Once a day it writes.
+
+        Parameters
+        ----------
+        session : str
+            Its digest.
+        last : str
+        """
+        today = self._today()
+        if last < today:
+            self._write(update(_SESSION).where(_SESSION.c.digest == session).values(used=today))
 
     def switch(self, session: str, team: str) -> None:
         """Let a session be about another team of its account."""

@@ -7,12 +7,13 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from masquerade.errors import Forbidden, TooManyAttempts
 from masquerade.server.pages import render
 from masquerade.server.store import Store
+from masquerade.server.strict_body import StrictBody
 from masquerade.server.team.accounts import Account
 from masquerade.server.team.guard import Actor, Guard, require_own_page
 from masquerade.server.team.passkeys import Site, installed
@@ -27,10 +28,10 @@ _NO_TEAM = (
 )
 
 
-class PasskeyAnswer(BaseModel):
+class PasskeyAnswer(StrictBody):
     """What a browser made of a challenge."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=False)
 
     challenge: Annotated[str, Field(max_length=1000)]
     credential: dict[str, Any]
@@ -63,12 +64,13 @@ class Door:
     ----------
     store : Store
     guard : Guard
+    attempts : Attempts
     """
 
-    def __init__(self, store: Store, guard: Guard) -> None:
+    def __init__(self, store: Store, guard: Guard, attempts: Attempts) -> None:
         self._surveyors = store.surveyors
         self._guard = guard
-        self._attempts = Attempts()
+        self._attempts = attempts
 
     def try_it(self, request: Request, login: str) -> None:
         """Count an attempt to show who one is.

@@ -10,12 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from masquerade.server.models import table_of
+from masquerade.server.server_key import Seals
 from masquerade.server.team.accounts import ACTIVE, Account, Accounts, account_of
 from masquerade.server.team.api_tokens import ApiTokens
 from masquerade.server.team.invitations import TeamInvitations
 from masquerade.server.team.passkeys import Passkeys
 from masquerade.server.team.roles import ROLES
-from masquerade.server.team.sessions import Sessions, digest, earliest_day
+from masquerade.server.team.sessions import Sessions, digest, holds
 from masquerade.server.team.tables import (
     AccountRow,
     ApiTokenRow,
@@ -62,6 +63,8 @@ class Surveyors:
         Gives the ISO date.
     key : callable
         Gives the server's secret that signs challenges.
+    seals : Seals, optional
+        Seals what one-time codes are made of.
     clock : callable
         Gives the seconds since 1970, for codes.
 
@@ -81,11 +84,12 @@ class Surveyors:
         *,
         today: Callable[[], str],
         key: Callable[[], str],
+        seals: Seals | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._transactions = transactions
         self._today = today
-        self.accounts = Accounts(transactions, clock=clock)
+        self.accounts = Accounts(transactions, clock=clock, seals=seals)
         self.teams = Teams(transactions, today=today)
         self.invitations = TeamInvitations(transactions, today=today)
         self.sessions = Sessions(transactions, today=today)
@@ -96,14 +100,14 @@ class Surveyors:
         """Return whose session it is; None where it is over or nobody's."""
         query = (
             _known(_SESSION)
-            .add_columns(_SESSION.c.digest.label("session"))
-            .where(
-                _SESSION.c.digest == digest(secret),
-                _SESSION.c.day >= earliest_day(self._today()),
-            )
+            .add_columns(_SESSION.c.digest.label("session"), _SESSION.c.used)
+            .where(_SESSION.c.digest == digest(secret), holds(self._today()))
         )
         row = self._first(query)
-        return None if row is None else _who(row, ROLES[row.role], row.session)
+        if row is None:
+            return None
+        self.sessions.use(row.session, last=row.used)
+        return _who(row, ROLES[row.role], row.session)
 
     def by_token(self, token: str) -> Known | None:
         """Return for whom a token acts; None where it is over, revoked or none of ours."""

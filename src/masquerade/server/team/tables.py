@@ -1,7 +1,7 @@
 """The tables of surveyors: accounts, teams, what somebody may do, and how they show who they are.
 
 Participants have none of this. As everywhere, no column can hold a time of day, an address or a
-browser; what lets somebody in is kept as a hash, but for the secrets that codes are made from.
+browser; what lets somebody in is kept as a hash, and sealed where codes are made from it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class AccountRow(Base):
     name: Mapped[str] = mapped_column(Text)
     # Argon2id; null until one is chosen.
     password: Mapped[str | None] = mapped_column(Text)
-    # Base32, as authenticators take it; null where no codes are asked for.
-    totp_secret: Mapped[str | None] = mapped_column(String(64))
+    # Base32, as authenticators take it, sealed; null where no codes are asked for.
+    totp_secret: Mapped[str | None] = mapped_column(Text)
     # The last step whose code was used; none at or before it is taken again.
     totp_step: Mapped[int | None] = mapped_column(BigInteger)
     state: Mapped[str] = mapped_column(String(16))
@@ -65,6 +65,8 @@ class SessionRow(Base):
     account: Mapped[str] = mapped_column(ForeignKey("account.id"), index=True)
     team: Mapped[str] = mapped_column(ForeignKey("team.id"))
     day: Mapped[str] = mapped_column(String(10))
+    # The last day on which something was asked in it; no finer time is kept of anything.
+    used: Mapped[str] = mapped_column(String(10))
 
     __table_args__ = (BY_KEY,)
 

@@ -134,6 +134,9 @@ def _create() -> None:
         sa.Column("reserved_rho", sa.BigInteger(), nullable=False),
         sa.Column("spent_clear", sa.Integer(), nullable=False),
         sa.Column("reserved_clear", sa.Integer(), nullable=False),
+        # Of version 0008, because today's ledger writes the balances of this version too.
+        sa.Column("spent_other", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("reserved_other", sa.Integer(), nullable=False, server_default="0"),
         sqlite_with_rowid=False,
     )
     op.create_index(

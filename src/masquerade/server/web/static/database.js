@@ -2,14 +2,18 @@
 // before any other tab can, and it is on the disk when its promise is kept.
 
 const NAME = "masquerade";
-const TABLES = ["device", "participations"];
+const VERSION = 2;
+const TABLES = ["device", "participations", "charges"];
 
 /** Return the opened database, or throw where the browser keeps nothing. */
 export function openDatabase(factory = globalThis.indexedDB) {
   return new Promise((resolve, reject) => {
-    const opening = factory.open(NAME, 1);
+    const opening = factory.open(NAME, VERSION);
     opening.onupgradeneeded = () => {
-      for (const table of TABLES) opening.result.createObjectStore(table);
+      const database = opening.result;
+      for (const table of TABLES) {
+        if (!database.objectStoreNames.contains(table)) database.createObjectStore(table);
+      }
     };
     opening.onsuccess = () => {
       const database = opening.result;
@@ -65,11 +69,49 @@ class Database {
     });
   }
 
-  /** Delete everything. */
-  clear() {
+  /**
+   * Replace a participation and what was charged for it, in one transaction.
+   *
+   * `change` is given the participation under the key and all charges; it returns
+   * `{record, charge}`, where undefined deletes. Where it throws, nothing changes.
+   */
+  changeCharged(key, change) {
     return new Promise((resolve, reject) => {
-      const transaction = this.opened.transaction(TABLES, "readwrite", { durability: "strict" });
-      for (const table of TABLES) transaction.objectStore(table).clear();
+      const tables = ["participations", "charges"];
+      const transaction = this.opened.transaction(tables, "readwrite", { durability: "strict" });
+      const [participations, charges] = tables.map((table) => transaction.objectStore(table));
+      const reading = participations.get(key);
+      let result;
+      let failure = null;
+      charges.getAll().onsuccess = ({ target }) => {
+        try {
+          result = change(reading.result, target.result);
+          for (const [store, value] of [
+            [participations, result.record],
+            [charges, result.charge],
+          ]) {
+            if (value === undefined) store.delete(key);
+            else store.put(value, key);
+          }
+        } catch (error) {
+          failure = error;
+          transaction.abort();
+        }
+      };
+      transaction.oncomplete = () => resolve(result.record);
+      transaction.onabort = () => reject(failure ?? transaction.error ?? new Error("not written"));
+    });
+  }
+
+  /** Delete everything, or all but some tables, and keep what `device` says of the device. */
+  clear({ but = [], device = {} } = {}) {
+    return new Promise((resolve, reject) => {
+      const tables = TABLES.filter((table) => !but.includes(table));
+      const transaction = this.opened.transaction(tables, "readwrite", { durability: "strict" });
+      for (const table of tables) transaction.objectStore(table).clear();
+      for (const [name, value] of Object.entries(device)) {
+        transaction.objectStore("device").put(value, name);
+      }
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);
     });

@@ -3,6 +3,7 @@
 // The secret is all there is of an account: whoever holds it is that person. It leaves the device
 // only as the header of requests to this site, and as the words that its person asks to see.
 
+import { USUAL_CAPS, lowerCaps } from "./budget.js";
 import { randomName } from "./coins.js";
 
 const OLDER = "masquerade.participant"; // where earlier versions kept the secret
@@ -22,12 +23,13 @@ export class Device {
     return this.database.change("device", "secret", (secret) => secret ?? older() ?? randomName());
   }
 
-  /** Become the person whose secret this is; what was begun here as somebody else is forgotten. */
+  /**
+   * Become the person whose secret this is; what was begun here as somebody else is forgotten. What
+   * was charged stays: it is most likely the same person, and no survey is masked here twice.
+   */
   async become(secret) {
     const settings = await this.settings();
-    await this.database.clear();
-    await this.database.change("device", "settings", () => settings);
-    await this.database.change("device", "secret", () => secret);
+    await this.database.clear({ but: ["charges"], device: { settings, secret } });
     dropOlder();
   }
 
@@ -37,9 +39,24 @@ export class Device {
     dropOlder();
   }
 
-  /** Return `{language, levels: {topic: level}, wordsSeen}`, as far as chosen. */
+  /** Return `{language, levels: {topic: level}, caps, wordsSeen}`, as far as chosen. */
   async settings() {
     return (await this.database.read("device", "settings")) ?? {};
+  }
+
+  /** Return the caps that hold here: the lower of this device's and what the server last said. */
+  async caps() {
+    return lowerCaps(await this.ownCaps(), (await this.kept("me"))?.caps);
+  }
+
+  /** Return what the person lets this device spend, in millionths of epsilon and clear answers. */
+  async ownCaps() {
+    return { ...USUAL_CAPS, ...(await this.settings()).caps };
+  }
+
+  /** Return what this device has charged, survey by survey. */
+  charges() {
+    return this.database.readAll("charges");
   }
 
   prefer(changes) {

@@ -57,7 +57,7 @@ function decimalsOf(...numbers) {
 }
 
 /** Keyboards for Arabic and Persian write other digits. */
-function latinDigits(text) {
+export function latinDigits(text) {
   return text
     .replace(/[٠-٩]/g, (digit) => String(digit.charCodeAt(0) - 0x660))
     .replace(/[۰-۹]/g, (digit) => String(digit.charCodeAt(0) - 0x6f0))

@@ -94,6 +94,7 @@ export const ENGLISH = {
       high: "High privacy",
       medium: "Medium privacy",
       low: "Low privacy",
+      little: "Little privacy",
       none: "No mask: sent in clear",
     },
     fixed: "Everybody in this survey has the same level, so it gives nothing away.",
@@ -105,14 +106,19 @@ export const ENGLISH = {
       `most ${percent} % sure of it after seeing the masked answer.`,
     clear: "Everybody who sees what you send knows your answer. It is counted apart.",
     price: (percent) => `Uses about ${percent} % of your lifetime privacy`,
-    priceBeyond: "More than your lifetime cap allows",
-    priceUnknown: (rho) => `Costs ρ ${rho} of your privacy`,
+    priceBeyond: "More than your lifetime cap allows, so it cannot be chosen",
+    beyondRest: (percent) =>
+      `Takes ${percent} % of your lifetime privacy, which is more than is left, so it cannot be chosen`,
+    clearBeyond: "Your cap allows no more answers without a mask, so it cannot be chosen",
     details: "The exact promise",
     together: (epsilon, factor) =>
       `All answers together: seeing all that this survey sends from this device makes any guess ` +
       `about them ${times(factor)} as likely, in odds (ε ${epsilon}).`,
     single: (epsilon, factor) =>
       `One answer, all else known: ${times(factor)} as likely, in odds (ε ${epsilon}).`,
+    noise: (percent) =>
+      `A number is sent with noise: 4 times in 5 it lies within ±${percent} % of its range.`,
+    own: "This device worked these amounts out from the masks themselves.",
     butFor: (count) => `These amounts hold but for a chance of 1 in ${count}.`,
     rho: (rho) => `What your account is charged: ρ ${rho}.`,
     confirmClear: "I understand that my answers are sent without a mask",
@@ -137,10 +143,20 @@ export const ENGLISH = {
     choose: "Please choose a level.",
     accept: "Please confirm that your answers are sent without a mask.",
     cap: "Your privacy cap does not allow this level. Choose one that hides more.",
-    capFixed:
-      "Your privacy cap does not allow this survey. You can leave it out; nothing was charged.",
+    nothingFits:
+      "What is left of your privacy cap allows none of these. You can leave this survey out; " +
+      "nothing was charged. Your caps are under Settings.",
+    ownCap:
+      "Your privacy cap does not allow this level, as this device counts. Choose one that hides " +
+      "more, or look at your caps under Privacy and Settings.",
     elsewhere:
       "You have begun this survey with another level, perhaps on another device. Finish it there.",
+    full:
+      "As many people as this survey takes at this level have begun it. Nothing was charged; " +
+      "another level may still be open.",
+    unopened:
+      "Too many surveys were begun on this device today and not opened. Nothing was charged; " +
+      "open one that waits, or begin this one tomorrow.",
   },
   // What is said instead where a person chose to send without a mask
   clear: {
@@ -283,6 +299,11 @@ export const ENGLISH = {
       "This survey is answered once by each person. What was written here is deleted and was not " +
         "sent.",
     ],
+    here: [
+      "Already answered on this device",
+      "A survey is masked once on each device. A second mask would tell more than the first, so " +
+        "none is drawn, whatever the server says.",
+    ],
     closed: [
       "This survey is closed",
       "Your answers are deleted from this device and were not sent.",
@@ -310,8 +331,8 @@ export const ENGLISH = {
       "Your browser gives this page no safe random numbers, so it cannot mask your answers. " +
       "A newer browser will.",
     mask:
-      "The mask of this survey is not the one that was promised, so this page does not use it. " +
-      "Nothing was sent. Please tell whoever invited you.",
+      "This survey is not what was promised: its masks, its questions and what is said of them do " +
+      "not fit together. This page does not go on. Please tell whoever invited you.",
     write:
       "This device could not keep your masked answers; its storage may be full. Nothing was " +
       "sent. Make room and try again.",
@@ -324,8 +345,23 @@ export const ENGLISH = {
       "For the answers you protected, what anyone else can learn about them from everything this " +
       `app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. It does not cover answers ` +
       `you sent in clear (${clear}), nor the fact that you took part.`,
-    more: "The same, in other words",
-    timeline: "Every survey",
+    kept:
+      "Kept by your device and by the server. Each counts by itself, and the lower cap holds. What " +
+      "you see here is counted by this device; your browser keeps one such list for each site.",
+    timeline: "Counted by this device",
+    theirs: "Counted by the server",
+    theirsSays: (epsilon, count) =>
+      `The server says ε ${epsilon} for ${plural(count, "survey", "surveys")}. It may add up more ` +
+      "finely than this device, which never counts less than the truth.",
+    theirsList: "Its list, in its own numbers",
+    theirsSilent: "The server gave no readable account.",
+    agree: "Both lists name the same surveys.",
+    theirsMore: (count) =>
+      `${plural(count, "survey", "surveys")} of the server's list ${count === 1 ? "was" : "were"} ` +
+      "not counted here: answered on another device, or before this one kept a list.",
+    theirsFewer: (count) =>
+      `${plural(count, "survey", "surveys")} that this device counted ${count === 1 ? "is" : "are"} ` +
+      "missing from the server's list. This device goes by its own.",
     empty: "Nothing has been charged yet.",
     kinds: {
       reserve: "Reserved",
@@ -346,9 +382,12 @@ export const ENGLISH = {
       "The server refuses every survey that would take you beyond it, whatever you click. You can " +
       "lower it at once. A higher one begins a day later at the earliest, to leave time to think " +
       "again.",
+    capsOwn: (epsilon) =>
+      `This device stops at ε ${epsilon} by itself, even if the server does not. You can change ` +
+      "that in the settings.",
     cap: "Most ε over your lifetime",
     capSave: "Change the cap",
-    capNow: (epsilon) => `Now: ε ${epsilon}`,
+    capNow: (epsilon) => `The server says its cap is ε ${epsilon} now.`,
     capPending: (epsilon, day) => `From ${day}: ε ${epsilon}`,
     capRaise: (epsilon) => `Raise the cap to ε ${epsilon}? It begins a day later at the earliest.`,
     capRaiseDo: "Raise it",
@@ -360,8 +399,8 @@ export const ENGLISH = {
       "ε says how much anybody can learn about you from what you sent. At 0 they learn nothing.",
       "Guesses are odds: at ε = 1, odds of 1 to 1 become at most 2.7 to 1; at ε = 2, 7.4 to 1; at " +
         "ε = 10, 22 026 to 1.",
-      "What you send adds up over your lifetime. That is why there is a battery, and why the " +
-        "server stops at your cap.",
+      "What you send adds up over your lifetime. That is why there is a battery, and why your " +
+        "device and the server stop at your cap.",
       "δ is the chance, one in a million here, that the promise is weaker. ρ is the unit in which " +
         "masked numbers add up most tightly.",
     ],
@@ -373,6 +412,21 @@ export const ENGLISH = {
   settings: {
     title: "Settings",
     language: "Language",
+    cap: "Your cap on this device",
+    capText:
+      "This device adds up what your masked answers tell, by itself, and begins no survey that " +
+      "would take you beyond this ε, whatever the server says or forgets. The lower of this cap and " +
+      "the server's holds.",
+    capMeans: (epsilon, factor) =>
+      `At ε ${epsilon}, everything this device ever sends makes any guess about your answers ` +
+      `${times(factor)} as likely, in odds.`,
+    capLabel: "Most ε in all",
+    clearLabel: "Most answers without a mask",
+    clearText: "Answers without a mask are known to whoever sees them. No ε bounds them.",
+    capSave: "Change this cap",
+    capSaved: "The cap on this device is changed.",
+    capWrong: "Please give a number above 0 and up to 1 000 000.",
+    clearWrong: "Please give a whole number from 0 on.",
     levels: "Level offered first",
     levelsText: "Only a preference, kept on this device. You choose anew for every survey.",
     strongest: "The one that hides most",
@@ -386,7 +440,7 @@ export const ENGLISH = {
     enter: "Use an account from another device",
     enterText:
       "Type its nine words. What this device remembers of surveys it began is then deleted, " +
-      "unsent answers too.",
+      "unsent answers too. What it has counted stays, and so does which surveys were masked here.",
     enterLabel: "Nine recovery words",
     enterDo: "Use this account",
     entered: "This device now uses the account of these words.",

@@ -34,7 +34,7 @@ export function number(value, locale, digits = 0) {
 /** Return a day such as 2026-11-21 in words; the day is the server's, in every time zone. */
 export function dayText(day, locale) {
   const date = new Date(`${day}T00:00:00Z`);
-  if (Number.isNaN(date.getTime())) return String(day);
+  if (Number.isNaN(date.getTime())) return ""; // no day, and no text of whoever sent it
   return date.toLocaleDateString(locale, { dateStyle: "long", timeZone: "UTC" });
 }
 

@@ -1,7 +1,9 @@
 // Welcome, and the list of surveys.
 
 import { battery } from "./batteryview.js";
+import { standingOf } from "./budget.js";
 import { element } from "./dom.js";
+import { isRecord } from "./invitation.js";
 import { maskDemo } from "./maskdemo.js";
 import { actions, button, failureNotice, heading, link, paragraph, theirs } from "./pieces.js";
 import { minutesFor, topicBadge } from "./surveyviews.js";
@@ -71,7 +73,8 @@ export class HomePage {
     const answer = await this.server.invitations(cursor);
     this.failure = answer.ok ? null : answer;
     if (answer.ok) {
-      const more = answer.data.invitations;
+      const { invitations } = answer.data;
+      const more = Array.isArray(invitations) ? invitations.filter(isRecord) : [];
       this.invitations = cursor ? [...this.invitations, ...more] : more;
       this.cursor = answer.data.next_cursor ?? "";
       if (!cursor) await this.device.keep("invitations", more);
@@ -85,6 +88,7 @@ export class HomePage {
     const said = words().home;
     const records = await this.database.readAll("participations");
     const settings = await this.device.settings();
+    const charges = await this.device.charges();
     const here = new Map(records.map((record) => [record.token, record]));
     const known = new Set(this.invitations.map(({ token }) => token));
     const begunOnly = records.filter(({ token }) => !known.has(token));
@@ -97,7 +101,7 @@ export class HomePage {
       "home",
       [
         heading(said.title),
-        battery(this.me?.battery),
+        battery(this.me || charges.length ? standingOf(charges, await this.device.caps()) : null),
         this.failure &&
           (this.failure.status === 0
             ? element("p", { className: "notice", role: "status" }, words().common.offline)

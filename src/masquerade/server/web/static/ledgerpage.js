@@ -1,9 +1,11 @@
-// The ledger: what was charged for what, what it comes to, the cap, and everything as a file.
+// The ledger: what this device charged for what, and what the server did, the caps, and everything
+// as a file.
 
 import { battery } from "./batteryview.js";
+import { percentOf, standingOf } from "./budget.js";
 import { element } from "./dom.js";
 import { isKnown } from "./figures.js";
-import { levelName, percentOf } from "./levelview.js";
+import { levelName } from "./levelview.js";
 import {
   actions,
   button,
@@ -13,12 +15,23 @@ import {
   heading,
   paragraph,
   reasonOf,
-  servers,
   theirs,
 } from "./pieces.js";
 import { randomName } from "./coins.js";
 import { wallets } from "./rewardview.js";
 import { words } from "./words.js";
+
+/** Kinds of entries by which the server counts a survey as spent. */
+const PAID = ["commit", "clear_disclosure"];
+
+/** Short facts side by side. */
+function line(facts) {
+  return element(
+    "span",
+    { className: "facts-line muted" },
+    facts.filter(Boolean).map((fact) => element("span", {}, fact)),
+  );
+}
 
 export class LedgerPage {
   constructor({ screen, server, device, database }) {
@@ -42,23 +55,27 @@ export class LedgerPage {
     let answer = me;
     while (answer.ok && cursor !== null) {
       answer = await this.server.ledger(cursor);
-      entries = entries.concat(answer.ok ? answer.data.entries : []);
-      cursor = answer.data.next_cursor ?? null;
+      entries = entries.concat(answer.data?.entries ?? []);
+      cursor = answer.data?.next_cursor ?? null;
     }
     const wallet = answer.ok ? await this.server.wallet() : answer;
     this.wallet = wallet.ok ? wallet.data : null;
     this.failure = answer.ok ? null : answer;
     if (answer.ok) await this.device.keep("ledger", entries);
     else entries = (await this.device.kept("ledger")) ?? [];
-    this.entries = entries.reverse();
+    this.entries = entries.filter((entry) => typeof entry === "object" && entry).reverse();
   }
 
   async render(options) {
     const said = words().ledger;
-    const { me, failure } = this;
+    const { me, failure, device } = this;
     const records = await this.database.readAll("participations");
     const titles = new Map(records.map(({ token, title }) => [token, title]));
-    const levels = new Map(records.map(({ token, level }) => [token, level]));
+    const strengths = new Map(records.map(({ token, strength }) => [token, strength]));
+    const charges = await device.charges();
+    const caps = await device.caps();
+    const own = await device.ownCaps();
+    const shown = me || charges.length > 0;
     return this.screen.show(
       "ledger",
       [
@@ -66,14 +83,15 @@ export class LedgerPage {
         failure?.status === 0
           ? element("p", { className: "notice", role: "status" }, words().common.offline)
           : failureNotice(failure),
-        me ? this.#standing(me) : paragraph(said.empty, "lead"),
-        me && [
-          card(said.timeline, this.#timeline(titles, levels)),
+        shown ? this.#standing(standingOf(charges, caps)) : paragraph(said.empty, "lead"),
+        shown && [
+          card(said.timeline, this.#counted(charges, { titles, strengths, caps })),
+          card(said.theirs, this.#theirs(charges, titles)),
           this.#owed(),
-          card(said.caps, this.#caps(me)),
+          card(said.caps, this.#caps(me?.caps, own)),
         ],
         fold(said.explain, said.explainText.map((text) => element("p", {}, text))),
-        me &&
+        shown &&
           card(
             said.exporting,
             paragraph(said.exportText),
@@ -84,81 +102,109 @@ export class LedgerPage {
     );
   }
 
-  #standing({ battery: state, statement = [], open_reservations: open }) {
+  #standing(standing) {
     const said = words().ledger;
     const { amount, number } = words();
-    const count = Array.isArray(open) ? open.length : Number(open ?? 0);
+    const { epsilon_spent: spent, delta, clear } = standing;
     return [
-      battery(state, { still: true }),
+      battery(standing, { still: true }),
       element(
         "section",
         { className: "level-card" },
-        paragraph(
-          said.statement(amount(state.epsilon_spent), number(state.delta, 9), state.clear),
-        ),
-        // The server's sentences are in English.
-        words().code === "en" &&
-          statement.length > 1 &&
-          fold(said.more, statement.slice(1).map((sentence) => servers(sentence))),
+        paragraph(said.statement(amount(spent), number(delta, 9), clear)),
       ),
-      count > 0 && paragraph(said.reserved(count), "muted"),
+      paragraph(said.kept, "muted"),
     ];
   }
 
-  #timeline(titles, levels) {
+  /** What this device charged, newest first. */
+  #counted(charges, { titles, strengths, caps }) {
     const said = words().ledger;
-    if (!this.entries.length) return paragraph(said.empty, "muted");
-    // A reservation is no news once it was charged or given back.
-    const settled = new Set();
-    const shown = this.entries.filter(({ kind, survey }) => {
-      const open = !settled.has(survey);
-      if (survey && kind !== "reserve") settled.add(survey);
-      return kind !== "reserve" || open;
-    });
+    if (!charges.length) return paragraph(said.empty, "muted");
+    const { amount, number } = words();
+    const entry = (charge) => {
+      const { token, user, rho, clear } = charge;
+      const costs = !(clear > 0) && [
+        said.share(number(percentOf(charge, caps, charges), 1)),
+        user !== null && said.cost(amount(user / 1e6)),
+        said.rho(amount(rho / 1e6)),
+      ];
+      const strength = !(clear > 0) && levelName(strengths.get(token));
+      return element(
+        "li",
+        { className: clear > 0 ? "clear" : "commit" },
+        titles.has(token)
+          ? theirs(titles.get(token), "strong")
+          : element("strong", {}, said.unnamed),
+        strength && line([strength]),
+        costs && line(costs),
+        clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
+      );
+    };
+    const newest = [...charges].sort((one, other) => other.place - one.place);
+    return element("ol", { className: "timeline", reversed: true }, newest.map(entry));
+  }
+
+  /** What the server says it charged, and how that differs; in its numbers, said to be its own. */
+  #theirs(charges, titles) {
+    const said = words().ledger;
+    const { amount } = words();
+    const settled = new Set(
+      this.entries.filter(({ kind }) => PAID.includes(kind)).map(({ survey }) => survey),
+    );
+    const mine = new Set(charges.map(({ token }) => token));
+    const fewer = [...mine].filter((token) => !settled.has(token)).length;
+    const more = [...settled].filter((token) => !mine.has(token)).length;
+    const spent = this.me?.battery?.epsilon_spent;
+    const open = this.me?.open_reservations;
     return [
-      element(
-        "ol",
-        { className: "timeline", reversed: true },
-        shown.map((entry) => this.#entry(entry, titles, levels)),
-      ),
-      paragraph(said.verify, "hint"),
+      paragraph(isKnown(spent) ? said.theirsSays(amount(spent), settled.size) : said.theirsSilent),
+      fewer > 0 && element("p", { className: "notice" }, said.theirsFewer(fewer)),
+      more > 0 && paragraph(said.theirsMore(more)),
+      fewer + more === 0 && paragraph(said.agree, "muted"),
+      Number.isInteger(open) && open > 0 && paragraph(said.reserved(open), "muted"),
+      this.entries.length > 0 &&
+        fold(
+          said.theirsList,
+          element(
+            "ol",
+            { className: "entries", reversed: true },
+            this.#open().map((each) => this.#entry(each, titles)),
+          ),
+          paragraph(said.verify, "hint"),
+        ),
     ];
   }
 
-  #entry(entry, titles, levels) {
+  /** Return the server's entries; a reservation is no news once it was charged or given back. */
+  #open() {
+    const settled = new Set();
+    return this.entries.filter(({ kind, survey }) => {
+      const open = kind !== "reserve" || !settled.has(survey);
+      if (survey && kind !== "reserve") settled.add(survey);
+      return open;
+    });
+  }
+
+  #entry({ survey, kind, epsilon_user: epsilon, rho, clear, caps, day, title }, titles) {
     const said = words().ledger;
-    const { amount, day, number } = words();
-    const { survey, kind, epsilon_user: epsilon, rho, clear, caps } = entry;
-    const share = clear > 0 ? null : percentOf({ rho, epsilon_user: epsilon }, this.me?.caps);
+    const { amount, day: dayText } = words();
     const capped = caps && !survey;
-    const title = capped ? said.capTo(amount(caps.epsilon)) : (entry.title ?? titles.get(survey));
-    const level = levels.get(survey);
+    const name = capped
+      ? said.capTo(amount(caps.epsilon))
+      : (titles.get(survey) ?? (typeof title === "string" ? title : null));
     const facts = [
-      !capped && (said.kinds[kind] ?? kind),
-      level && !(clear > 0) && levelName(level),
-      entry.day && day(entry.day),
-    ];
-    const costs = !capped && !(clear > 0) && [
-      share !== null && said.share(number(share, 1)),
-      isKnown(epsilon) && said.cost(amount(epsilon)),
-      isKnown(rho) && said.rho(amount(rho)),
+      !capped && (said.kinds[kind] ?? ""),
+      typeof day === "string" && dayText(day),
+      isKnown(epsilon) && !capped && said.cost(amount(epsilon)),
+      isKnown(rho) && !capped && said.rho(amount(rho)),
+      clear > 0 && said.clear(clear),
     ];
     return element(
       "li",
-      { className: clear > 0 ? "clear" : String(kind) },
-      title ? theirs(title, "strong") : element("strong", {}, said.unnamed),
-      element(
-        "span",
-        { className: "facts-line muted" },
-        facts.filter(Boolean).map((fact) => element("span", {}, fact)),
-      ),
-      costs &&
-        element(
-          "span",
-          { className: "facts-line muted" },
-          costs.filter(Boolean).map((cost) => element("span", {}, cost)),
-        ),
-      clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
+      {},
+      name ? theirs(name, "strong") : element("strong", {}, said.unnamed),
+      line(facts),
     );
   }
 
@@ -185,23 +231,26 @@ export class LedgerPage {
     if (answer.ok) await this.#load();
     await this.render({ focus: false });
     const { done } = words().reward;
-    return this.screen.announce(answer.ok ? done : textOf(reasonOf(answer)), { good: answer.ok });
+    return this.screen.announce(answer.ok ? done : reasonOf(answer), { good: answer.ok });
   }
 
-  #caps({ caps }) {
+  #caps(caps, own) {
     const said = words().ledger;
     const { amount, day } = words();
+    const ours = paragraph(said.capsOwn(amount(own.epsilon / 1e6)));
+    if (!isKnown(caps?.epsilon)) return ours;
     const field = element("input", {
       id: "cap",
       type: "text",
       inputMode: "decimal",
       autocomplete: "off",
       dir: "ltr",
-      value: String(this.raising ?? (isKnown(caps.epsilon) ? caps.epsilon : "")),
+      value: String(this.raising ?? caps.epsilon),
     });
     const { raising } = this;
     const pending = caps.to_come;
     return [
+      ours,
       paragraph(said.capsText),
       paragraph(said.capNow(amount(caps.epsilon))),
       pending && paragraph(said.capPending(amount(pending.epsilon), day(pending.day)), "muted"),
@@ -247,7 +296,7 @@ export class LedgerPage {
     if (answer.ok) await this.#load();
     await this.render({ focus: false });
     this.screen.focus("#cap");
-    if (!answer.ok) return this.screen.announce(textOf(reasonOf(answer)));
+    if (!answer.ok) return this.screen.announce(reasonOf(answer));
     return this.screen.announce(confirm ? said.capWaits : said.capChanged, { good: true });
   }
 
@@ -259,11 +308,12 @@ export class LedgerPage {
 
   async #export() {
     const answer = await this.server.everything();
-    if (!answer.ok) return this.screen.announce(textOf(reasonOf(answer)));
+    if (!answer.ok) return this.screen.announce(reasonOf(answer));
     const { padding, ...held } = answer.data;
     const device = {
       settings: await this.device.settings(),
       participations: await this.database.readAll("participations"),
+      charges: await this.device.charges(),
     };
     const text = JSON.stringify({ server: held, device }, null, 2);
     const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
@@ -271,8 +321,4 @@ export class LedgerPage {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
     return null;
   }
-}
-
-function textOf(reason) {
-  return typeof reason === "string" ? reason : reason.textContent;
 }

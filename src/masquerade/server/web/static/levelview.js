@@ -1,31 +1,34 @@
-// The choice of a level: what each hides, what it costs, what anybody could still see.
+// The choice of a level: what each hides, what it costs, what anybody could still see. Every number
+// is this device's own, worked out from the masks.
 
+import { admits, chargeOf, percentOf } from "./budget.js";
 import { element } from "./dom.js";
-import { beliefPercent, isKnown } from "./figures.js";
-import { fold, paragraph, servers } from "./pieces.js";
-import { amount, keptAt } from "./promise.js";
+import { beliefPercent } from "./figures.js";
+import { keepPercent } from "./mask.js";
+import { deviceOf } from "./mechanismtext.js";
+import { fold, paragraph } from "./pieces.js";
+import { keptAt, strengthOf } from "./strength.js";
 import { words } from "./words.js";
 
 const POINTS = 5; // of the example's scale
 const MINE = 3;
+const MOST_OF_NOISE = 1.2816; // four of five draws lie within so many sigmas
 
-/** Return the name of a level. */
-export const levelName = (name) => words().levels.names[name] ?? name;
-
-export const isClear = ({ epsilon_event: loss }) => amount(loss) === Infinity;
+/** Return the name of a strength; see `strengthOf`. */
+export const levelName = (strength) => words().levels.names[strength] ?? "";
 
 /**
  * Return the levels as a group of answers to choose from.
  *
- * @param {object} invitation
+ * @param {object} invitation of `readInvitation`
  * @param {object} chosen `{name, clear}`; `clear` is the consent to sending without a mask
- * @param {{rho: number, epsilon: number}|null} caps of a lifetime, where they are known
- * @param {{choose: Function, accept: Function}} answering
+ * @param {{caps: {epsilon: number, clear: number}, charges: object[]}} budget the lower of the
+ *   device's caps and the server's, and what this device has spent
  */
-export function levelPicker(invitation, chosen, caps, { choose, accept }) {
-  const { levels, questions, fixed_level: fixed } = invitation;
+export function levelPicker(invitation, chosen, budget, { choose, accept }) {
+  const { levels, questions } = invitation;
   const said = words().levels;
-  const single = fixed || levels.length === 1;
+  const single = levels.length === 1;
   const cards = levels.map((level) => {
     const checked = level.name === chosen.name;
     const input = element("input", {
@@ -33,6 +36,7 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
       name: "level",
       value: level.name,
       checked,
+      disabled: !fits(level, budget),
       autocomplete: "off",
       onchange: () => choose(level.name),
     });
@@ -43,22 +47,18 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
         "label",
         {},
         !single && input,
-        element(
-          "span",
-          { className: "level-text" },
-          sentences(level, questions, caps),
-        ),
+        element("span", { className: "level-text" }, sentences(level, budget)),
       ),
       promise(level, questions),
     );
   });
-  const consent = levels.some((level) => isClear(level) && level.name === chosen.name);
+  const consent = levels.some((level) => level.clear && level.name === chosen.name);
   return element(
     "fieldset",
     { className: "levels" },
-    element("legend", {}, single ? levelName(levels[0].name) : said.legend),
+    element("legend", {}, single ? levelName(strengthOf(levels[0].losses)) : said.legend),
     single && paragraph(said.fixed, "muted"),
-    paragraph(said.scale, "hint"),
+    levels.some(({ clear }) => !clear) && paragraph(said.scale, "hint"),
     cards,
     consent &&
       element(
@@ -75,17 +75,25 @@ export function levelPicker(invitation, chosen, caps, { choose, accept }) {
   );
 }
 
-function sentences(level, questions, caps) {
+/** Return whether what is left allows a response at a level. */
+export function fits({ losses }, { caps, charges }) {
+  return admits(charges, chargeOf(losses), caps);
+}
+
+function sentences(level, budget) {
+  const { losses, clear } = level;
   const said = words().levels;
   const line = (text, className) => element("span", { className }, text);
-  const name = element("strong", {}, levelName(level.name));
-  if (isClear(level)) return [name, line(said.clear, "warning")];
-  const rho = amount(level.rho);
-  const kept = isKnown(rho) ? keptAt(rho / questions, POINTS) : null;
+  const name = element("strong", {}, levelName(strengthOf(losses)));
+  const beyond = !fits(level, budget);
+  if (clear) {
+    return [name, line(said.clear, "warning"), beyond && line(said.clearBeyond, "level-price")];
+  }
+  const kept = keptAt(losses.each, POINTS);
   return [
-    element("span", { className: "level-name" }, name, kept !== null && blur(kept)),
-    kept !== null && line(said.example(Math.round(100 * kept)), "level-example"),
-    line(priceOf(level, caps), "level-price"),
+    element("span", { className: "level-name" }, name, blur(kept)),
+    line(said.example(Math.round(100 * kept)), "level-example"),
+    line(beyond ? beyondText(losses, budget) : priceOf(losses, budget), "level-price"),
   ];
 }
 
@@ -104,34 +112,48 @@ function blur(kept) {
   return element("span", { className: "blur", "aria-hidden": "true" }, bars);
 }
 
-/** A cap holds where either of two sums does: that of rho, or that of epsilons that hold outright. */
-function priceOf(level, caps) {
+function priceOf(losses, { caps, charges }) {
+  const percent = percentOf(chargeOf(losses), caps, charges);
+  return words().levels.price(words().number(percent, 1));
+}
+
+function beyondText(losses, { caps, charges }) {
   const said = words().levels;
-  const percent = percentOf(level, caps);
-  if (percent === null) return said.priceUnknown(words().amount(level.rho));
-  if (percent > 100) return said.priceBeyond;
-  return said.price(words().number(percent, 1));
+  const percent = percentOf(chargeOf(losses), caps, charges);
+  return percent <= 100 ? said.beyondRest(words().number(percent, 1)) : said.priceBeyond;
 }
 
-/** Return the share of a lifetime's privacy in percent, rounded up to tenths; null if not known. */
-export function percentOf({ rho, epsilon_user: epsilon, delta = 0 }, caps) {
-  if (!isKnown(rho) || !isKnown(caps?.rho)) return null;
-  const shares = [rho / caps.rho, delta > 0 ? Infinity : amount(epsilon) / caps.epsilon];
-  return Math.ceil(1000 * Math.min(...shares) - 1e-6) / 10;
-}
-
-function promise(level, questions) {
-  const { levels: said, amount: shown, code } = words();
-  const { epsilon_event: event, epsilon_user: user, delta = 0 } = level;
-  if (isClear(level)) return null;
+function promise({ losses, clear, mechanisms }, questions) {
+  const { levels: said, amount: shown } = words();
+  if (clear) return null;
+  const { event, user, delta, rho } = losses;
   return fold(
     said.seen,
-    paragraph(said.belief(beliefPercent(amount(event)))),
-    code === "en" && level.odds && servers(level.odds),
-    code === "en" && level.blur && servers(level.blur),
-    paragraph(said.together(shown(amount(user)), amount(user))),
-    questions > 1 && paragraph(said.single(shown(amount(event)), amount(event))),
+    paragraph(said.belief(beliefPercent(event / 1e6))),
+    oddsOf(mechanisms).map((sentence) => paragraph(sentence)),
+    paragraph(said.together(shown(user / 1e6), user / 1e6)),
+    questions > 1 && paragraph(said.single(shown(event / 1e6), event / 1e6)),
     delta > 0 && paragraph(said.butFor(words().number(1 / delta))),
-    paragraph(said.rho(shown(amount(level.rho))), "hint"),
+    paragraph(said.rho(shown(rho / 1e6)), "hint"),
+    paragraph(said.own, "hint"),
   );
+}
+
+/** Return in sentences how often answers are sent as they are, and how far numbers are moved. */
+export function oddsOf(mechanisms) {
+  const { levels, reveal } = words();
+  const devices = [...new Set(mechanisms)].map(deviceOf);
+  const kept = devices
+    .filter(({ total }) => total !== undefined)
+    .map((device) => Math.round(keepPercent(device)));
+  const moved = devices
+    .filter(({ variance }) => variance !== undefined)
+    .map(({ variance: [top, bottom], points }) => {
+      const sigma = Math.sqrt(Number(top) / Number(bottom)) / (points - 1);
+      return Math.ceil(100 * MOST_OF_NOISE * sigma);
+    });
+  return [
+    kept.length > 0 && reveal.keeps(Math.min(...kept), Math.max(...kept)),
+    moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
+  ].filter(Boolean);
 }

@@ -14,9 +14,6 @@ export const actions = (...children) => element("div", { className: "actions" },
 export const theirs = (text, tag = "span", className = "") =>
   element(tag, { dir: "auto", className }, text);
 
-/** Sentences of the server, which speaks English. */
-export const servers = (text, tag = "p") => element(tag, { lang: "en", dir: "ltr" }, text);
-
 export function button(id, text, onclick, kind = "primary") {
   const className = `button ${kind}`.trim();
   return element("button", { id, type: "button", className, onclick }, text);
@@ -41,18 +38,22 @@ export function failureNotice(failure) {
 }
 
 /** Return why a request did not succeed. */
-export function reasonOf({ status, slug, data = {} }) {
+export function reasonOf({ status, slug }) {
   const { common, cannot, intro, done } = words();
   if (status === 0) return common.unreachable;
   if (status === 429) return common.tooMany;
   const known = {
     "privacy-cap-exceeded": intro.cap,
     "clear-cap-exceeded": intro.cap,
+    "own-cap": intro.ownCap,
     "already-participated": intro.elsewhere,
+    "budget-exhausted": intro.full,
+    "too-many-reservations": intro.unopened,
     "not-found": cannot.gone,
     "commitment-mismatch": words().ended.elsewhere[1],
     "survey-closed": done.late,
-    "server-error": common.failed,
+    "not-as-agreed": cannot.server,
   };
-  return known[slug] ?? servers(String(data.detail ?? common.failed), "span");
+  // A server's own sentences are not shown: whoever lies would lie in them too.
+  return Object.hasOwn(known, slug) ? known[slug] : common.failed;
 }

@@ -15,7 +15,8 @@ export const PLAIN_ENGLISH = {
     "In a crowd the dice even out, because everybody knows how often they change an answer. So what " +
       "the crowd thinks can be worked out, with a margin of error.",
     "How much the mask hides is settled before you see the questions. Every survey uses some of your " +
-      "lifetime privacy. When your cap is reached, the server refuses the next one.",
+      "lifetime privacy. When your cap is reached, your device and the server refuse the " +
+      "next one.",
   ],
   restTitle: "In ten minutes",
   rest: [
@@ -53,7 +54,8 @@ export const PLAIN_ENGLISH = {
       "Why there is a battery",
       "Who could ask you the same thing often enough would see through the dice. So everything that " +
         "you send through this site is added up, and the battery shows what is left until your cap. " +
-        "It never refills. You can lower the cap at once; a higher one has to wait.",
+        "It never refills. You can lower the server's cap at once; a higher one has to wait. Your device " +
+        "counts too, with a cap of its own, and stops at the lower one.",
       "A survey is charged when you see its questions, even if you then send nothing: which surveys " +
         "people leave in the middle would tell something too.",
       "A second account begins with a full battery, but what it sends adds to what the first one " +

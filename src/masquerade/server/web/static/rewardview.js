@@ -3,6 +3,7 @@
 
 import { element } from "./dom.js";
 import { levelName } from "./levelview.js";
+import { strengthOf } from "./strength.js";
 import { actions, button, paragraph, theirs } from "./pieces.js";
 import { words } from "./words.js";
 
@@ -25,7 +26,9 @@ export function promised({ reward, levels }) {
         : element(
             "ul",
             {},
-            names.map((name) => element("li", {}, said.at(money(name), levelName(name)))),
+            levels.map(({ name, losses }) =>
+              element("li", {}, said.at(money(name), levelName(strengthOf(losses)))),
+            ),
           )),
     reward.kind === "wallet" && paragraph(said.whatever, "hint"),
   );
@@ -98,7 +101,7 @@ export function wallets({ wallets: owed, payouts }, { ask, takeBack }) {
             element(
               "span",
               { className: "facts-line muted" },
-              element("span", {}, said.states[one.state] ?? one.state),
+              element("span", {}, said.states[one.state] ?? ""),
               element("span", {}, day(one.day)),
               one.destination && theirs(one.destination),
             ),

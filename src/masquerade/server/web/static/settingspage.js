@@ -1,6 +1,7 @@
 // Settings: language, levels, recovery words, leaving, and what program this is.
 
 import { program } from "./aboutpage.js";
+import { latinDigits } from "./domain.js";
 import { element } from "./dom.js";
 import { levelName } from "./levelview.js";
 import { actions, button, card, heading, link, paragraph, reasonOf } from "./pieces.js";
@@ -9,6 +10,14 @@ import { LANGUAGES, words } from "./words.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
 const LEVELS = ["high", "medium", "low"];
+
+const LARGEST_CAP = 1e12; // millionths
+
+/** Return what somebody typed as a number, NaN where it is none. */
+function numberOf(text) {
+  const typed = latinDigits(text.trim()).replace(",", ".");
+  return /^\d+(\.\d*)?$/.test(typed) ? Number(typed) : NaN;
+}
 
 export class SettingsPage {
   constructor({ screen, server, device, prefer, build }) {
@@ -31,6 +40,7 @@ export class SettingsPage {
         heading(said.title),
         card(said.language, this.#languages()),
         card(said.levels, paragraph(said.levelsText), this.#levels(settings.levels ?? {})),
+        card(said.cap, await this.#cap()),
         this.#words(secret),
         this.#enter(),
         secret && this.#leaving(),
@@ -85,6 +95,52 @@ export class SettingsPage {
         ),
       );
     });
+  }
+
+  /** The caps that this device keeps by itself. */
+  async #cap() {
+    const said = words().settings;
+    const { amount } = words();
+    const own = await this.device.ownCaps();
+    const epsilon = own.epsilon / 1e6;
+    const field = (id, label, value) => [
+      element("label", { htmlFor: id }, label),
+      element("input", {
+        id,
+        type: "text",
+        inputMode: id === "own-cap" ? "decimal" : "numeric",
+        autocomplete: "off",
+        dir: "ltr",
+        value: String(value),
+      }),
+    ];
+    return [
+      paragraph(said.capText),
+      paragraph(said.capMeans(amount(epsilon), epsilon)),
+      element("div", { className: "field" }, field("own-cap", said.capLabel, epsilon)),
+      element("div", { className: "field" }, field("own-clear", said.clearLabel, own.clear)),
+      paragraph(said.clearText, "hint"),
+      actions(button("own-cap-save", said.capSave, () => this.#saveCap(), "")),
+    ];
+  }
+
+  async #saveCap() {
+    const said = words().settings;
+    const [field, clearField] = ["own-cap", "own-clear"].map((id) => document.getElementById(id));
+    const epsilon = Math.floor(numberOf(field.value) * 1e6 + 1e-6);
+    const clear = numberOf(clearField.value);
+    if (!(epsilon > 0 && epsilon <= LARGEST_CAP)) return this.#refuse(field, said.capWrong);
+    if (!(Number.isInteger(clear) && clear >= 0)) return this.#refuse(clearField, said.clearWrong);
+    await this.device.prefer({ caps: { epsilon, clear } });
+    await this.render({ focus: false });
+    this.screen.focus("#own-cap-save");
+    return this.screen.announce(said.capSaved, { good: true });
+  }
+
+  #refuse(field, text) {
+    field.setAttribute("aria-invalid", "true");
+    field.focus();
+    return this.screen.announce(text);
   }
 
   #words(secret) {
@@ -181,8 +237,7 @@ export class SettingsPage {
     const said = words().settings;
     const answer = await this.server.leave();
     if (!answer.ok) {
-      const reason = reasonOf(answer);
-      return this.screen.announce(typeof reason === "string" ? reason : reason.textContent);
+      return this.screen.announce(reasonOf(answer));
     }
     await this.device.forget();
     return this.screen.show("left", [

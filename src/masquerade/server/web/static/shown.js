@@ -2,6 +2,11 @@
 // whoever is not shown a question answers it with "no answer", which is masked like every other
 // answer, so that nobody can tell who was asked.
 
+/** Return the code given to a question, or undefined; its id may be any text, `constructor` too. */
+export function answerTo(answers, id) {
+  return Object.hasOwn(answers, id) ? answers[id] : undefined;
+}
+
 /** Return for each question whether it is shown; `answers` holds codes by the questions' ids. */
 export function shownOf(questions, answers) {
   const flags = new Map();
@@ -11,7 +16,7 @@ export function shownOf(questions, answers) {
       flags.set(id, true);
       continue;
     }
-    const label = known.get(condition.question)?.labels[answers[condition.question]];
+    const label = known.get(condition.question)?.labels[answerTo(answers, condition.question)];
     const met = label !== undefined && condition.answers.includes(label);
     flags.set(id, met && flags.get(condition.question) === true);
   }
@@ -21,7 +26,9 @@ export function shownOf(questions, answers) {
 /** Return the code of each answer; of a question that is not shown, that of "no answer". */
 export function codesShown(questions, answers) {
   const flags = shownOf(questions, answers);
-  return questions.map(({ id, labels }, place) => (flags[place] ? answers[id] : labels.length));
+  return questions.map(({ id, labels }, place) =>
+    flags[place] ? answerTo(answers, id) : labels.length,
+  );
 }
 
 /**

@@ -1,13 +1,15 @@
 // The page of one survey: which screen is shown, and what leads to the next. The stage always comes
 // from the disk, so every way of coming back to this page, in any tab, shows the same thing.
 
+import { epsilonOf, standingOf } from "./budget.js";
 import { SystemCoins } from "./coins.js";
+import { BrokenPromise, readInvitation } from "./invitation.js";
+import { fits } from "./levelview.js";
 import { maskResponse } from "./mask.js";
-import { isClear } from "./levelview.js";
-import { Participation } from "./participation.js";
-import { checkPromise } from "./promise.js";
+import { Participation, checkedQuestions } from "./participation.js";
 import { missingAnswer, questionView } from "./questionview.js";
-import { nextShown } from "./shown.js";
+import { answerTo, nextShown } from "./shown.js";
+import { strengthOf } from "./strength.js";
 import * as views from "./surveyviews.js";
 import { words } from "./words.js";
 
@@ -16,10 +18,8 @@ const LONGEST_PAUSE_MILLISECONDS = 120000;
 const UNOPENED = [null, "reserving", "reserved"];
 const ANSWERING = ["reserving", "reserved", "opened", "drawn", "sealed"];
 
-class BrokenPromise extends Error {}
-
 /** Return what of a record makes the difference between two screens. */
-const placeOf = (record) => `${record?.step} ${record?.at} ${record?.bill?.day}`;
+const placeOf = (record) => `${record?.step} ${record?.at} ${record?.day}`;
 
 /** Say whether what follows was asked for already. */
 function goesOn(record) {
@@ -33,12 +33,11 @@ export class SurveyPage {
     this.server = server;
     this.device = device;
     this.token = token;
-    this.participation = new Participation(database, server, token);
+    this.participation = new Participation(database, server, token, () => device.caps());
     this.invitation = null;
-    this.account = null;
     this.chosen = { name: null, clear: false };
     this.failure = null; // why the last attempt to go on failed
-    this.broken = false; // the questions or masks are not those that were promised
+    this.broken = false; // the server was caught at something that it did not promise
     this.unwritten = false; // this device could not keep what came
     this.rendered = ""; // what of the disk is on the screen
     this.pause = FIRST_PAUSE_MILLISECONDS; // before the next attempt that nobody asked for
@@ -69,16 +68,18 @@ export class SurveyPage {
   async render(options) {
     const { screen, invitation } = this;
     const record = await this.participation.read();
+    await this.#count();
     this.rendered = placeOf(record);
     const step = record?.step ?? null;
     const closed = invitation?.state === "closed";
     const shut = closed || invitation?.state === "closing"; // nobody begins it any more
     if (step === "sent") {
-      return screen.show("revealed", views.revealSent(record, this.#on("finish")), options);
+      const shown = views.revealSent(record, this.#spent(), this.#on("finish"));
+      return screen.show("revealed", shown, options);
     }
     if (step === "finished") return screen.show("done", this.#done(record), options);
     if (step === "ended") {
-      const again = record.reason === "expired" && !shut ? () => this.#again() : null;
+      const again = record.unopened && !shut ? () => this.#again() : null;
       return screen.show("ended", views.ended(record.reason, { again }), options);
     }
     if (closed && ANSWERING.includes(step)) {
@@ -86,6 +87,10 @@ export class SurveyPage {
     }
     if (closed || (shut && UNOPENED.includes(step))) {
       return screen.show("closed", views.closed(), options);
+    }
+    if (this.broken && (UNOPENED.includes(step) || step === "opened")) {
+      const choices = record ? this.#on("giveBack") : {};
+      return screen.show("cannot", views.cannot(words().cannot.mask, choices), options);
     }
     if (step === "opened") return this.#answering(record, options);
     if (step === "drawn") {
@@ -104,7 +109,6 @@ export class SurveyPage {
       );
     }
     if (step === "reserving" || step === "reserved") {
-      if (this.broken) return screen.show("cannot", views.cannot(words().cannot.mask), options);
       const choices = this.#on("go", "giveBack");
       return screen.show("resume", views.resume(record, this.failure, choices), options);
     }
@@ -120,12 +124,8 @@ export class SurveyPage {
       const retry = () => this.start();
       return screen.show("away", views.away(failure, { retry }), options);
     }
-    const state = {
-      chosen: this.chosen,
-      caps: this.account?.caps ?? null,
-      left: this.account?.battery ?? null,
-      failure,
-    };
+    const { chosen, left } = this;
+    const state = { chosen, budget: this.#budget(), left, failure };
     const answering = this.#on("choose", "accept", "start");
     return screen.show("intro", views.intro(invitation, state, answering), options);
   }
@@ -137,7 +137,7 @@ export class SurveyPage {
     }
     const asked = questions[at];
     this.typed = true;
-    const place = { asked, index: at, count: questions.length, chosen: answers[asked.id] };
+    const place = { asked, index: at, count: questions.length, chosen: answerTo(answers, asked.id) };
     const answering = { ...this.#on("back", "next"), choose: (code) => this.#keep(asked, code) };
     if (at === 0) answering.back = null;
     return this.screen.show("question", questionView(place, answering), options);
@@ -146,7 +146,8 @@ export class SurveyPage {
   #done(record) {
     const state = {
       again: !this.justSent,
-      left: this.account?.battery ?? null,
+      left: this.left,
+      spent: this.#spent(),
       open: ["open", "closing"].includes(this.invitation?.state),
       failure: this.failure,
     };
@@ -178,34 +179,73 @@ export class SurveyPage {
   async #load() {
     this.failure = null;
     const answer = await this.server.invitation(this.token);
-    if (answer.ok) {
-      this.invitation = answer.data;
-      await this.device.keep(`invitation.${this.token}`, answer.data);
-    } else {
+    let data = answer.ok ? answer.data : null;
+    if (!answer.ok) {
       this.failure = answer;
-      if (answer.lost) {
-        this.invitation = (await this.device.kept(`invitation.${this.token}`)) ?? null;
-        if (this.invitation) this.failure = null;
-      }
+      if (answer.lost) data = (await this.device.kept(`invitation.${this.token}`)) ?? null;
+      if (data) this.failure = null;
     }
+    this.#believe(data);
+    if (answer.ok && this.invitation) await this.device.keep(`invitation.${this.token}`, data);
+    const record = await this.participation.read();
+    if (this.invitation && record?.promise && this.invitation.hash !== record.hash) {
+      this.broken = true; // what was begun is not what is asked for now
+    }
+    if (record?.step === "opened") this.#check(record);
+    if (await this.device.known()) await this.#refreshAccount();
+    await this.#count();
     const { levels = [], topic } = this.invitation ?? {};
     const settings = await this.device.settings();
-    const masking = levels.filter((level) => !isClear(level));
-    const preferred = masking.find(({ name }) => name === settings.levels?.[topic]);
+    const masking = levels.filter((level) => !level.clear && fits(level, this.#budget()));
+    const preferred = masking.find(({ losses }) => strengthOf(losses) === settings.levels?.[topic]);
     const strongest = masking.reduce(
-      (best, level) => (best === null || level.rho < best.rho ? level : best),
+      (best, level) => (best === null || level.losses.rho < best.losses.rho ? level : best),
       null,
     );
-    this.chosen = { name: (preferred ?? strongest)?.name ?? null, clear: false };
-    if (await this.device.known()) {
-      const me = await this.server.me();
-      if (me.ok) await this.device.keep("me", me.data);
-      this.account = me.ok ? me.data : ((await this.device.kept("me")) ?? null);
+    const only = levels.length === 1 ? levels[0] : null;
+    this.chosen = { name: (only ?? preferred ?? strongest)?.name ?? null, clear: false };
+  }
+
+  /** Take an invitation for true as far as this device finds it to be. */
+  #believe(data) {
+    this.invitation = null;
+    if (!data) return;
+    try {
+      this.invitation = readInvitation(data, this.token);
+    } catch {
+      this.broken = true;
     }
   }
 
+  /** Look again, after a break, whether what is asked is what was promised. */
+  #check(record) {
+    try {
+      checkedQuestions(record);
+    } catch {
+      this.broken = true;
+    }
+  }
+
+  /** Work out what this device has spent and what is left. */
+  async #count() {
+    this.caps = await this.device.caps();
+    this.charges = await this.device.charges();
+    const known = this.charges.length > 0 || (await this.device.known());
+    this.left = known ? standingOf(this.charges, this.caps) : null;
+  }
+
+  #budget() {
+    return { caps: this.caps, charges: this.charges };
+  }
+
+  /** Return what this survey cost, and all together, as this device counts. */
+  #spent() {
+    const mine = this.charges.find(({ token }) => token === this.token);
+    return mine ? { here: mine.user, total: epsilonOf(this.charges) } : null;
+  }
+
   #choose(name) {
-    const clears = (each) => isClear(this.invitation.levels.find((level) => level.name === each));
+    const clears = (each) => this.invitation.levels.find(({ name: one }) => one === each)?.clear;
     const redraw = clears(name) || (this.chosen.name && clears(this.chosen.name));
     this.chosen = { name, clear: false };
     if (!redraw) return;
@@ -219,13 +259,18 @@ export class SurveyPage {
     const { chosen, invitation } = this;
     const level = invitation.levels.find(({ name }) => name === chosen.name);
     if (!level) return this.screen.announce(words().intro.choose);
-    if (isClear(level) && !chosen.clear) {
+    if (level.clear && !chosen.clear) {
       this.screen.focus("#accept-clear");
       return this.screen.announce(words().intro.accept);
     }
     this.screen.busy("start", words().intro.starting);
     try {
-      await this.participation.begin(invitation, level.name);
+      const consent = level.clear && chosen.clear;
+      const record = await this.participation.begin(invitation, level.name, { consent });
+      if (!record) {
+        this.failure = { slug: "own-cap", status: 409 };
+        return this.render();
+      }
     } catch {
       return this.screen.show("cannot", views.cannot(words().cannot.storage));
     }
@@ -240,9 +285,7 @@ export class SurveyPage {
     this.failure = null;
     try {
       const before = await this.participation.read();
-      const { record, failure } = await this.participation.proceed((...asked) =>
-        this.#accept(...asked),
-      );
+      const { record, failure } = await this.participation.proceed();
       this.failure = failure;
       if (failure?.lost) this.#tryLater();
       if (before?.step === "sealed" && record?.step === "finished") this.justSent = true;
@@ -259,17 +302,6 @@ export class SurveyPage {
     this.unwritten = false;
   }
 
-  /** Throw where the questions are not those of the invitation, or the masks not as promised. */
-  #accept(record, { level, hash, questions }) {
-    const promised = this.invitation?.levels.find(({ name }) => name === record.level);
-    try {
-      if (level !== record.level || hash !== record.hash) throw new RangeError("another survey.");
-      checkPromise(promised, questions);
-    } catch (error) {
-      throw new BrokenPromise(error.message);
-    }
-  }
-
   async #keep(asked, code) {
     this.typed = code !== null;
     this.screen.announce("");
@@ -284,7 +316,7 @@ export class SurveyPage {
   async #move(by) {
     const { questions, answers, at } = await this.participation.read();
     const asked = questions[at];
-    if (by > 0 && asked && (answers[asked.id] === undefined || !this.typed)) {
+    if (by > 0 && asked && (answerTo(answers, asked.id) === undefined || !this.typed)) {
       this.screen.announce(missingAnswer(asked));
       return this.screen.focus("main input");
     }
@@ -299,9 +331,10 @@ export class SurveyPage {
       await this.participation.draw((questions, codes) =>
         maskResponse(questions, codes, new SystemCoins()),
       );
-    } catch {
+    } catch (error) {
+      this.broken = error instanceof BrokenPromise;
       await this.render();
-      return this.screen.announce(words().cannot.write);
+      return this.broken ? null : this.screen.announce(words().cannot.write);
     }
     return this.#proceed();
   }
@@ -314,6 +347,7 @@ export class SurveyPage {
   }
 
   async #giveUp() {
+    this.broken = false;
     this.failure = await this.participation.giveUp();
     await this.#refreshAccount();
     return this.render();
@@ -337,14 +371,12 @@ export class SurveyPage {
 
   async #refreshAccount() {
     const me = await this.server.me();
-    if (!me.ok) return;
-    this.account = me.data;
-    await this.device.keep("me", me.data);
+    if (me.ok) await this.device.keep("me", me.data);
   }
 
   async #refreshInvitation() {
     const answer = await this.server.invitation(this.token);
-    if (answer.ok) this.invitation = answer.data;
+    if (answer.ok) this.#believe(answer.data);
   }
 
   /** Go on by itself with what a press of a button began, once the server may be back. */

@@ -4,8 +4,8 @@
 import { battery } from "./batteryview.js";
 import { textOf } from "./domain.js";
 import { element } from "./dom.js";
-import { isClear, levelName, levelPicker } from "./levelview.js";
-import { keepPercent } from "./mask.js";
+import { fits, levelName, levelPicker, oddsOf } from "./levelview.js";
+import { UNMASKED } from "./invitation.js";
 import { maskDemo } from "./maskdemo.js";
 import {
   actions,
@@ -25,19 +25,18 @@ const motif = () => element("div", { className: "motif", "aria-hidden": "true" }
 const list = (items) => element("ul", {}, items.map((item) => element("li", {}, item)));
 const home = (kind = "button") => link("/me", words().common.home, kind);
 
-/** The level at which nothing is masked; no other may have its name. */
-const UNMASKED = "none";
 const unmasked = ({ level }) => level === UNMASKED;
 
 export function topicBadge(topic) {
-  const name = words().home.topics[topic] ?? topic;
-  return element("span", { className: `topic ${topic}` }, name);
+  const name = words().home.topics[topic];
+  return name && element("span", { className: `topic ${topic}` }, name);
 }
 
-export function intro(invitation, { chosen, caps, left, failure }, answering) {
+export function intro(invitation, { chosen, budget, left, failure }, answering) {
   const said = words().intro;
   const { questions, title, description, topic, simulated, levels } = invitation;
-  const clear = levels.some((level) => isClear(level) && level.name === chosen.name);
+  const clear = levels.some((level) => level.clear && level.name === chosen.name);
+  const possible = levels.some((level) => fits(level, budget));
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
     heading(title, { dir: "auto" }),
@@ -51,7 +50,7 @@ export function intro(invitation, { chosen, caps, left, failure }, answering) {
     ),
     battery(left),
     promised(invitation),
-    levelPicker(invitation, chosen, caps, answering),
+    levelPicker(invitation, chosen, budget, answering),
     element(
       "div",
       { className: "grid tight" },
@@ -72,7 +71,9 @@ export function intro(invitation, { chosen, caps, left, failure }, answering) {
     fold(words().welcome.how, maskDemo()),
     paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
     failureNotice(failure),
-    actions(button("start", said.start, answering.start)),
+    possible
+      ? actions(button("start", said.start, answering.start))
+      : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
   ];
 }
 
@@ -85,7 +86,7 @@ export function resume(record, failure, { go, giveBack }) {
   const said = words().resume;
   return [
     heading(said.title),
-    paragraph(said.text(levelName(record.level)), "lead"),
+    paragraph(said.text(levelName(record.strength)), "lead"),
     failureNotice(failure),
     actions(button("give-back", said.giveBack, giveBack, ""), button("go", said.go, go)),
   ];
@@ -143,27 +144,21 @@ export function reveal(record, sending, failure, { send, dont }) {
 }
 
 /** What was sent, and what the answers were; shown once they have arrived. */
-export function revealSent(record, { finish }) {
+export function revealSent(record, spent, { finish }) {
   const said = words().reveal;
   return [
     heading(said.titleSent),
     whatToExpect(record),
     pairs(record, said.sent),
-    bill(record.bill),
+    bill(record, spent),
     actions(button("finish", said.done, finish)),
   ];
 }
 
 function whatToExpect(record) {
   if (unmasked(record)) return paragraph(words().clear.reveal, "warning");
-  return paragraph(`${words().reveal.odd} ${keptText(record.questions)}`);
-}
-
-function keptText(questions) {
-  const shares = questions
-    .filter(({ device }) => device.total !== undefined)
-    .map(({ device }) => Math.round(keepPercent(device)));
-  return shares.length ? words().reveal.keeps(Math.min(...shares), Math.max(...shares)) : "";
+  const odds = oddsOf(record.questions.map(({ mechanism }) => mechanism));
+  return paragraph([words().reveal.odd, ...odds].join(" "));
 }
 
 function pairs({ questions, answers, reports }, sentName) {
@@ -194,14 +189,14 @@ function pairs({ questions, answers, reports }, sentName) {
 }
 
 /** `again` is true on a later visit; `left` is the battery, where it is known. */
-export function done(record, { again, left, open, failure }, { withdraw }) {
+export function done(record, { again, left, spent, open, failure }, { withdraw }) {
   const said = words().done;
   return [
     !again && motif(),
     heading(again ? said.again : said.title),
     paragraph(again ? said.once : unmasked(record) ? words().clear.done : said.sent, "lead"),
     received(record),
-    bill(record.bill),
+    bill(record, spent),
     battery(left),
     failureNotice(failure),
     actions(home("button primary")),
@@ -214,27 +209,23 @@ export function done(record, { again, left, open, failure }, { withdraw }) {
   ];
 }
 
-function bill(charged) {
-  if (!charged || charged.survey_epsilon === undefined) return null;
+/** What it cost, as this device counts: `spent` is `{here, total}` in millionths of epsilon. */
+function bill({ day }, spent) {
+  if (!spent) return null;
   const said = words().done;
   const line = (name, epsilon) =>
     element(
       "div",
       {},
       element("dt", {}, name),
-      element("dd", {}, said.epsilon(words().amount(epsilon))),
+      element("dd", {}, said.epsilon(words().amount(epsilon === null ? null : epsilon / 1e6))),
     );
   return element(
     "section",
     { className: "bill" },
     element("h2", {}, said.bill),
-    element(
-      "dl",
-      {},
-      line(said.here, charged.survey_epsilon),
-      charged.total_epsilon !== undefined && line(said.total, charged.total_epsilon),
-    ),
-    charged.day && paragraph(said.day(words().day(charged.day)), "muted"),
+    element("dl", {}, line(said.here, spent.here), line(said.total, spent.total)),
+    day && paragraph(said.day(words().day(day)), "muted"),
   );
 }
 
@@ -267,8 +258,9 @@ export function missing() {
   return [heading(said.title), paragraph(said.text, "lead"), actions(home())];
 }
 
-export function cannot(reason) {
-  return [heading(words().cannot.title), paragraph(reason, "lead"), actions(home())];
+export function cannot(reason, { giveBack = null } = {}) {
+  const back = giveBack && button("give-back", words().resume.giveBack, giveBack, "");
+  return [heading(words().cannot.title), paragraph(reason, "lead"), actions(back, home())];
 }
 
 /** Nothing of the survey is on this device, and the server did not give it. */

@@ -244,7 +244,7 @@ function drawOutcome() {
       element("td", {}, element("b", {}, level.name)),
       element("td", { className: "num" }, `${level.asked} of ${level.expected}`),
       element("td", { className: "num" }, level.price ? `${level.price}` : "–"),
-      element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${Math.round(100 * level.share_of_cap)} %`)));
+      element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${level.percent_of_cap} %`)));
   const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => name);
   const texts = new Map(draft.document.questions.map(({ id, text }) => [id, text]));
   at("outcome").replaceChildren(

@@ -3,13 +3,13 @@
 import { Draft, inPage } from "./draft.js";
 import { button } from "./fields.js";
 import { drawOutline } from "./outline.js";
-import { Preview } from "./preview.js";
+import { Phone } from "./phone.js";
 import { questionFields, surveyFields } from "./properties.js";
 import { KINDS, marginText, newQuestion, withoutBrokenConditions } from "./questions.js";
 
 const at = (id) => document.getElementById(id);
 const draft = new Draft(inPage("known"), heard);
-const preview = new Preview(at("screen"), choose);
+const phone = new Phone(at("phone"), choose);
 const questions = () => draft.document.questions;
 let chosen = Math.min(Number(location.hash.slice(1)) || 0, questions().length - 1);
 
@@ -27,7 +27,7 @@ function draw({ fields = true } = {}) {
   const known = { questions: questions(), title, chosen, faulty };
   drawOutline(at("outline"), known, { choose: chooseByHand, move, remove });
   if (fields) drawFields();
-  preview.show(questions(), Math.max(0, chosen));
+  phone.show(questions(), Math.max(0, chosen));
   forecast();
 }
 
@@ -76,6 +76,7 @@ function change(changes, again = false) {
 }
 
 function keep(list) {
+  at("undo").replaceChildren(); // what it would bring back is older than this change
   draft.document.questions = withoutBrokenConditions(list);
   draft.touch("questions");
 }
@@ -98,9 +99,33 @@ function move(place, by) {
 }
 
 function remove(place) {
-  keep(questions().filter((_, other) => other !== place));
+  const before = questions();
+  const [removed] = before.slice(place, place + 1);
+  keep(before.filter((_, other) => other !== place));
   choose(Math.min(place, questions().length - 1));
   at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
+  const changed = before.filter(
+    (one) => one.show_if && questions().some(({ id, show_if }) => id === one.id && !show_if),
+  );
+  offerUndo(removed, changed, () => {
+    keep(before);
+    choose(place);
+  });
+}
+
+/** Say what was removed and what else that changed, with a button that brings it back. */
+function offerUndo(removed, changed, undo) {
+  const box = at("undo");
+  const named = ({ text }) => `“${text || "No text yet"}”`;
+  const also = changed.length
+    ? ` ${changed.map(named).join(", ")} was shown only after certain answers to it, and is now always shown.`
+    : "";
+  const back = button("Undo", () => {
+    box.replaceChildren();
+    undo();
+    at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
+  });
+  box.replaceChildren(`Removed ${named(removed)}.${also} `, back);
 }
 
 function add(kind) {

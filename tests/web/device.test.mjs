@@ -1,0 +1,37 @@
+// Who this device is: what stays and what goes when its person enters recovery words.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Device } from "../../src/masquerade/server/web/static/device.js";
+import { Disk } from "./disk.mjs";
+
+const [OLD, NEW] = ["ab", "cd"].map((pair) => pair.repeat(16));
+const CAPS = { epsilon: 1e6, clear: 0 };
+
+async function furnished() {
+  const disk = new Disk();
+  const page = disk.seenBy();
+  await page.change("device", "secret", () => OLD);
+  await page.change("device", "settings", () => ({ caps: CAPS }));
+  await page.changeCharged("t", () => ({ record: { step: "opened" }, charge: { token: "t" } }));
+  return disk;
+}
+
+test("whoever becomes somebody else keeps caps and charges, wherever that is interrupted", async () => {
+  for (let last = 0; ; last++) {
+    const disk = await furnished();
+    let accesses = 0;
+    const page = disk.seenBy(() => {
+      if (accesses++ === last) throw new Error("the page is gone");
+    });
+    const done = await new Device(page).become(NEW).then(() => true, () => false);
+    const device = new Device(disk.seenBy());
+    assert.deepEqual(await device.ownCaps(), CAPS);
+    assert.equal((await device.charges()).length, 1);
+    assert.equal(await device.known(), done ? NEW : OLD);
+    if (!done) continue;
+    assert.equal(disk.tables.get("participations"), undefined);
+    break;
+  }
+});
