@@ -2,16 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src tests benchmarks docs/conf.py
 
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
 	@echo "make test   check it: linters, types, every test this machine can run"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
+	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make format put the code into the house's form"
 	@echo "make clean  remove .venv and everything built"
 
@@ -27,8 +29,14 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --no-compile --editable .
 	@touch $@
 
+# With LOCKED=1 what is installed is what requirements/test.txt and build.txt have the hashes of.
 $(VENV)/.test: pyproject.toml | $(BIN)/python
+ifdef LOCKED
+	$(PIP) install --quiet --no-compile --require-hashes -r requirements/build.txt -r requirements/test.txt
+	$(PIP) install --quiet --no-compile --no-deps --no-build-isolation --editable .
+else
 	$(PIP) install --quiet --no-compile --editable '.[test,docs]'
+endif
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
@@ -56,6 +64,14 @@ docs: $(VENV)/.test
 # Peers are compared with where they are installed; BENCH_PEER=PYTHON names a Python with crowd-kit.
 bench: $(VENV)/.test
 	BENCH="$(BENCH)" BENCH_PEER="$(BENCH_PEER)" $(BIN)/python benchmarks/everything.py
+
+# For every platform and Python from the lowest on, from whatever index uv is set to; none is named.
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --custom-compile-command "make lock" --python-version 3.11
+lock:
+	@printf 'hatchling>=1.24\neditables\n' | $(COMPILE) - --output-file requirements/build.txt
+	@$(COMPILE) pyproject.toml --extra postgres --extra passkeys --output-file requirements/server.txt
+	@$(COMPILE) pyproject.toml --extra test --extra docs --output-file requirements/test.txt
 
 clean:
 	rm -rf $(VENV) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

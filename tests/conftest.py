@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import hypothesis
 import pytest
+from tests.patience import PATIENCE_SECONDS
 from tests.serving import serving
 
 from masquerade.server import Settings, Store, create_app, database
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # How long an example takes depends on the machine, and is never what a test promises.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 REQUIRE_VARIABLE = "MASQUERADE_REQUIRE"
-PATIENCE_SECONDS = 30
 
 CHROMIUM_NAMES = ("chromium", "google-chrome", "chromium-browser")
 CHROMIUM_ARGUMENTS = (
@@ -67,6 +69,17 @@ def logging_as_it_was() -> Iterator[None]:
     for logger, handlers, level in before:
         logger.handlers[:] = handlers
         logger.setLevel(level)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def waiting_for_answers() -> Iterator[None]:
+    """Let requests of tests wait as long as a slow machine needs; httpx's own default is 5 s."""
+    from httpx import _config
+
+    with pytest.MonkeyPatch.context() as patch:
+        for part in ("connect", "read", "write", "pool"):
+            patch.setattr(_config.DEFAULT_TIMEOUT_CONFIG, part, PATIENCE_SECONDS)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +149,7 @@ def postgres_server() -> Iterator[PostgresServer]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=PATIENCE_SECONDS * 2,
+                timeout=PATIENCE_SECONDS,
                 check=False,
             )
             output.seek(0)
@@ -151,6 +164,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         with listen("127.0.0.1", 0) as free:
             port = free.getsockname()[1]
         options = f"-F -p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=60"
+        options += " -c wal_recycle=off"  # as operations.md advises
         run("pg_ctl", "start", "-w", f"--pgdata={data}", f"--log={folder}/log", "-o", options)
         yield PostgresServer(port, "masquerade")
     finally:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tests.patience import PATIENCE_SECONDS
+
 from masquerade.server import Settings
 from masquerade.server.run import listen, server_of
 
@@ -15,12 +17,10 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-PATIENCE_SECONDS = 30
-
 
 @contextmanager
 def serving(
-    app: FastAPI, settings: Settings | None = None
+    app: FastAPI, settings: Settings | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[tuple[socket.socket, uvicorn.Server]]:
     """Serve as `masquerade serve` does, on a free port, until the block ends.
 
@@ -28,7 +28,7 @@ def serving(
     ------
     socket, uvicorn.Server
     """
-    bound, ready = listen("127.0.0.1", 0), threading.Event()
+    bound, ready = listen(host, 0), threading.Event()
     server = server_of(app, settings or Settings(""), ready=ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     with bound:

@@ -114,3 +114,47 @@ def test_the_changelog_puts_privacy_first() -> None:
     assert releases
     for release in releases:
         assert re.findall(r"^### (.+)$", release, flags=re.MULTILINE)[0] == "Privacy"
+
+
+def named_tests(text: str) -> list[tuple[str, str]]:
+    """Return the files and functions of tests that a text names; a function may be empty."""
+    return re.findall(r"`(tests/[\w/.-]+)(?:::(\w+))?`", text)
+
+
+def require_tests(named: list[tuple[str, str]]) -> None:
+    """Fail unless all of these tests are there."""
+    for file, function in named:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in text, f"{file}::{function} is not there"
+
+
+def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> None:
+    """Each row that says kept or proven names tests, which exist; so does each row of checks."""
+    attacked = 0
+    for line in DOCS["threat-model.md"].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|") or len(cells) != 3:
+            continue
+        if re.match(r"kept|proven", cells[2]):
+            assert named_tests(cells[1]), f"no test is named in: {line}"
+            attacked += 1
+    assert attacked > 20
+    require_tests(named_tests(DOCS["threat-model.md"]))
+
+
+def public_rows() -> list[str]:
+    """Return the rows of the tables of what is public, without their heads."""
+    lines = DOCS["what-is-public.md"].splitlines()
+    heads = ("| what | why", "|---")
+    return [line for line in lines if line.startswith("|") and not line.startswith(heads)]
+
+
+def test_everything_public_names_a_test_that_is_there() -> None:
+    """Each row of what is public has a reason and names tests that exist."""
+    for row in public_rows():
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        assert len(cells) == 3, row
+        assert all(cells), row
+        named = named_tests(cells[2])
+        assert named, f"no test is named in: {row}"
+        require_tests(named)

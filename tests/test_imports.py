@@ -17,6 +17,7 @@ ROOMS = (
     ("answers",),
     ("mechanisms",),
     ("accounting",),
+    ("aggregate",),
     ("selection",),
     ("truth",),
     ("preference",),

@@ -24,8 +24,8 @@ PAGES = {
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"`((?:tests|benchmarks|docs|src)/[\w./-]+\.\w+)`")
 PUBLIC_ROOMS = (
-    "answers", "mechanisms", "accounting", "selection", "truth", "truth.scale", "preference",
-    "release", "findings", "datasets", "simulate", "reproduce", "client",
+    "answers", "mechanisms", "accounting", "aggregate", "selection", "truth", "truth.scale",
+    "preference", "release", "findings", "datasets", "simulate", "reproduce", "client",
 )  # fmt: skip
 
 

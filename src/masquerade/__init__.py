@@ -2,12 +2,13 @@
 
 The rooms follow the journey of an answer. `answers`: a question is asked, and a person thinks
 something. `mechanisms`: on the person's device the answer becomes a report; only that leaves.
-`accounting`: what it costs is charged to the person's ledger. `selection`: whom to ask, and how
-many. Reports come together as claims, and these become what is so (`truth`), what is wanted
-(`preference`), what may be published (`release`) and the result of a survey (`findings`), with
-intervals and the bill. `datasets`, `simulate` and `reproduce` try all of it on public and made-up
-crowds; `server`, `client` and `cli` are where people meet it. Each room knows itself and the rooms
-before it. Rooms load when first used.
+`accounting`: what it costs is charged to the person's ledger. `aggregate`: or it is split between
+two parties who see only sums. `selection`: whom to ask, and how many. Reports come together as
+claims, and these become what is so (`truth`), what is wanted (`preference`), what may be published
+(`release`) and the result of a survey (`findings`), with intervals and the bill. `datasets`,
+`simulate` and `reproduce` try all of it on public and made-up crowds; `server`, `client` and `cli`
+are where people meet it. Each room knows itself and the rooms before it. Rooms load when first
+used.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from masquerade import (
         accounting,
+        aggregate,
         answers,
         datasets,
         errors,
@@ -41,6 +43,7 @@ __all__ = [
     "Truths",
     "__version__",
     "accounting",
+    "aggregate",
     "answers",
     "datasets",
     "errors",

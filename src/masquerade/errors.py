@@ -37,7 +37,8 @@
         ├── NotFound                    no such survey, or not yours
         ├── Unauthenticated             a request does not say whose it is
         ├── Forbidden                   the role or the token does not allow this
-        ├── TooManyAttempts             a password was tried too often
+        ├── TooManyAttempts             signing in, or beginning a survey, was tried too often
+        ├── TooManyReservations         surveys were begun and not opened too often
         ├── InvalidDocument (ValueError) a written survey that cannot be read, and where
         ├── StaleVersion                somebody else has changed it in the meantime
         ├── SeatsTaken                  as many as a survey asks for, or can pay, have begun it
@@ -267,7 +268,7 @@ class Forbidden(SurveyError):
 
 
 class TooManyAttempts(SurveyError):
-    """Signing in was tried too often.
+    """Signing in, or beginning a survey, was tried too often.
 
     Attributes
     ----------
@@ -278,6 +279,10 @@ class TooManyAttempts(SurveyError):
     def __init__(self, message: str, *, seconds: int) -> None:
         super().__init__(message)
         self.seconds = seconds
+
+
+class TooManyReservations(SurveyError):
+    """Too many surveys were begun and given up, or left, before their questions were shown."""
 
 
 class WrongState(SurveyError):

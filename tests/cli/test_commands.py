@@ -55,7 +55,9 @@ def test_randomize_then_truth_goes_round(run: Run, tmp_path: Path) -> None:
     """Masked claims can be read back and inferred from, with the mechanism's text form."""
     made, reports, truths = (tmp_path / name for name in ("c.parquet", "r.csv.gz", "t.csv"))
     run("simulate", "crowd", "--out", made, "--truth-out", truths, "--tasks", 100, "--json")
-    masked = run("randomize", made, "--mechanism", TWO_LAYER, "--out", reports, "--json").json
+    masked = run(
+        "randomize", made, "--options", "0,1", "--mechanism", TWO_LAYER, "--out", reports, "--json"
+    ).json
     assert masked["reports"] == 1000
     assert masked["mechanism"] == TWO_LAYER
     assert masked["guarantee"]["status"] == "proven"
@@ -67,7 +69,7 @@ def test_randomize_then_truth_goes_round(run: Run, tmp_path: Path) -> None:
 def test_randomize_leaves_the_claims_alone_and_draws_anew(run: Run, claims: Path) -> None:
     """The input file is unchanged, and two runs differ: no seed reaches a report."""
     before = claims.read_bytes()
-    words = ("--mechanism", "randomized-response:options=2,epsilon=0.1")
+    words = ("--options", "0,1", "--mechanism", "randomized-response:options=2,epsilon=0.1")
     big = claims.with_name("big.csv")
     big.write_text("task,worker,label\n" + "".join(f"t{i},w,{i % 2}\n" for i in range(200)))
     outs = [claims.with_name(f"r{i}.csv") for i in range(2)]
@@ -152,7 +154,19 @@ def test_bad_claims_are_refused_and_nothing_is_written(
         (("privacy", "randomized-response:options=2,epsilon=nan"), "epsilon"),
         (("privacy", "randomized-response:options=2"), "flip_probability"),
         (("randomize", "{claims}", "--mechanism", "x:y", "--out", "o.csv"), "mechanism"),
-        (("randomize", "{claims}", "--mechanism", TWO_LAYER, "--out", "o.txt"), "ending"),
+        (
+            (
+                "randomize",
+                "{claims}",
+                "--options",
+                "no,yes",
+                "--mechanism",
+                TWO_LAYER,
+                "--out",
+                "o.txt",
+            ),
+            "ending",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(
@@ -207,7 +221,9 @@ def test_randomize_takes_mechanisms_that_sample_questions(
     """Labels are read as labels, and the promise is for all answers, reported or not."""
     out = tmp_path / "reports.csv"
     mechanism = "question-sampling:options=2,epsilon=2"
-    found = run("randomize", claims, "--mechanism", mechanism, "--out", out, "--json")
+    found = run(
+        "randomize", claims, "--options", "no,yes", "--mechanism", mechanism, "--out", out, "--json"
+    )
     assert found.code == 0, found.err
     assert found.json["reports"] == 3  # one of three answers a worker
     assert found.json["guarantee"]["answers"] == 3
@@ -238,3 +254,40 @@ def test_a_seed_below_0_is_wrong_usage(run: Run, tmp_path: Path, words: tuple[st
     """Generators take no such seed, and the command says so itself."""
     found = run(*words, "--out", tmp_path / "x.csv", "--seed", -1)
     assert (found.code, "--seed" in found.err) == (2, True)
+
+
+def test_the_order_of_the_claims_is_not_that_of_the_reports(run: Run, tmp_path: Path) -> None:
+    """A file sorted by answer would show the answers; reports stand by task and worker."""
+    rows = [(f"t{i}", f"w{i % 3}", "yes" if i % 2 else "no") for i in range(9)]
+    words = ("--options", "no,yes", "--mechanism", "randomized-response:options=2,epsilon=1")
+    orders = []
+    for name, given in (("a", rows), ("b", sorted(rows, key=lambda row: row[2]))):
+        path, out = tmp_path / f"{name}.csv", tmp_path / f"{name}-reports.csv"
+        path.write_text("task,worker,label\n" + "".join(",".join(row) + "\n" for row in given))
+        assert run("randomize", path, *words, "--out", out).code == 0
+        orders.append([line.split(",")[:2] for line in out.read_text().splitlines()])
+    assert orders[0] == orders[1]
+
+
+def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
+    """`randomize` refuses to read off the answers what its reports would show."""
+    path, tasks, workers, out = (tmp_path / f"{name}.csv" for name in ("c", "t", "w", "r"))
+    path.write_text("task,worker,label\na,x,yes\nb,y,no\n")
+    tasks.write_text("task\na\nb\nc\n")
+    workers.write_text("worker\nx\ny\nz\n")
+    plain = ("randomize", path, "--out", out, "--mechanism")
+    assert "--options" in run(*plain, "randomized-response:options=2,epsilon=1").err
+    hidden = (
+        *plain,
+        "randomized-response:options=2,epsilon=1,null=true",
+        "--options",
+        "no,yes",
+        "--presence",
+        "hidden",
+        "--json",
+    )
+    assert "--tasks FILE" in run(*hidden).err
+    assert "--workers FILE" in run(*hidden, "--tasks", tasks).err
+    assert run(*hidden, "--tasks", tasks, "--workers", workers).json["reports"] == 9

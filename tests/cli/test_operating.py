@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from masquerade.cli.output import disk_trouble
 from masquerade.server import Store
 from masquerade.server.database import connect, migrate, revisions
 from masquerade.server.demo import furnish
@@ -48,8 +53,12 @@ def test_there_and_back(run: Run, data: Path, tmp_path: Path) -> None:
     assert made.json["rows"]["participation"] == 200
     assert made.json["bytes"] == file.stat().st_size
     other = tmp_path / "other"
-    done = run("restore", file, "--data-dir", other, "--json")
-    assert done.code == 0
+    refused = run("restore", file, "--data-dir", other)
+    assert "there is no server key" in refused.err
+    key = data / "server.key"
+    done = run("restore", file, "--data-dir", other, "--server-key-file", key, "--json")
+    assert (done.code, done.json["authenticated"]) == (0, True)
+    assert (other / "server.key").read_bytes() == key.read_bytes()
     assert done.json["rows"] == made.json["rows"]
     assert done.json["ledger_entries_checked"] == made.json["rows"]["ledger_entry"]
     assert run("doctor", "--data-dir", other, "--json").json["ok"]
@@ -73,7 +82,7 @@ def test_through_a_pipe(data: Path, tmp_path: Path) -> None:
         [*words, "backup", "-", "--data-dir", str(data)], capture_output=True, check=True
     )
     done = subprocess.run(
-        [*words, "restore", "-", "--data-dir", str(tmp_path / "new")],
+        [*words, "restore", "-", "--data-dir", str(tmp_path / "new"), "--unauthenticated"],
         input=copied.stdout, capture_output=True, check=True,
     )  # fmt: skip
     assert b"Restored" in done.stdout
@@ -94,8 +103,37 @@ def test_no_database(run: Run, command: tuple[str, ...], tmp_path: Path) -> None
 def test_what_is_no_backup(run: Run, tmp_path: Path) -> None:
     """A file of something else, or of nothing, is said."""
     (tmp_path / "x").write_text("something")
-    assert "no backup" in run("restore", tmp_path / "x", "--data-dir", tmp_path / "d").err
-    assert "cannot read" in run("restore", tmp_path / "y", "--data-dir", tmp_path / "d").err
+    words = ("--data-dir", tmp_path / "d", "--unauthenticated")
+    assert "no backup" in run("restore", tmp_path / "x", *words).err
+    assert "cannot read" in run("restore", tmp_path / "y", *words).err
+
+
+def test_a_forged_backup(run: Run, data: Path, tmp_path: Path) -> None:
+    """A changed backup is refused; to take it all the same is an option that says what it costs."""
+    file = tmp_path / "one.backup"
+    run("backup", file, "--data-dir", data)
+    lines = gzip.decompress(file.read_bytes()).splitlines(keepends=True)[:-2]
+    end = json.loads(gzip.decompress(file.read_bytes()).splitlines()[-2])
+    end["sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
+    forged = tmp_path / "two.backup"
+    forged.write_bytes(gzip.compress(b"".join(lines) + json.dumps(end).encode() + b"\n"))
+    words = ("restore", forged, "--data-dir", tmp_path / "new")
+    refused = run(*words, "--server-key-file", data / "server.key")
+    assert (refused.code, "nothing of it was read" in refused.err) == (1, True)
+    taken = run(*words, "--unauthenticated", "--json")
+    assert (taken.code, taken.json["authenticated"]) == (0, False)
+
+
+def test_a_new_key(run: Run, data: Path, tmp_path: Path) -> None:
+    """The server gets another key, and the old one stays beside it for old backups."""
+    run("backup", tmp_path / "a", "--data-dir", data)
+    old = (data / "server.key").read_text()
+    done = run("new-key", "--data-dir", data, "--json")
+    assert done.code == 0
+    assert (data / "server.key.old").read_text() == old
+    assert (data / "server.key").read_text() != old
+    assert run("doctor", "--data-dir", data, "--json").json["ok"]
+    assert run("new-key", "--data-dir", data).code == 1
 
 
 def test_migrating(run: Run, tmp_path: Path) -> None:
@@ -148,8 +186,34 @@ def test_a_database_that_cannot_be_reached(run: Run, monkeypatch: pytest.MonkeyP
     pytest.importorskip("psycopg")
     url = "postgresql+psycopg://me:geheim@127.0.0.1:1/none"
     monkeypatch.setenv("MASQUERADE_DATABASE", url)
-    for words in (("backup", "x"), ("migrate",), ("restore", __file__)):
+    for words in (("backup", "x"), ("migrate",), ("restore", __file__, "--unauthenticated")):
         done = run(*words)
         assert done.code == 1
         assert "geheim" not in done.err
         assert done.err.count("\n") == 1
+
+
+def test_a_read_only_disk_ends_in_a_message(tmp_path: Path) -> None:
+    """Where no folder can be made the server ends with one line, and no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "masquerade", "serve", "--data-dir", "/proc/self/masquerade"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "MASQUERADE_PORT": "0"},
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_database_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """What SQLite says of a read-only file becomes a sentence; other errors stay what they are."""
+    sqlite3.connect(tmp_path / "a").execute("CREATE TABLE t (x)").connection.close()
+    database = sqlite3.connect(f"file:{tmp_path / 'a'}?mode=ro", uri=True)
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        database.execute("INSERT INTO t VALUES (1)")
+    database.close()
+    assert "read-only" in str(disk_trouble(raised.value))
+    assert "No space left" in str(disk_trouble(OSError(errno.ENOSPC, "No space left", "here")))
+    assert disk_trouble(ValueError("x")) is None

@@ -142,3 +142,60 @@ def test_a_range_given_twice_and_a_voter_without_id_are_refused(run: Run, tmp_pa
     assert (twice.code, "--ranges names 'x' twice" in twice.err) == (1, True)
     nameless = run(*words, "--epsilons", personal, "--ranges", "x=0:3")
     assert (nameless.code, "the id of declared voter 2 is missing" in nameless.err) == (1, True)
+
+
+def test_the_command_needs_a_list_of_items_and_prints_it(run: Run, tmp_path: Path) -> None:
+    """`--items FILE` (item): its rows in its order; without it a private result is refused."""
+    drugs = ["zinc", "insulin", "aspirin", "bromine"]
+    choices, items = tmp_path / "choices.csv", tmp_path / "items.csv"
+    choices.write_text("voter,chosen,rejected\na,zinc,aspirin\nb,aspirin,zinc\nc,zinc,bromine\n")
+    items.write_text("item\n" + "\n".join(drugs) + "\n")
+    words = ("prefer", choices, "--mechanism", "linear-knorm", "--epsilon", 1, "--json")
+    refused = run(*words)
+    assert (refused.code, "--items FILE" in refused.err, refused.out) == (1, True, "")
+    assert run(*words, "--items", items).json["features"] == drugs
+    items.write_text("item\nzinc\naspirin\n")
+    outcome = run(*words, "--items", items)
+    assert (outcome.code, "'bromine' is not among the 2 listed" in outcome.err) == (1, True)
+    ignored = run(*words, "--items", items, "--unlisted", "ignore").json
+    assert (ignored["features"], ignored["records"]) == (["zinc", "aspirin"], 3)
+    plain = run("prefer", choices, "--mechanism", "none:bound=3", "--json").json
+    assert plain["guarantee"]["status"] == "none"
+
+
+def test_a_column_of_ties_is_not_ignored(run: Run, tmp_path: Path) -> None:
+    """Neither beside items nor as a feature; nor is any other column that would not be read."""
+    path = tmp_path / "c.csv"
+    words = ("prefer", path, "--mechanism", "none:bound=3")
+    path.write_text("voter,chosen,rejected,tie\na,x,y,0\nb,y,x,1\n")
+    assert (run(*words).code, "column 'tie'" in run(*words).err) == (1, True)
+    path.write_text("voter,price,tie\na,1,0\nb,2,1\n")
+    assert (run(*words).code, "column 'tie'" in run(*words).err) == (1, True)
+    assert run(*words, "--features", "price").code == 0
+    path.write_text("voter,chosen,rejected,price\na,x,y,3\n")
+    assert "['price'] stand beside" in run(*words).err
+
+
+def test_features_without_a_range_are_remarked_on(run: Run, choices: Path) -> None:
+    """On standard error, where the unit of a feature decides how much it counts."""
+    private = ("prefer", choices, "--mechanism", "linear-knorm", "--epsilon", 1)
+    assert "no --ranges were given" in run(*private).err
+    assert "no --ranges" not in run(*private, "--ranges", "f0=0:9,f1=0:9,f2=0:9").err
+    assert "no --ranges" not in run("prefer", choices, "--mechanism", "none").err
+
+
+def test_what_is_scored_on_raw_choices_says_so(run: Run, choices: Path) -> None:
+    """Accuracy and baseline are outside the guarantee, and no time tells of the records."""
+    result = run(
+        "prefer",
+        choices,
+        "--mechanism",
+        "choice-response",
+        "--epsilon",
+        1,
+        "--json",
+        "--test",
+        choices.with_name("test.csv"),
+    ).json
+    assert result["scored_guarantee"].startswith("none")
+    assert "seconds" not in result

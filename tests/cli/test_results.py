@@ -87,7 +87,7 @@ def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
     found = run("results", path, "--estimator", "ivw", "--pool", "high=100,low=300", "--json").json
     assert found["estimator"] == "ivw"
     option = found["questions"][0]["options"][0]
-    assert option["share"] == option["estimators"]["ivw"]["share"]
+    assert option["value"] == option["estimators"]["ivw"]["value"]
     assert [level["pool"] for level in found["levels"]] == [100, 300]
     assert "mean" in run("results", path, "--estimator", "mean").err
     assert run("results", path, "--estimator", "mean").code == 1
@@ -100,3 +100,24 @@ def test_the_codebook_is_asked_for(run: Run, files: Path) -> None:
     found = run("results", files / "reports.csv", "--json")
     assert found.code == 1
     assert "--codebook" in found.err
+    assert "is not a file" in run("results", files / "none.csv", "--json").err
+
+
+def test_people_get_headlines_and_possible_numbers(run: Run, files: Path, book: Codebook) -> None:
+    """Each question has its headline in words; percentages of a table add to 100, all possible."""
+    out = run("results", files / "reports.parquet").out
+    for question in expected(book)["questions"]:
+        said = question["headline"]
+        if said["kind"] == "interval":
+            assert "wider than a quarter of the range" in out
+        elif said["kind"] == "estimate":
+            assert f"{said['shown']:.1%}" in out or f"{said['shown']:.3f}" in out
+        rows = [line.split("│") for line in out.splitlines() if "│" in line]
+        labels = [option["label"] for option in question["options"]]
+        cells = [row for row in rows if row[1].strip() in labels]
+        shown = [float(row[2].strip(" %")) for row in cells[: len(labels)]]
+        if question["options"] and len(cells) == len(labels):
+            assert round(sum(shown), 6) == 100
+        for row, share in zip(cells, shown, strict=False):
+            low, high = (float(row[place].strip(" %")) for place in (3, 4))
+            assert 0 <= low <= share <= high <= 100

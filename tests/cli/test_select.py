@@ -102,3 +102,36 @@ def test_an_unknown_level_is_named_with_its_row(run: Run, pool: Path) -> None:
     found = run("select", pool, "--budget", 2)
     assert found.code == 1
     assert "row 2: level is 'Low', expected one of high, medium, low, none" in found.err
+
+
+def test_plan_remarks_on_numbers_that_nobody_can_ask(run: Run) -> None:
+    """More people than live on earth, more than surveys reach, too few for the interval."""
+    words = ("plan", "randomized-response:options=2,epsilon=0.001", "--json", "--margin")
+    assert "more people than live on earth" in run(*words, 0.0001).json["remarks"][0]
+    assert "more people than surveys reach" in run(*words, 0.05).json["remarks"][0]
+    clear = ("plan", "randomized-response:options=2,epsilon=8", "--json", "--margin")
+    assert "the interval is rough" in run(*clear, 0.4).json["remarks"][0]
+    assert run(*clear, 0.05).json["remarks"] == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "margin", "said"),
+    [
+        ("randomized-response:options=2,epsilon=1", 5, "margin is 5, expected below 0.5"),
+        ("randomized-response:options=2,epsilon=1", 0.5, "five points are 0.05"),
+        ("discrete-laplace:low=1,high=5,epsilon=1", 2, "half of the scale from 1 to 5"),
+    ],
+)
+def test_a_margin_as_wide_as_everything_is_no_plan(
+    run: Run, spec: str, margin: float, said: str
+) -> None:
+    """Percent written for a share, and intervals that say nothing, are refused."""
+    found = run("plan", spec, "--margin", margin)
+    assert (found.code, said in found.err, found.out) == (1, True, "")
+
+
+def test_a_selection_of_nobody_ends_with_1(run: Run, pool: Path) -> None:
+    """The record is printed, and the reason stands on standard error."""
+    found = run("select", pool, "--budget", 0.001, "--json")
+    assert (found.code, found.json["selected"]) == (1, [])
+    assert "nobody was chosen" in found.err

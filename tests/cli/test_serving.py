@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.client import Client, Identity
 
@@ -37,7 +38,7 @@ class Process:
     def stop(self, how: signal.Signals) -> tuple[int, str]:
         """End it and return its exit code and the rest of what it said."""
         self.process.send_signal(how)
-        rest, _ = self.process.communicate(timeout=20)
+        rest, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, self.said + rest
 
 
@@ -103,7 +104,7 @@ def test_a_taken_port_is_said(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "masquerade", "serve", "--no-browser", "--data-dir",
              str(tmp_path / "data"), "--port", str(taken.getsockname()[1])],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
     assert done.returncode == 1
     assert "--port" in done.stderr
@@ -126,5 +127,5 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     again = Process("demo", "--data-dir", str(tmp_path))
     processes.append(again)
     with Client(again.url, Identity.read_or_create(client.identity_file), home) as client:
-        assert client.me()["battery"]["epsilon_spent"] == bill["total_epsilon"]
+        assert client.me_on_server()["battery"]["epsilon_spent"] == bill["total_epsilon"]
     again.stop(signal.SIGINT)

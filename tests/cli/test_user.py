@@ -11,6 +11,7 @@ import pytest
 
 from masquerade.server import Store
 from masquerade.server.models import FIRST_TEAM
+from masquerade.server.server_key import make_server_key
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def type_in(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def recognised(data: Path, login: str, password: str) -> bool:
     """Return whether login and password let somebody in."""
-    store = Store(sqlite_url(data / "masquerade.sqlite3"))
+    store = Store(
+        sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
+    )
     found = store.surveyors.accounts.recognise(login, password, "")
     store.close()
     return found is not None
@@ -44,7 +47,9 @@ def recognised(data: Path, login: str, password: str) -> bool:
 
 def logged(data: Path) -> list[tuple[str, str]]:
     """Return who did what in the first team, oldest first, by its audit log."""
-    store = Store(sqlite_url(data / "masquerade.sqlite3"))
+    store = Store(
+        sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
+    )
     deeds = store.desk.audit.page(FIRST_TEAM)
     assert store.desk.audit.verify(FIRST_TEAM)[0] == len(deeds)
     store.close()

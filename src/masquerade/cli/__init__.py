@@ -9,10 +9,10 @@ import sys
 
 import typer
 
-from masquerade.cli.answer import answer, me
+from masquerade.cli.answer import answer, caps, me
 from masquerade.cli.audit import audit
-from masquerade.cli.operating import backup, doctor, migrate, restore
-from masquerade.cli.output import complain
+from masquerade.cli.operating import backup, doctor, migrate, new_key, restore
+from masquerade.cli.output import complain, disk_trouble
 from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import privacy
 from masquerade.cli.randomize import randomize
@@ -24,7 +24,7 @@ from masquerade.cli.serving import demo, serve
 from masquerade.cli.simulate import simulate
 from masquerade.cli.truth import truth
 from masquerade.cli.user import user
-from masquerade.errors import MasqueradeError
+from masquerade.errors import MasqueradeError, OperationError
 
 app = typer.Typer(
     name="masquerade",
@@ -52,9 +52,11 @@ app.command()(serve)
 app.command()(backup)
 app.command()(restore)
 app.command()(migrate)
+app.command("new-key")(new_key)
 app.command()(doctor)
 app.command()(answer)
 app.command()(me)
+app.command()(caps)
 app.command()(truth)
 app.command()(prefer)
 app.command()(release)
@@ -75,4 +77,10 @@ def main() -> None:
         app()
     except MasqueradeError as error:
         complain(error)
+        sys.exit(1)
+    except Exception as error:
+        said = disk_trouble(error)
+        if said is None:
+            raise
+        complain(OperationError(said))
         sys.exit(1)

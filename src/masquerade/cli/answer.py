@@ -1,4 +1,4 @@
-"""``masquerade answer`` and ``masquerade me``: taking part in surveys."""
+"""``masquerade answer``, ``me`` and ``caps``: taking part in surveys, and what it cost."""
 
 from __future__ import annotations
 
@@ -103,18 +103,30 @@ def me(
             help="The server, or the link of a survey on it.", metavar="URL", show_default=False
         ),
     ],
+    on_server: Annotated[
+        bool,
+        typer.Option(
+            "--on-server", help="What the server says of it, other devices of yours included."
+        ),
+    ] = False,
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Show what you have spent on a server, what is left, and your caps."""
+    """Show what you have spent on a server and in all, what is left, and your caps.
+
+    It is this computer's own account; the server keeps another, which --on-server shows.
+    """
     with _client(url, identity, home) as client:
         if not client.joined:
             raise ParameterError(
                 f"you have taken part in nothing on {client.url} from here; give --identity or "
                 "--home if your identity is elsewhere."
             )
-        account, entries = client.me(), client.ledger()
+        if on_server:
+            account, entries = client.me_on_server(), client.ledger_on_server()
+        else:
+            account, entries = client.me(), client.ledger()
         if json:
             show({**account, "ledger": entries}, as_json=True, title="")
             return
@@ -123,15 +135,62 @@ def me(
         from masquerade.cli.asking import say, show_rows
 
         console, battery, caps = Console(), account["battery"], account["caps"]
+        if on_server:
+            say(console, f"This is the word of {client.url}:", style="bold")
         say(console, f"{battery['percent_left']} % of your privacy here is left.", style="bold")
         say(console, *account["statement"])
         say(console, f"Caps: epsilon {caps['epsilon']}, {caps['clear']} answers in clear.")
         rows = [
-            (entry["day"], entry["kind"], entry["title"] or "–", entry["epsilon_user"],
-             entry["rho"], entry["clear"])
+            (entry["day"], entry["kind"], entry["title"] or entry["survey"] or "–",
+             entry["epsilon_user"], entry["rho"], entry["clear"])
             for entry in entries
         ]  # fmt: skip
         show_rows(console, ("day", "what", "survey", "epsilon", "rho", "in clear"), rows)
+
+
+def caps(
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", help="What all answers sent from here may cost together."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option("--delta", help="The probability with which that may fail.")
+    ] = None,
+    clear: Annotated[
+        int | None, typer.Option("--clear", help="How many answers may be sent as they are.")
+    ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Let a cap rise, which weakens what was promised so far."),
+    ] = False,
+    home: Home = None,
+    json: AsJson = False,
+) -> None:
+    """Show or change what this computer allows on all servers together.
+
+    It stops there whatever a server says. A server keeps caps of its own besides.
+    """
+    from masquerade.client import DeviceLedger
+    from masquerade.client.client import home_of
+
+    device = DeviceLedger(home_of(home))
+    device.set_caps(epsilon=epsilon, delta=delta, clear=clear, confirm=confirm)
+    account = device.account()
+    if json:
+        show(account, as_json=True, title="")
+        return
+    from rich.console import Console
+
+    from masquerade.cli.asking import say
+
+    console, allowed = Console(), account["caps"]
+    say(
+        console,
+        f"This computer allows epsilon {allowed['epsilon']} at delta {allowed['delta']:g} and "
+        f"{allowed['clear']} answers in clear, on all servers together.",
+        style="bold",
+    )
+    say(console, *account["statement"])
 
 
 def _client(url: str, identity: Path | None, home: Path | None) -> Client:
@@ -224,7 +283,7 @@ def _begun(
     level = level or invitation["fixed_level"]
     if level is None:
         level = ask_one_of(console, "Which level, for all questions?", list(levels))
-    if level == "none" and not confirmed:
+    if level in levels and levels[level]["epsilon_event"] == "inf" and not confirmed:
         confirmed = ask_yes(console, "Your answers are sent as they are. Are you sure?")
         if not confirmed:
             return None
@@ -276,7 +335,8 @@ def _say_bill(console: Console, bill: dict[str, Any]) -> None:
     say(
         console,
         f"Sent. This survey cost epsilon {bill['survey_epsilon']}; all together epsilon "
-        f"{bill['total_epsilon']} at delta {bill['total_delta']:g}.",
+        f"{bill['total_epsilon']} at delta {bill['total_delta']:g} on this server, and epsilon "
+        f"{bill['everywhere_epsilon']} on all: that is your own device's account.",
     )
 
 

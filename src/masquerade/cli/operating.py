@@ -35,17 +35,21 @@ def backup(
     """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys."""
     from masquerade.server.operation.backup import backup as copy
     from masquerade.server.operation.backup import new_file
+    from masquerade.server.settings import Settings
 
     if as_json and file == "-":
         raise OperationError("--json and the backup cannot both be on standard output.")
     begin = time.perf_counter()
     with _database(data_dir, config) as engine, _counting("rows copied") as told:
+        settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+        with engine.connect():  # first, so that no key is made for a database that is not there
+            server_key = settings.with_server_key().server_key
         if file == "-":
-            made = copy(engine, sys.stdout.buffer, progress=told)
+            made = copy(engine, sys.stdout.buffer, server_key=server_key, progress=told)
             sys.stdout.flush()
             return
         with new_file(Path(file)) as target:
-            made = copy(engine, target, progress=told)
+            made = copy(engine, target, server_key=server_key, progress=told)
     result = {
         "file": file,
         "bytes": Path(file).stat().st_size,
@@ -58,20 +62,60 @@ def backup(
 
 def restore(
     file: Annotated[str, typer.Argument(help="A backup; - is standard input.")],
+    server_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Key of the server that made the backup; it is copied to where this server's key "
+            "belongs. Default: the key that is there."
+        ),
+    ] = None,
+    unauthenticated: Annotated[
+        bool,
+        typer.Option(
+            "--unauthenticated",
+            help="Believe the file although nobody vouches for it: whoever had it may have changed "
+            "reports, surveys, accounts and balances.",
+        ),
+    ] = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it."""
     from masquerade.server.operation.restore import restore as put
+    from masquerade.server.server_key import copy_server_key, read_server_key
     from masquerade.server.settings import Settings
 
     begin = time.perf_counter()
     settings = Settings.from_environment(data_dir=data_dir, config=config)
+    server_key = settings.server_key
+    if server_key_file is not None:
+        server_key = read_server_key(server_key_file)
+        if settings.server_key not in (None, server_key):
+            raise OperationError(
+                f"this server has another key, in {settings.server_key_file or 'its settings'}, "
+                f"than {server_key_file}; restore into a new folder, or move that key away."
+            )
+    if server_key is None and not unauthenticated:
+        raise OperationError(
+            f"there is no server key in {settings.server_key_file} to check the backup with. Name "
+            "the key of the server that made it with --server-key-file; or, where you know where "
+            "the file has been, restore it with --unauthenticated."
+        )
+    checked = None if unauthenticated else server_key
     with _opened(file) as source, _counting("rows restored") as told, _reaching(settings):
-        done = put(source, settings.database, progress=told)
+        done = put(
+            source,
+            settings.database,
+            server_key=checked,
+            key=settings.database_key,
+            progress=told,
+        )
+    if server_key_file is not None and settings.server_key_file is not None:
+        copy_server_key(server_key_file, settings.server_key_file)
     result = {
         "file": file,
+        "authenticated": checked is not None,
         "day": done.day,
         "revision": done.revision,
         "revision_in_backup": done.made_at,
@@ -111,6 +155,32 @@ def migrate(
         "dry_run": dry_run,
     }
     show(result, as_json=as_json, title="Schema")
+
+
+def new_key(
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help="The key is lost: give up what it sealed. Nobody is asked for one-time codes any "
+            "more, and all webhooks are removed.",
+        ),
+    ] = False,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a server that is ended a new key, and seal its secrets with it.
+
+    The old key stays beside it under a name with .old: backups of before need it.
+    """
+    from masquerade.server.operation.new_key import renew
+    from masquerade.server.settings import Settings
+
+    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+    with _database(data_dir, config) as engine:
+        done = renew(engine, settings, forget=forget)
+    show(done, as_json=as_json, title="New key")
 
 
 def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = False) -> None:
@@ -165,7 +235,7 @@ def _database(
     file = settings.sqlite_file
     if not make and file is not None and not file.is_file():
         raise OperationError(f"there is no database at {file}; name its folder with --data-dir.")
-    engine = connect(settings.database)
+    engine = connect(settings.database, key=settings.database_key)
     try:
         with _reaching(settings):
             yield engine

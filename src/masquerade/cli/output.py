@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import sys
@@ -58,3 +59,22 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(_text(item) for item in value)
     return "–" if value is None else str(value)
+
+
+def disk_trouble(error: BaseException) -> str | None:
+    """Return what is wrong with the disk, where that is why something ended; else None."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:
+            place = "" if cause.filename is None else f" at {cause.filename}"
+            return f"nothing can be written{place}: {cause.strerror}. Make room, or name another."
+        if type(cause).__module__ in ("sqlite3", "sqlcipher3.dbapi2") and any(
+            words in str(cause) for words in _DISK_WORDS
+        ):
+            return f"the database cannot be written: {cause}. Is its disk full or read-only?"
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT)
+_DISK_WORDS = ("readonly database", "disk is full", "disk I/O error", "unable to open database")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from masquerade.cli.output import AsJson, show
-from masquerade.errors import ParameterError, SchemaError
+from masquerade.cli.reading import read_column
+from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.preference import SocialPreference
@@ -56,6 +57,19 @@ def prefer(
             "design of the questions, never from the answers."
         ),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table (item) of all items that could be compared, in the order to print; from "
+            "the design of the questions. A private result on named items needs it."
+        ),
+    ] = None,
+    unlisted: Annotated[
+        str,
+        typer.Option(
+            help="A record that names an item outside --items: error, or ignore (it says nothing)."
+        ),
+    ] = "error",
     one_each: Annotated[
         bool, typer.Option("--one-each", help="No column voter: every row is of its own voter.")
     ] = False,
@@ -89,18 +103,27 @@ def prefer(
     chosen = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # refuses before reading
     names = None if features is None else [name.strip() for name in features.split(",")]
     declared = None if ranges is None else _ranges(ranges)
-    table = Comparisons.read(
-        comparisons, features=names, ranges=declared, one_each=one_each, voters=voters
-    )
+    listed = None if items is None else read_column(items, "item")
+    as_said: dict[str, Any] = {
+        "features": names,
+        "ranges": declared,
+        "one_each": one_each,
+        "items": listed,
+        "unlisted": unlisted,
+    }
+    table = Comparisons.read(comparisons, voters=voters, **as_said)
     if most_records is not None:
         table = table.at_most(most_records)
     held_out = None
     if test is not None:
-        held_out = Comparisons.read(test, features=names, ranges=declared, one_each=one_each)
-    started = time.perf_counter()
+        held_out = Comparisons.read(test, **as_said)
     learned = SocialPreference.learn(table, mechanism=chosen)
-    seconds = time.perf_counter() - started
-    result = learned.to_json() | {"seconds": round(seconds, 6)}
+    result = learned.to_json()
+    if _scales_matter(learned):
+        sys.stderr.write(
+            "note: no --ranges were given, so the features count in their own units and the "
+            "largest rule; give each its public range, from the design of the questions.\n"
+        )
     if held_out is not None:
         score = held_out_accuracy(learned, held_out)
         baseline, rule = one_feature_baseline(held_out)
@@ -110,6 +133,8 @@ def prefer(
             "baseline_method": f"prefer {rule}",
             "scored": len(held_out),
             "reference": score.reference,
+            "scored_guarantee": "none: accuracy and baseline are computed from the choices of "
+            "--test as they are",
         }
     if out is not None:
         write_table(learned.to_table(), out)
@@ -119,13 +144,14 @@ def prefer(
 
 def _personal(path: Path) -> tuple[list[Any], Any]:
     """Return everybody who was asked, and each one's epsilon."""
-    from masquerade.answers.frames import plain_column, read_table
+    return read_column(path, "voter"), read_column(path, "epsilon")
 
-    table = read_table(path)
-    for name in ("voter", "epsilon"):
-        if name not in table.column_names:
-            raise SchemaError(f"column {name!r} is missing; {path} has {table.column_names}.")
-    return plain_column(table, "voter").to_pylist(), plain_column(table, "epsilon").to_pylist()
+
+def _scales_matter(learned: SocialPreference) -> bool:
+    """Return whether several features without a public range were weighed against one another."""
+    undeclared = [feature for feature in learned.features if not feature.declared]
+    pooled = learned.released.mechanism == "none:fit=pooled"  # a fit that any scale leaves the same
+    return len(learned.features) > 1 and bool(undeclared) and not pooled
 
 
 def _ranges(text: str) -> dict[str, tuple[float, float]]:

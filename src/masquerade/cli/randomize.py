@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from masquerade.cli.output import AsJson, show
-from masquerade.cli.reading import ClaimsFile, DuplicatesChoice, OptionNames, read_claims
+from masquerade.cli.reading import (
+    ClaimsFile,
+    DuplicatesChoice,
+    OptionNames,
+    read_claims,
+    read_column,
+)
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Presence
@@ -28,14 +34,30 @@ def randomize(
             "each worker was shown) or hidden (every worker reports on every task)."
         ),
     ] = None,
+    tasks: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table (task) of all tasks that were asked; with --presence hidden, so that no "
+            "answered task is told by the list."
+        ),
+    ] = None,
+    workers: Annotated[
+        Path | None,
+        typer.Option(help="A table (worker) of everybody who was asked; with --presence hidden."),
+    ] = None,
     duplicates: DuplicatesChoice = "error",
     json: AsJson = False,
 ) -> None:
     """Mask every claim with operating-system randomness and write the reports.
 
     Whoever holds CLAIMS still holds the true answers: this is for studies and for data that may
-    be read here. People's devices mask their own answers before anything is sent.
+    be read here. All options have to be given (--options): an option that is only seen in the
+    answers would tell that somebody gave it. People's devices mask their own answers before
+    anything is sent.
     """
+    import pyarrow.compute as pc
+
+    from masquerade.answers.frames import write_table
     from masquerade.mechanisms import parse_mechanism
 
     chosen = parse_mechanism(mechanism)
@@ -45,9 +67,14 @@ def randomize(
         options=options,
         null=chosen.null,
         duplicates=duplicates,
+        tasks=None if tasks is None else read_column(tasks, "task"),
+        workers=None if workers is None else read_column(workers, "worker"),
     )
     reports = chosen.randomize(table, presence=cast("Presence | None", presence))
-    reports.write(out)
+    # In the order of names: that of CLAIMS may follow the answers, and would show them.
+    masked = reports.to_table()
+    keys = [("task", "ascending"), ("worker", "ascending")]
+    write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)
     # Hiding which tasks were answered adds answers; question sampling reports some of them only.
     answers = max(table.most_claims_of_a_worker(), reports.most_claims_of_a_worker())
     result = {

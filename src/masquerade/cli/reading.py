@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -45,6 +45,8 @@ def read_claims(
     options: str | None = None,
     null: bool = False,
     duplicates: str = "error",
+    tasks: list[Any] | None = None,
+    workers: list[Any] | None = None,
 ) -> Claims:
     """Return the claims of a file, checked."""
     from masquerade.answers import Claims
@@ -55,4 +57,24 @@ def read_claims(
         options=None if options is None else [name.strip() for name in options.split(",")],
         null=null,
         duplicates=cast("Duplicates", duplicates),
+        tasks=tasks,
+        workers=workers,
     )
+
+
+def read_column(path: Path, name: str) -> list[Any]:
+    """Return a column of a table in a file.
+
+    Raises
+    ------
+    SchemaError
+        The table has no such column.
+    """
+    from masquerade.answers.frames import plain_column, read_table
+    from masquerade.errors import SchemaError
+
+    table = read_table(path)
+    if name not in table.column_names:
+        raise SchemaError(f"column {name!r} is missing; {path} has {table.column_names}.")
+    values: list[Any] = plain_column(table, name).to_pylist()
+    return values

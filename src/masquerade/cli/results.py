@@ -96,24 +96,36 @@ def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from masquerade.findings.headline import outward_interval, whole_percents
+
     console = Console()
-    levels = ", ".join(f"{one['responses']} at {one['name']}" for one in result["levels"])
+    levels = ", ".join(f"{_counted(one['responses'])} at {one['name']}" for one in result["levels"])
     console.print(
         f"[bold]{_plain(result['title'])}[/bold]: {result['responses']} people ({levels})"
     )
     console.print(f"estimator {result['estimator']}; intervals of {result['confidence']:.0%}")
     for question in result["questions"]:
         view = Table(title=_plain(question["text"]), title_justify="left")
-        for column in ("answer", "estimate", "from", "to", "reported"):
+        for column in ("answer", "estimate", "from", "to", "reported", "unbiased"):
             view.add_column(column, justify="left" if column == "answer" else "right")
-        for option in question["options"]:
-            numbers = (option["share"], option["low"], option["high"], option["reported_share"])
-            view.add_row(_plain(option["label"]), *(f"{number:.1%}" for number in numbers))
-        mean = question[_MEAN]
-        if mean is not None and mean[_MEAN] is not None:
-            ends = (mean[_MEAN], mean["low"], mean["high"])
-            view.add_row(_MEAN, *(f"{number:.3f}" for number in ends), "")
+        options, mean = question["options"], question[_MEAN]
+        percents = whole_percents([option["shown"] for option in options], digits=1)
+        for option, percent in zip(options, percents, strict=True):
+            ends = outward_interval(option["low"], option["high"], digits=3)
+            rest = (*ends, option["reported_share"], option["value"])
+            texts = (f"{percent:.1f}%", *(f"{number:.1%}" for number in rest))
+            view.add_row(_plain(option["label"]), *texts)
+        if mean is not None and mean["value"] is not None:
+            numbers = (mean["shown"], *outward_interval(mean["low"], mean["high"], digits=3))
+            texts = tuple(f"{number:.3f}" for number in numbers)
+            view.add_row(_MEAN, *texts, "", f"{mean['value']:.3f}")
         console.print(view)
+        console.print(_headline(question))
+        if question["plausibility"]["doubtful"]:
+            console.print(
+                "[bold red]Some reports cannot be trusted[/bold red]: "
+                f"{_plain(question['plausibility']['reason'])}."
+            )
         test = question["heterogeneity"]
         if test is not None and test["differ"]:
             console.print(
@@ -130,6 +142,33 @@ def _show(result: dict[str, Any]) -> None:
                 shown = f"{value:.3f}" if isinstance(value, float) else str(value)
                 view.add_row(_plain(row["item"]), _plain(shown))
             console.print(view)
+
+
+def _counted(people: int | None) -> str:
+    return "some" if people is None else str(people)
+
+
+def _headline(question: dict[str, Any]) -> str:
+    """Return what may be said of a question in one line."""
+    from masquerade.findings.headline import outward_interval
+
+    said, of = question["headline"], question["headline"]["option"]
+    name = _MEAN if of is None else _plain(of)
+    if said["kind"] in ("few", "nothing"):
+        words = {"few": "too few responses for a headline", "nothing": "nothing is known"}
+        return words[said["kind"]]
+    share = of is not None
+    ends = outward_interval(said["low"], said["high"], digits=3)
+    low, high = (f"{end:.1%}" if share else f"{end:.3f}" for end in ends)
+    if said["kind"] == "estimate":
+        shown = f"{said['shown']:.1%}" if share else f"{said['shown']:.3f}"
+        return f"{name}: {shown}, between {low} and {high}"
+    people = question["precision"]["people"]
+    more = "more people alone do not help" if people is None else f"{people:,} people"
+    return (
+        f"{name}: between {low} and {high}, wider than a quarter of the range; to bring it there: "
+        f"{more}"
+    )
 
 
 def _plain(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,10 @@ def select(
     out: Annotated[Path | None, typer.Option(help="Where to write the chosen people.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Choose whom to invite, for the money and fairly. Sees reports and costs, never an answer."""
+    """Choose whom to invite, for the money and fairly. Sees reports and costs, never an answer.
+
+    Exit code 1 where nobody could be chosen.
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -81,6 +85,12 @@ def select(
         names = result.pop("selected")
         result = {"people": len(names), **result, "first": ", ".join(names[:10])}
     show(result, as_json=json, title="Selection")
+    if not found.people:
+        sys.stderr.write(
+            f"nobody was chosen: with a budget of {budget:g} none of the {len(people)} people in "
+            "the pool can be asked; raise the budget, or look at their costs and levels.\n"
+        )
+        raise typer.Exit(1)
 
 
 def plan(
@@ -100,6 +110,7 @@ def plan(
     """Say how many participants an interval of a wanted width takes, masks included."""
     from masquerade.mechanisms import parse_mechanism
     from masquerade.selection import participants_needed
+    from masquerade.selection.planning import plan_remarks
 
     mechanism = parse_mechanism(spec)
     participants = participants_needed(
@@ -113,5 +124,6 @@ def plan(
         "mechanism": str(mechanism),
         "epsilon_event": guarantee.epsilon_event.to_json(),
         "delta": float(guarantee.delta),
+        "remarks": plan_remarks(participants),
     }
     show(result, as_json=json, title="Plan")

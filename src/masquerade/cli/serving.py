@@ -41,7 +41,7 @@ def demo(
 
     bound = listen("127.0.0.1", port)
     with _folder(data_dir) as folder:
-        app = create_app(Settings.from_environment(data_dir=folder, demo=True))
+        app = create_app(Settings.from_environment(data_dir=folder, demo=True).with_server_key())
         furnish(app.state.store)
         url = f"{address(bound)}/"
 
@@ -88,6 +88,7 @@ def serve(
     )
     bound = listen(settings.host, settings.port)
     settings.make_folder()
+    settings = settings.with_server_key()
 
     def say_link(door: str) -> None:
         link = f"{settings.public_url or address(bound)}{door}"
@@ -107,7 +108,7 @@ def serve(
         from masquerade.server.operation.workers import Workers
         from masquerade.server.store import Store
 
-        store = Store(settings.database)
+        store = Store(settings.database, key=settings.database_key, server_key=settings.server_key)
         door = store.owner_door()
         store.close()
         Workers(settings, bound).run(ready=lambda: say_link(door))

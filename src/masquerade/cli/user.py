@@ -176,8 +176,8 @@ def _store(data_dir: Path | None, config: Path | None) -> Iterator[Store]:
     from masquerade.server.settings import Settings
     from masquerade.server.store import Store
 
-    settings = Settings.from_environment(data_dir=data_dir, config=config)
-    store = Store(settings.database)
+    settings = Settings.from_environment(data_dir=data_dir, config=config).with_server_key()
+    store = Store(settings.database, key=settings.database_key, server_key=settings.server_key)
     try:
         yield store
     finally:

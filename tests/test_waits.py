@@ -1,0 +1,58 @@
+"""No test promises how fast a machine is: every wait is long, and no assertion reads a clock."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+SHORTEST_SECONDS = 60
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
+MEANT = "# meant to pass"
+"""Stands beside a short wait whose end is what the test waits for."""
+
+SOURCES = [path for path in sorted(FOLDER.rglob("*.py")) if path.name != "patience.py"]
+
+
+def short_waits(tree: ast.AST) -> list[int]:
+    """Return the lines of calls that wait for less than a minute."""
+    found = []
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        waits = [word.value for word in call.keywords if word.arg == "timeout"]
+        seconds = 1.0
+        if name in ("set_default_timeout", "set_default_navigation_timeout"):
+            waits, seconds = call.args[:1], 0.001
+        elif isinstance(call.func, ast.Attribute) and name in ("join", "settimeout"):
+            waits = [*waits, *call.args[:1]]
+        for wait in waits:
+            constant = wait.value if isinstance(wait, ast.Constant) else None
+            if isinstance(constant, int | float) and constant * seconds < SHORTEST_SECONDS:
+                found.append(call.lineno)
+    return found
+
+
+def clocks_in_assertions(tree: ast.AST) -> list[int]:
+    """Return the lines of assertions that read a clock."""
+    return [
+        part.lineno
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.Assert)
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Attribute) and part.attr in CLOCKS
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_no_wait_is_short_and_no_assertion_is_timed(path: Path) -> None:
+    """Waits are of a minute or more unless their end is what is meant; no assertion is timed."""
+    text = path.read_text(encoding="utf-8")
+    tree, lines = ast.parse(text), text.splitlines()
+    short = [line for line in short_waits(tree) if MEANT not in lines[line - 1]]
+    assert short == [], f"{path.name}: short waits at lines {short}"
+    timed = clocks_in_assertions(tree)
+    assert timed == [], f"{path.name}: assertions that read a clock at lines {timed}"
