@@ -25,13 +25,13 @@ import numpy as np
 from sqlalchemy import insert
 
 from card import Cards, sized
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server import Settings, Store, create_app
-from masquerade.server.definition import Definition
-from masquerade.server.findings import Findings
-from masquerade.server.models import ParticipationRow, table_of
+from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.results.cache import Findings
 from masquerade.server.store import Survey
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.survey import Definition
 
 CARDS = Cards(__file__)
 QUESTIONS: tuple[Question, ...] = (
@@ -94,13 +94,13 @@ def fill(url: str, people: int) -> Survey:
 def compute(url: str, survey: Survey) -> None:
     """Print how long the first look at a result takes, and a later one."""
     store = Store(url)
-    findings = Findings(store)
-    import masquerade.findings  # noqa: F401  # what a server has loaded already
+    results = Findings(store)
+    import masquerade.results  # noqa: F401  # what a server has loaded already
 
     started, cpu = time.perf_counter(), time.process_time()
-    text = findings.result_text(survey)
+    text = results.result_text(survey)
     done, used = time.perf_counter(), time.process_time() - cpu
-    assert findings.result_text(survey) == text
+    assert results.result_text(survey) == text
     again = time.perf_counter()
     people = json.loads(text)["responses"]
     what = f"the result of {people:,} people"
@@ -114,7 +114,7 @@ def serve(url: str, pipe: Connection) -> None:
     """Run a server until the pipe says so."""
     import threading
 
-    from masquerade.server.run import address, listen, server_of
+    from masquerade.server.operations.run import address, listen, server_of
 
     bound, ready = listen("127.0.0.1", 0), threading.Event()
     settings = Settings(url, rate_participant=0, rate_address=0)

@@ -19,7 +19,8 @@ from functools import partial
 
 from card import Cards, sized
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
-from masquerade.mechanisms import Loss, level_named
+from masquerade.exact import Loss
+from masquerade.mechanisms import level_named
 
 CARDS = Cards(__file__)
 CHARGES = sized(20_000, 100_000)

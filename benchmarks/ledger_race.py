@@ -19,11 +19,11 @@ from pathlib import Path
 
 from card import Cards, sized
 from masquerade.accounting import Caps
-from masquerade.answers import Choice
 from masquerade.errors import InsufficientBudget
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.server import Store
-from masquerade.server.definition import Definition
+from masquerade.surveys import Choice
+from masquerade.surveys.survey import Definition
 
 CARDS = Cards(__file__)
 SURVEYS = 2

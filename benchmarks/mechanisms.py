@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from card import Cards, sized
-from masquerade.mechanisms import Coins, DiscreteGaussian, RandomizedResponse, TwoLayer
-from masquerade.mechanisms.noise import discrete_gaussian, discrete_laplace
+from masquerade.exact import Coins
+from masquerade.exact.noise import discrete_gaussian, discrete_laplace
+from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse, TwoLayer
 
 CARDS = Cards(__file__)
 RESPONSES = sized(1_000_000, 10_000_000)
@@ -102,7 +103,7 @@ def promises() -> None:
 
 def fresh(points: int) -> object:
     """Return a guarantee that nothing remembers."""
-    from masquerade.mechanisms.gaussian_tail import epsilon_of_one_report
+    from masquerade.exact.gaussian_tail import epsilon_of_one_report
 
     epsilon_of_one_report.cache_clear()
     sigma = Fraction(3 * (points - 1), 4)

@@ -18,16 +18,16 @@ from pathlib import Path
 import httpx
 
 from card import Cards, sized
-from masquerade.answers import Choice
 from masquerade.server import Settings, Store
-from masquerade.server.definition import Definition
 from masquerade.server.demo import take_part
-from masquerade.server.operation.backup import backup
-from masquerade.server.operation.doctor import examine
-from masquerade.server.operation.restore import restore
-from masquerade.server.operation.workers import Workers
-from masquerade.server.run import address, listen
+from masquerade.server.operations.backup import backup
+from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.restore import restore
+from masquerade.server.operations.run import address, listen
+from masquerade.server.operations.workers import Workers
 from masquerade.server.settings import sqlite_url
+from masquerade.surveys import Choice
+from masquerade.surveys.survey import Definition
 
 CARDS = Cards(__file__)
 CLIENTS, REQUESTS = 8, sized(20, 60)

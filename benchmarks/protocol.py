@@ -32,20 +32,20 @@ from pathlib import Path
 from sqlalchemy import insert
 
 from card import Cards, sized
-from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
-from masquerade.server.definition import Definition
-from masquerade.server.models import ParticipationRow, table_of
-from masquerade.server.sealed import commitment_of
-from masquerade.server.surveys import Survey
+from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.surveys import Choice, Question, Rating
+from masquerade.surveys.survey import Definition
 
 CARDS = Cards(__file__)
 
 PROGRAM = """
 import sys
 from masquerade.server import Settings, create_app
-from masquerade.server.operation.workers import Workers
-from masquerade.server.run import listen, serve
+from masquerade.server.operations.workers import Workers
+from masquerade.server.operations.run import listen, serve
 
 def ready():
     print(bound.getsockname()[1], flush=True)
@@ -65,8 +65,8 @@ from fastapi import FastAPI, Header
 from pydantic import BaseModel
 from sqlalchemy import Column, MetaData, String, Table, insert
 from masquerade.server import Settings
-from masquerade.server.database import connect
-from masquerade.server.run import listen, serve
+from masquerade.server.db.engine import connect
+from masquerade.server.operations.run import listen, serve
 
 class Row(BaseModel):
     survey: str

@@ -23,10 +23,11 @@ import pytest
 from tests.patience import PATIENCE_SECONDS
 from tests.serving import serving
 
-from masquerade.server import Settings, Store, create_app, database
-from masquerade.server.database import connect, migrate
+from masquerade.server import Settings, Store, create_app
+from masquerade.server.db import engine
+from masquerade.server.db.engine import connect, migrate
 from masquerade.server.demo import furnish
-from masquerade.server.run import address, listen
+from masquerade.server.operations.run import address, listen
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -179,14 +180,14 @@ def waiting_for_the_disk() -> Iterator[Any]:
 
     What is written survives the end of a process all the same; only of a computer it would not.
     """
-    real = database._prepare_sqlite
+    real = engine._prepare_sqlite
 
     def prepare(connection: Any, record: Any) -> None:
         real(connection, record)
         connection.execute("PRAGMA synchronous=OFF")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_prepare_sqlite", prepare)
+        patch.setattr(engine, "_prepare_sqlite", prepare)
         yield real
 
 

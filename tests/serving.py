@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.server import Settings
-from masquerade.server.run import listen, server_of
+from masquerade.server.operations.run import listen, server_of
 
 if TYPE_CHECKING:
     import uvicorn

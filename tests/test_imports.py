@@ -14,15 +14,17 @@ SOURCE = Path(masquerade.__file__).parent
 
 ROOMS = (
     ("errors",),
+    ("exact",),
     ("answers",),
     ("mechanisms",),
     ("accounting",),
     ("aggregate",),
+    ("surveys",),
     ("selection",),
     ("truth",),
     ("preference",),
     ("release",),
-    ("findings",),
+    ("results",),
     ("datasets", "simulate", "reproduce"),
     ("server",),
     ("client",),

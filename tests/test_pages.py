@@ -25,7 +25,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"`((?:tests|benchmarks|docs|src)/[\w./-]+\.\w+)`")
 PUBLIC_ROOMS = (
     "answers", "mechanisms", "accounting", "aggregate", "selection", "truth", "truth.scale",
-    "preference", "release", "findings", "datasets", "simulate", "reproduce", "client",
+    "preference", "release", "results", "datasets", "simulate", "reproduce", "client",
 )  # fmt: skip
 
 

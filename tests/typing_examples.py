@@ -13,24 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import masquerade as mq
-from masquerade.answers import Choice, Claims, Question, Rating, Truths, question_from_json
+from masquerade.answers import Claims, Truths
 from masquerade.errors import InputError, MasqueradeError, ParameterError
+from masquerade.exact import NO_LOSS, Coins, Guarantee, Loss, SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
-    NO_LOSS,
     CategoricalMechanism,
     Channel,
-    Coins,
     FlipMixture,
-    Guarantee,
-    Loss,
     Mechanism,
     RandomizedResponse,
-    SimulatedCoins,
     TwoLayer,
     level_named,
     parse_mechanism,
 )
+from masquerade.surveys import Choice, Question, Rating, question_from_json
 
 
 def read_claims_of_every_kind(folder: Path) -> list[Claims]:

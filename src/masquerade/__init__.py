@@ -5,7 +5,7 @@ something. `mechanisms`: on the person's device the answer becomes a report; onl
 `accounting`: what it costs is charged to the person's ledger. `aggregate`: or it is split between
 two parties who see only sums. `selection`: whom to ask, and how many. Reports come together as
 claims, and these become what is so (`truth`), what is wanted (`preference`), what may be published
-(`release`) and the result of a survey (`findings`), with intervals and the bill. `datasets`,
+(`release`) and the result of a survey (`results`), with intervals and the bill. `datasets`,
 `simulate` and `reproduce` try all of it on public and made-up crowds; `server`, `client` and `cli`
 are where people meet it. Each room knows itself and the rooms before it. Rooms load when first
 used.
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
         answers,
         datasets,
         errors,
-        findings,
+        exact,
         mechanisms,
         preference,
         release,
         reproduce,
+        results,
         selection,
         simulate,
+        surveys,
         truth,
     )
     from masquerade.answers import Claims, Comparisons, Truths
@@ -47,14 +49,16 @@ __all__ = [
     "answers",
     "datasets",
     "errors",
-    "findings",
+    "exact",
     "mechanisms",
     "parse_mechanism",
     "preference",
     "release",
     "reproduce",
+    "results",
     "selection",
     "simulate",
+    "surveys",
     "truth",
 ]
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
+from masquerade.exact.coins import require_generator
+from masquerade.exact.number import Number, whole
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
-from masquerade.mechanisms.coins import require_generator
-from masquerade.mechanisms.number import Number, whole
 from masquerade.truth import CategoricalEstimator, accuracy, error_rate, method_named
 
 Family = Callable[[Number, int], CategoricalMechanism]

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact import Guarantee
+from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
-    Guarantee,
     QuantisedResponse,
     RandomizedResponse,
     TwoLayer,
 )
-from masquerade.mechanisms.coins import WordSource, uniform_below
 
 Codes = NDArray[np.int32]
 Steps = NDArray[np.int64]
@@ -251,7 +251,7 @@ class Reseeded(RandomizedResponse):
 
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return reports."""
-        from masquerade.mechanisms import SimulatedCoins
+        from masquerade.exact import SimulatedCoins
 
         return super().mask(answers, persons, SimulatedCoins(np.random.default_rng(7)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, Rho
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 
 DAY = "2026-03-14"
 

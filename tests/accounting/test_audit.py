@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from masquerade.accounting import AuditReport, Randomizer, audit
 from masquerade.errors import ParameterError
+from masquerade.exact import Guarantee
+from masquerade.exact.coins import WordSource
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
-    Guarantee,
     Mechanism,
     RandomizedResponse,
     TwoLayer,
     parse_mechanism,
 )
-from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.text import MECHANISMS
 
 SEED = "00" * 32

@@ -25,15 +25,15 @@ from masquerade.accounting.exact_loss import (
     pattern_law,
     pattern_probabilities,
 )
-from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.accounting.lattice_loss import LatticeLaw, of_lattice
 from masquerade.errors import ParameterError
+from masquerade.exact import Loss
+from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.mechanisms import (
     Channel,
     DiscreteGaussian,
     DiscreteLaplace,
     LatticeMechanism,
-    Loss,
     QuantisedResponse,
     RandomizedResponse,
     TwoLayer,

@@ -19,7 +19,8 @@ from masquerade.accounting import (
     what_a_cap_buys,
 )
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, LEVELS, MICRO, Loss, RandomizedResponse
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.mechanisms import LEVELS, RandomizedResponse
 
 MU = {level.name: level.mu for level in LEVELS}
 NAMES = ("low", "medium", "high")

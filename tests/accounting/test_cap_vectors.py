@@ -16,7 +16,7 @@ from typing import Any
 
 from masquerade.accounting import Caps, MaskedNumber
 from masquerade.accounting.gaussian_room import is_gaussian
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 
 FILE = Path(__file__).parents[1] / "vectors" / "caps.json"
 CHOSEN = (

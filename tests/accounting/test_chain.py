@@ -24,7 +24,7 @@ from masquerade.accounting import (
 )
 from masquerade.accounting.chain import KINDS, PAID
 from masquerade.errors import BrokenChain, ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 
 losses = st.integers(0, 10**12).map(Loss)
 texts = st.text(st.characters(codec="utf-8"), max_size=12)

@@ -27,13 +27,9 @@ from masquerade.accounting import (
     spent_together,
 )
 from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
 from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
     CategoricalMechanism,
-    Guarantee,
-    Loss,
     Mechanism,
     RandomizedResponse,
     TwoLayer,

@@ -20,7 +20,7 @@ from masquerade.accounting import (
     rho_of_response,
 )
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 
 MILLIONTH = Fraction(1, 10**6)
 

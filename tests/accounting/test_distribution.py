@@ -23,7 +23,8 @@ from masquerade.accounting import (
     pure_of,
 )
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, NO_LOSS, Loss, RandomizedResponse
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.mechanisms import RandomizedResponse
 
 MILLIONTH = Fraction(1, 10**6)
 

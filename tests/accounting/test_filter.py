@@ -23,7 +23,7 @@ from masquerade.accounting import (
 )
 from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 
 MILLIONTH = Fraction(1, 10**6)
 kinds: st.SearchStrategy[Kind] = st.one_of(

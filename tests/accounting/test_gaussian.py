@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from masquerade.accounting import Mu, Rho, gaussian_delta, gaussian_epsilon, gaussian_sigma
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import LEVELS, Loss
+from masquerade.exact import Loss
+from masquerade.mechanisms import LEVELS
 
 MU = {level.name: level.mu for level in LEVELS}
 

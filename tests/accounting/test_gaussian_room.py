@@ -27,7 +27,8 @@ from masquerade.accounting import (
 )
 from masquerade.accounting.gaussian_room import INFLATION, is_gaussian, room_of
 from masquerade.errors import InsufficientBudget
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, DiscreteGaussian, Loss, RandomizedResponse
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse
 
 CAPS = [(10, 6), (3, 6), (8, 5), (20, 9), (1, 3)]
 

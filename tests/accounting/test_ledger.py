@@ -32,16 +32,8 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
-    Guarantee,
-    Loss,
-    RandomizedResponse,
-    TwoLayer,
-    level_named,
-)
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms import RandomizedResponse, TwoLayer, level_named
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 
 

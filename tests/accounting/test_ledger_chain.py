@@ -25,10 +25,7 @@ from masquerade.accounting import (
 from masquerade.errors import (
     BrokenChain,
 )
-from masquerade.mechanisms import (
-    MICRO,
-    Loss,
-)
+from masquerade.exact import MICRO, Loss
 
 
 class Forgery(MemoryStorage):

@@ -28,10 +28,7 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.mechanisms import (
-    MICRO,
-    Loss,
-)
+from masquerade.exact import MICRO, Loss
 
 THREADS = 16
 

@@ -6,7 +6,7 @@ import doctest
 from pathlib import Path
 
 from masquerade.accounting import Caps, what_a_cap_buys
-from masquerade.mechanisms import MICRO, Loss
+from masquerade.exact import MICRO, Loss
 
 PAGE = Path(__file__).parents[2] / "docs" / "accounting.md"
 

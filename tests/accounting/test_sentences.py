@@ -23,12 +23,11 @@ from masquerade.accounting import (
     rho_of,
 )
 from masquerade.accounting.exact_loss import device_numbers, pattern_probabilities
+from masquerade.exact import MICRO, Loss
 from masquerade.mechanisms import (
-    MICRO,
     CategoricalMechanism,
     DiscreteGaussian,
     DiscreteLaplace,
-    Loss,
     MatrixFactorizationRidge,
     Mechanism,
     QuantisedResponse,

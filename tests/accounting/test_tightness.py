@@ -21,11 +21,10 @@ from masquerade.accounting import (
     rho_of_laplace,
 )
 from masquerade.errors import InsufficientBudget
+from masquerade.exact import MICRO, Loss
 from masquerade.mechanisms import (
-    MICRO,
     DiscreteGaussian,
     DiscreteLaplace,
-    Loss,
     Mechanism,
     QuantisedResponse,
     QuestionSampling,

@@ -27,13 +27,10 @@ from masquerade.accounting import (
     largest_power_together,
 )
 from masquerade.errors import ParameterError
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
     DiscreteGaussian,
     DiscreteLaplace,
-    Loss,
     Mechanism,
     QuantisedResponse,
     RandomizedResponse,

@@ -22,15 +22,8 @@ from masquerade.accounting import (
     risk_in_words,
 )
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    LEVELS,
-    NO_LOSS,
-    Guarantee,
-    Loss,
-    RandomizedResponse,
-    TwoLayer,
-)
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms import LEVELS, RandomizedResponse, TwoLayer
 
 MILLIONTH = Fraction(1, 10**6)
 

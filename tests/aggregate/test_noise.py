@@ -16,7 +16,7 @@ from scipy import stats
 
 from masquerade.aggregate import FIELD_128, Block, One, Some, SumNoise, Vector, Whole
 from masquerade.errors import InsecureRandomness, ParameterError
-from masquerade.mechanisms import Coins, SimulatedCoins
+from masquerade.exact import Coins, SimulatedCoins
 
 
 def blocks() -> st.SearchStrategy[list[Block]]:

@@ -31,7 +31,7 @@ from masquerade.aggregate import (
     prio3_survey,
 )
 from masquerade.errors import InsecureRandomness, InvalidReport, ParameterError
-from masquerade.mechanisms import Coins, SimulatedCoins
+from masquerade.exact import Coins, SimulatedCoins
 
 KEY, CONTEXT = bytes(range(32)), b"task of a test"
 BLOCKS = (One(5), Some(4, 2), Some(3), Whole(10), Vector(3, 8), Vector(2, 3, ball=False))

@@ -13,11 +13,12 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.accounting import Caps
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
-from masquerade.mechanisms import Loss, mask_response
-from masquerade.server.definition import Definition
-from masquerade.server.sealed import commitment_of
-from masquerade.server.surveys import Survey
+from masquerade.exact import Loss
+from masquerade.mechanisms import mask_response
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.survey import Definition
 
 PHONE = {"width": 390, "height": 844}
 GENEROUS = {"epsilon": 1_000_000_000_000, "clear": 1000}

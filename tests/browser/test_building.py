@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from masquerade.answers import Choice, Number, Question, Rating
 from masquerade.client import Answer, Client, is_asked
 from masquerade.errors import InvalidDocument
-from masquerade.server.building.document import changed, document_of
-from masquerade.server.building.templates import TEMPLATES
-from masquerade.server.definition import Definition
-from masquerade.server.models import FIRST_TEAM
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.surveys.document import changed, document_of
+from masquerade.server.surveys.templates import TEMPLATES
+from masquerade.surveys import Choice, Number, Question, Rating
+from masquerade.surveys.survey import Definition
 
 from .accessibility import AXE
 from .conftest import ANSWERS, QUESTIONS, Person, beasts, close_survey, confirm, open_survey

@@ -11,9 +11,9 @@ from tests.browser.accessibility import faults
 from tests.browser.conftest import Person, beasts, respond
 
 from masquerade.accounting import Caps
-from masquerade.mechanisms import Loss
-from masquerade.server.desk.rewards import Reward
-from masquerade.server.models import FIRST_TEAM
+from masquerade.exact import Loss
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.payments.rewards import Reward
 
 pytestmark = pytest.mark.browser
 

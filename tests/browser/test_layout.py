@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, open_survey, see
 

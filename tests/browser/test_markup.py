@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 from .conftest import NewVisitor, Person, Visitor, open_survey, respond
 

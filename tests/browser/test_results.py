@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
-from masquerade.findings.headline import whole_percents
 from masquerade.mechanisms import mask_response
-from masquerade.server.definition import Definition
-from masquerade.server.sealed import commitment_of
-from masquerade.server.surveys import Survey
+from masquerade.results.headline import whole_percents
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.survey import Definition
 
 from .accessibility import faults
 from .conftest import NewVisitor, Visitor, confirm

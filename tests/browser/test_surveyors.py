@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.accessibility import faults
 from tests.browser.conftest import confirm
 
-from masquerade.server.models import FIRST_TEAM
+from masquerade.server.db.tables import FIRST_TEAM
 
 pytestmark = pytest.mark.browser
 

@@ -17,7 +17,7 @@ import pytest
 
 from masquerade.cli.output import disk_trouble
 from masquerade.server import Store
-from masquerade.server.database import connect, migrate, revisions
+from masquerade.server.db.engine import connect, migrate, revisions
 from masquerade.server.demo import furnish
 from masquerade.server.settings import sqlite_url
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from masquerade.answers import Choice, Comparison, Rating
-from masquerade.findings import Codebook, SurveyReports, result_table, survey_result, write_reports
-from masquerade.server.definition import Definition
+from masquerade.results import Codebook, SurveyReports, result_table, survey_result, write_reports
+from masquerade.surveys import Choice, Comparison, Rating
+from masquerade.surveys.survey import Definition
 
 Run = Callable[..., Any]
 ROWS = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from masquerade.server import Store
-from masquerade.server.models import FIRST_TEAM
-from masquerade.server.server_key import make_server_key
+from masquerade.server.db.server_key import make_server_key
+from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:

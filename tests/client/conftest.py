@@ -12,13 +12,13 @@ import pytest
 from tests.serving import serving
 
 from masquerade.accounting import Caps
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.client import Client, Identity
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.server import Settings, Store, create_app
-from masquerade.server.definition import ALL_LEVELS, Definition
-from masquerade.server.run import address
+from masquerade.server.operations.run import address
 from masquerade.server.store import Survey
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.survey import ALL_LEVELS, Definition
 
 EVERY_KIND: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No", "Cannot say"), allow_skip=True),

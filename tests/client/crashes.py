@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import httpx
 
-from masquerade.client import Client, durable
+from masquerade.client import Client, atomic_files
 
 REQUESTS, RECORDS = 5, 10
 """Requests of a run; files that it puts in place, of records and of the device's ledger."""
@@ -85,12 +85,12 @@ def take_part(url: str, survey: str, home: Path, answers: Any, point: tuple[str,
             die()
         count += 1
 
-    durable.os.replace = killing_replace  # type: ignore[attr-defined]
+    atomic_files.os.replace = killing_replace  # type: ignore[attr-defined]
     try:
         with Client(url, home=home, transport=Line(home / "line.log", point)) as client:
             client.begin(survey, "high").answer(answers)
     finally:
-        durable.os.replace = replace  # type: ignore[attr-defined]
+        atomic_files.os.replace = replace  # type: ignore[attr-defined]
 
 
 def forked(work: Any, *, kill_after: float | None = None) -> int:

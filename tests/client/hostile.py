@@ -16,12 +16,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from masquerade.accounting import Balance, Caps
-from masquerade.answers import Choice, Comparison, Number, Rating, ShowIf
 from masquerade.mechanisms import TwoLayer, parse_mechanism
-from masquerade.server.battery import Account, caps_json, price
-from masquerade.server.definition import Definition, OfferedLevel
-from masquerade.server.invitation import invitation, masks_json
-from masquerade.server.surveys import Asked
+from masquerade.server.participants.privacy_balance import Account, caps_json, price
+from masquerade.server.surveys.frozen_surveys import Asked
+from masquerade.server.surveys.invitation import invitation, masks_json
+from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
+from masquerade.surveys.survey import Definition, OfferedLevel
 
 FILE = Path(__file__).parent.parent / "vectors" / "hostile-server.json"
 

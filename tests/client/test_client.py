@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from masquerade.accounting import Caps
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
 from masquerade.client import Client, Identity
 from masquerade.errors import (
     AlreadyParticipated,
@@ -26,7 +25,8 @@ from masquerade.errors import (
     UnknownLabel,
     WrongState,
 )
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 if TYPE_CHECKING:
     from tests.client.conftest import Kit, Place

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.answers import Choice, Rating
 from masquerade.cli import main
-from masquerade.cli.asking import plain
+from masquerade.cli.prompts import plain
 from masquerade.client import Identity
+from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
     from tests.client.conftest import Kit, Place
@@ -198,7 +198,7 @@ def test_the_caps_of_this_computer(place: Place, kit: Kit, run: Run, tmp_path: P
 def test_clear_answers_are_confirmed(live_server: Any, run: Run) -> None:
     """At level none a person is asked once more, and a file needs the option."""
     server = live_server(allow_clear=True)
-    from masquerade.server.definition import Definition
+    from masquerade.surveys.survey import Definition
 
     questions = (Rating("r", "How much?"),)
     definition = Definition.at_levels(title="W", questions=questions, levels=("high", "none"))

@@ -153,7 +153,7 @@ def test_a_refusal_is_the_exception_of_its_name(slug: str, name: str) -> None:
 
 def test_every_refusal_of_the_server_is_known() -> None:
     """No slug that the server gives to one of the project's errors is missing here."""
-    from masquerade.server.problem import _STATUS
+    from masquerade.server.http.problem import _STATUS
 
     for kind, (status, slug) in _STATUS.items():
         problem = {"type": f"/problems/{slug}", "detail": "no"}

@@ -29,8 +29,9 @@ from masquerade.errors import (
     UnreadableFile,
     WrongState,
 )
-from masquerade.mechanisms import Loss, parse_mechanism
-from masquerade.server.definition import OfferedLevel
+from masquerade.exact import Loss
+from masquerade.mechanisms import parse_mechanism
+from masquerade.surveys.survey import OfferedLevel
 
 YES = {f"q{n}": "Yes" for n in range(20)}
 NO = {f"q{n}": "No" for n in range(20)}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.answers import Choice, Question, Rating, ShowIf
 from masquerade.client import Answer, Asked, Client, is_asked
-from masquerade.client.asked import asked_of, codes_of
+from masquerade.client.questions import asked_of, codes_of
 from masquerade.client.survey_text import SurveyText
 from masquerade.errors import BrokenPromise, MissingValue, ParameterError
-from masquerade.server.definition import Definition
+from masquerade.surveys import Choice, Question, Rating, ShowIf
+from masquerade.surveys.survey import Definition
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.answers import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 if TYPE_CHECKING:
     from tests.client.conftest import Kit, Place

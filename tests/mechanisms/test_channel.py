@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    NO_LOSS,
-    CategoricalMechanism,
-    Channel,
-    Loss,
-    RandomizedResponse,
-    parse_mechanism,
-)
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.mechanisms import CategoricalMechanism, Channel, RandomizedResponse, parse_mechanism
 
 probabilities = st.fractions(min_value=0, max_value=1, max_denominator=1000)
 

@@ -16,13 +16,8 @@ from scipy import stats
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    NO_LOSS,
-    DiscreteLaplace,
-    Loss,
-    SimulatedCoins,
-    parse_mechanism,
-)
+from masquerade.exact import NO_LOSS, Loss, SimulatedCoins
+from masquerade.mechanisms import DiscreteLaplace, parse_mechanism
 
 
 def exponent(mechanism: DiscreteLaplace, answer: int, report: int) -> Fraction:

@@ -23,14 +23,11 @@ from masquerade.errors import (
     UnderdeterminedProfile,
     UnknownLabel,
 )
+from masquerade.exact import INFINITE_LOSS, Coins, Loss, SimulatedCoins
 from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    Coins,
-    Loss,
     MatrixFactorization,
     MatrixFactorizationRidge,
     Presence,
-    SimulatedCoins,
     parse_mechanism,
 )
 from masquerade.mechanisms.public_features import ONE

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import integrate, optimize
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, MatrixFactorizationRidge
+from masquerade.exact import Loss
+from masquerade.mechanisms import MatrixFactorizationRidge
 
 SEED = bytes(range(32))
 Reals = NDArray[np.float64]

@@ -16,11 +16,10 @@ from tests.mechanisms.given_words import GivenWords
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.mechanisms import (
-    Loss,
     QuantisedResponse,
     RandomizedResponse,
-    SimulatedCoins,
     choose_levels,
     parse_mechanism,
 )

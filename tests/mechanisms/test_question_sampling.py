@@ -16,15 +16,8 @@ from scipy import stats
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    NO_LOSS,
-    Coins,
-    Loss,
-    QuestionSampling,
-    RandomizedResponse,
-    SimulatedCoins,
-    parse_mechanism,
-)
+from masquerade.exact import NO_LOSS, Coins, Loss, SimulatedCoins
+from masquerade.mechanisms import QuestionSampling, RandomizedResponse, parse_mechanism
 
 
 def exp_from_below(exponent: Fraction) -> Fraction:

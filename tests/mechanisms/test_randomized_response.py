@@ -16,14 +16,8 @@ from tests.mechanisms.randomized_response_claims import yes_no_claims
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnknownLabel
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
-    Loss,
-    RandomizedResponse,
-    parse_mechanism,
-)
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.mechanisms import RandomizedResponse, parse_mechanism
 from masquerade.mechanisms.randomized_response import grid_total
 
 

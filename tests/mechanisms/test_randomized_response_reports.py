@@ -16,10 +16,8 @@ from scipy import stats
 from tests.mechanisms.given_words import GivenWords, codes
 from tests.mechanisms.randomized_response_claims import yes_no_claims
 
-from masquerade.mechanisms import (
-    RandomizedResponse,
-    SimulatedCoins,
-)
+from masquerade.exact import SimulatedCoins
+from masquerade.mechanisms import RandomizedResponse
 from masquerade.mechanisms.randomized_response import move
 
 THIRD = Fraction(1, 3)

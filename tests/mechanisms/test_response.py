@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from masquerade.errors import InsecureRandomness, ParameterError
-from masquerade.mechanisms import (
-    CategoricalMechanism,
-    RandomizedResponse,
-    SimulatedCoins,
-    TwoLayer,
-    mask_response,
-)
+from masquerade.exact import SimulatedCoins
+from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer, mask_response
 
 KEEP = RandomizedResponse(2, flip_probability=0)
 FLIP = RandomizedResponse(2, flip_probability=1)

@@ -14,18 +14,8 @@ from hypothesis import strategies as st
 from tests.mechanisms.two_layer_patterns import UNIFORM, pattern
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
-    Channel,
-    Guarantee,
-    Loss,
-    RandomizedResponse,
-    SimulatedCoins,
-    TwoLayer,
-    parse_mechanism,
-)
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss, SimulatedCoins
+from masquerade.mechanisms import Channel, RandomizedResponse, TwoLayer, parse_mechanism
 
 SETTINGS = [
     (2, Fraction(0), Fraction(1)),

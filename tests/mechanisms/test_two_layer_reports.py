@@ -17,12 +17,8 @@ from tests.mechanisms.two_layer_patterns import UNIFORM, pattern
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    SimulatedCoins,
-    TwoLayer,
-    parse_mechanism,
-)
+from masquerade.exact import INFINITE_LOSS, SimulatedCoins
+from masquerade.mechanisms import TwoLayer, parse_mechanism
 from masquerade.mechanisms.two_layer import _grid_error
 
 HALF = Fraction(1, 2)

@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 from tests.mechanisms.given_words import GivenWords
 
+from masquerade.exact.coins import Words, WordSource
+from masquerade.exact.noise import discrete_gaussian, discrete_laplace
 from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
-from masquerade.mechanisms.coins import Words, WordSource
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.lattice import LatticeMechanism
-from masquerade.mechanisms.noise import discrete_gaussian, discrete_laplace
 from masquerade.mechanisms.quantised_response import QuantisedResponse
 
 FOLDER = Path(__file__).parents[1] / "vectors"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     CentralGaussian,
     CentralLaplace,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     ChoiceResponse,
     VoterReport,

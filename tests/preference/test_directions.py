@@ -14,8 +14,8 @@ from scipy import integrate, stats
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
-from masquerade.mechanisms.coins import Words
+from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact.coins import Words
 from masquerade.preference import (
     DirectionSelection,
     PrivUnit,

@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     AggregateFunctional,
     CentralFunctional,

@@ -11,7 +11,7 @@ import pytest
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InsecureRandomness, InsufficientBudget, NoGuarantee, ParameterError
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.preference import MECHANISMS, SocialPreference
 
 PURE = [name for name in MECHANISMS if name != "none" and not name.endswith("-gaussian")]

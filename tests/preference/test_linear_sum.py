@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     EpsilonGroups,
     LinearGaussian,

@@ -15,7 +15,7 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     MECHANISMS,
     EpsilonGroups,

@@ -12,7 +12,7 @@ import pytest
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.preference import (
     MECHANISMS,
     ChoiceResponse,

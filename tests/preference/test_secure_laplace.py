@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import SimulatedCoins
-from masquerade.mechanisms.coins import Words
+from masquerade.exact import SimulatedCoins
+from masquerade.exact.coins import Words
 from masquerade.preference import SecureLaplace, SecureSum, SimulatedSecureSum, made_up_voters
 from masquerade.preference.polya_noise import _one_in, _poisson, polya_share
 from masquerade.preference.secure_sum import from_words, to_words

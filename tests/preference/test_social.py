@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.preference import (
     MECHANISMS,
     NoMechanism,

@@ -15,8 +15,8 @@ from scipy import stats
 from masquerade.accounting import gaussian_sigma
 from masquerade.accounting.gaussian import lattice_epsilon
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss, SimulatedCoins, epsilon_of_rho
-from masquerade.mechanisms.noise import scale_rounded_up
+from masquerade.exact import Loss, SimulatedCoins, epsilon_of_rho
+from masquerade.exact.noise import scale_rounded_up
 from masquerade.preference.norm_noise import MOST_DIMENSIONS, acceptance, norm_noise
 from masquerade.preference.vector_noise import (
     GaussianNoise,

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from masquerade.answers import Comparisons, Feature
-from masquerade.mechanisms.coins import Words
+from masquerade.exact.coins import Words
 from masquerade.preference import ChoiceResponse, DirectionSelection
 from masquerade.preference.choice_response import orientation
 from masquerade.preference.direction_selection import best_selection, select

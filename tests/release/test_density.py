@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
-from masquerade.mechanisms import SimulatedCoins
+from masquerade.exact import SimulatedCoins
 from masquerade.release import DensityModel, Mixtures, ObjectClaims, expected_ise, fit_density, ise
 
 Grouped = Callable[..., ObjectClaims]

@@ -17,8 +17,8 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import SimulatedCoins
-from masquerade.mechanisms.noise import scale_rounded_up
+from masquerade.exact import SimulatedCoins
+from masquerade.exact.noise import scale_rounded_up
 from masquerade.release import (
     Domain,
     Histogram,

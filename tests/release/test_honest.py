@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import Coins, SimulatedCoins
+from masquerade.exact import Coins, SimulatedCoins
 from masquerade.release import HonestTest, ObjectClaims, simulate
 from masquerade.release.honest import attempts
 from masquerade.release.planner import Plan, holds, plan

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from masquerade.mechanisms import SimulatedCoins
+from masquerade.exact import SimulatedCoins
 from masquerade.release import DensityModel, ObjectClaims, PublishedTest, fit_density, simulate
 from masquerade.release.privacy_test import (
     buckets,

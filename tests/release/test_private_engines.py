@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import SimulatedCoins
-from masquerade.mechanisms.noise import scale_rounded_up
+from masquerade.exact import SimulatedCoins
+from masquerade.exact.noise import scale_rounded_up
 from masquerade.release import (
     Domain,
     Histogram,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from masquerade.mechanisms import Coins, SimulatedCoins
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact import Coins, SimulatedCoins
+from masquerade.exact.coins import WordSource
 from masquerade.release import (
     Engine,
     ObjectClaims,

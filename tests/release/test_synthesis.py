@@ -21,7 +21,7 @@ from masquerade.errors import (
     NoGuarantee,
     ParameterError,
 )
-from masquerade.mechanisms import Loss, SimulatedCoins
+from masquerade.exact import Loss, SimulatedCoins
 from masquerade.release import (
     ENGINES,
     STATUSES,

@@ -32,7 +32,7 @@ def jobs(scale: Scale) -> list[Job]:
     return [Job(f"n{n}", squared, {"number": n}) for n in (2, scale.pick(3, 4))]
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return one of everything."""
     squares = [float(cells[0]["square"]) for cells in found.values()]
     lines = Series("squares", [1, 2], squares, [0.1, float("nan")])
@@ -49,7 +49,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a study of the functions above known under the name "tiny"."""
     measured, shown = types.ModuleType("tiny"), types.ModuleType("tiny_findings")
     measured.jobs, measured.CITATION = jobs, "nobody"  # type: ignore[attr-defined]
-    shown.findings = findings  # type: ignore[attr-defined]
+    shown.results = results  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tiny", measured)
     monkeypatch.setitem(sys.modules, "tiny_findings", shown)
     monkeypatch.setattr(run, "PAPERS", {"tiny": "tiny"})

@@ -68,7 +68,7 @@ def tiny(paper: str, job: Job, done: dict[str, Cells]) -> Cells:
 
 @cache
 def studied(paper: str) -> Findings:
-    """Return the findings of a study on tiny crowds."""
+    """Return the results of a study on tiny crowds."""
     seconds = itertools.count()
     scale = Scale(quick=True, trials=2, clock=lambda: float(next(seconds) ** 2))
     module = import_module(PAPERS[paper])
@@ -82,8 +82,8 @@ def studied(paper: str) -> Findings:
         assert len({identity(job) for job in jobs}) == len(jobs)
         done: dict[str, Cells] = {}
         found: Mapping[str, Cells] = {job.name: tiny(paper, job, done) for job in jobs}
-        findings: Findings = shown.findings(found, scale)
-    return findings
+        results: Findings = shown.results(found, scale)
+    return results
 
 
 FIGURES = {
@@ -98,9 +98,9 @@ FIGURES = {
 @pytest.mark.parametrize("paper", list(PAPERS))
 def test_a_study_shows_everything_that_it_is_for(paper: str) -> None:
     """All figures have panels with units and lines; all rows have a verdict, data and a reason."""
-    findings = studied(paper)
-    assert {figure.name for figure in findings.figures} == FIGURES[paper]
-    for figure in findings.figures:
+    results = studied(paper)
+    assert {figure.name for figure in results.figures} == FIGURES[paper]
+    for figure in results.figures:
         assert figure.title
         assert figure.panels
         for panel in figure.panels:
@@ -109,30 +109,30 @@ def test_a_study_shows_everything_that_it_is_for(paper: str) -> None:
             assert panel.y
             assert any(len(series.x) for series in panel.series)
             assert all(series.label for series in panel.series)
-    assert findings.rows
-    for row in findings.rows:
+    assert results.rows
+    for row in results.rows:
         assert row.verdict in VERDICTS
         assert row.data
         assert row.reason
         assert row.paper is not None or row.statement
         if "simulated" in row.data and "electorates" not in row.data:
             assert row.verdict != "reproduced" or row.artifact.startswith("theorem")
-    assert all(row.data for row in findings.ours)
+    assert all(row.data for row in results.ours)
 
 
-def row_of(findings: Findings, artifact: str, quantity: str) -> Row:
+def row_of(results: Findings, artifact: str, quantity: str) -> Row:
     """Return the one row of an artifact whose quantity holds a text."""
-    rows = [r for r in findings.rows if r.artifact == artifact and quantity in r.quantity]
+    rows = [r for r in results.rows if r.artifact == artifact and quantity in r.quantity]
     assert len(rows) == 1, (artifact, quantity, len(rows))
     return rows[0]
 
 
 def test_the_formulas_of_sparse_ldp_have_their_verdicts() -> None:
     """Theorem 1's 14.13 comes out, theorem 2's 3.551 does not."""
-    findings = studied("sparse-ldp")
-    assert row_of(findings, "theorem 1", "bound").verdict == "reproduced"
-    assert row_of(findings, "theorem 2", "bound").verdict == "not reproduced"
-    assert row_of(findings, "theorem 2", "bound").ours == pytest.approx(3.4368, abs=1e-4)
+    results = studied("sparse-ldp")
+    assert row_of(results, "theorem 1", "bound").verdict == "reproduced"
+    assert row_of(results, "theorem 2", "bound").verdict == "not reproduced"
+    assert row_of(results, "theorem 2", "bound").ours == pytest.approx(3.4368, abs=1e-4)
 
 
 def test_the_levels_of_loki_have_their_verdicts() -> None:

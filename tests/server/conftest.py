@@ -15,13 +15,13 @@ import httpx
 import pytest
 from sqlalchemy import MetaData, select
 
-from masquerade.answers import Choice, Question, Rating
 from masquerade.server import Store
-from masquerade.server.definition import KEEP_PER_ANSWER, Definition
-from masquerade.server.participations import Participation
-from masquerade.server.sealed import commitment_of
+from masquerade.server.accounts.sessions import COOKIE, csrf_token
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.participants.participations import Participation
 from masquerade.server.store import Survey
-from masquerade.server.team.sessions import COOKIE, csrf_token
+from masquerade.surveys import Choice, Question, Rating
+from masquerade.surveys.survey import KEEP_PER_ANSWER, Definition
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers

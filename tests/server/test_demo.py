@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.server import Store
 from masquerade.server.demo import PEOPLE, furnish
-from masquerade.server.findings import Findings
+from masquerade.server.results.cache import Findings
 from masquerade.server.store import Survey
 
 if TYPE_CHECKING:

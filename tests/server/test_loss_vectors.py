@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from masquerade.exact.loss import Amount
+from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer, parse_mechanism
-from masquerade.mechanisms.loss import Amount
-from masquerade.mechanisms.number import text_of
-from masquerade.server.definition import OfferedLevel
+from masquerade.surveys.survey import OfferedLevel
 
 FILE = Path(__file__).parents[1] / "vectors" / "losses.json"
 MANY = 1_400

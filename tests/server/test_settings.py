@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.server import Settings, Store
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, UnreadableFile
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.server import Settings
 from masquerade.server.setting_values import PREFIX
 

@@ -17,11 +17,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tests.patience import PATIENCE_SECONDS
 
-from masquerade.answers import Choice
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Store
-from masquerade.server.desk.rewards import Reward
-from masquerade.server.models import FIRST_TEAM, Base
+from masquerade.server.db.tables import FIRST_TEAM, Base
+from masquerade.server.payments.rewards import Reward
+from masquerade.surveys import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from masquerade.answers import Choice, Number, Rating
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
@@ -16,6 +15,7 @@ from masquerade.mechanisms import (
     level_named,
 )
 from masquerade.selection import participants_needed
+from masquerade.surveys import Choice, Number, Rating
 from masquerade.truth.expected_margin import expected_margin, report_variance
 
 CHOICE = Choice("c", "?", ("Yes", "No"))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact import SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
     CategoricalMechanism,
     Level,
     RandomizedResponse,
-    SimulatedCoins,
     TwoLayer,
     parse_mechanism,
 )

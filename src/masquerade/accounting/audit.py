@@ -17,10 +17,11 @@ from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
 from masquerade.accounting.sampled_loss import lower_bound
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, Loss, MatrixFactorizationRidge, Mechanism
-from masquerade.mechanisms.coins import require_generator
+from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact.coins import require_generator
+from masquerade.exact.number import whole
+from masquerade.mechanisms import MatrixFactorizationRidge, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
-from masquerade.mechanisms.number import whole
 
 DEFAULT_SAMPLES = 100_000
 DEFAULT_FALSE_ALARM = 1e-6

@@ -22,8 +22,8 @@ from masquerade.accounting.audit_subject import (
 from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, Loss
-from masquerade.mechanisms.number import exact, finite
+from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact.number import exact, finite
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from masquerade.accounting.witness import Witness
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 
 Verdict = Literal["holds", "not refuted", "refuted"]
 

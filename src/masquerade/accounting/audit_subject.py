@@ -29,11 +29,11 @@ from masquerade.accounting.lattice_loss import LatticeLaw, of_laplace, of_lattic
 from masquerade.accounting.witness import Witness
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact import Loss
 from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteLaplace,
     LatticeMechanism,
-    Loss,
     Mechanism,
     QuantisedResponse,
     QuestionSampling,

@@ -11,7 +11,7 @@ from masquerade.accounting.concentrated import Rho
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.filter import Caps
 from masquerade.errors import BrokenChain
-from masquerade.mechanisms import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Loss
 
 
 class Balance(NamedTuple):

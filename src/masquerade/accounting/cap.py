@@ -14,7 +14,8 @@ from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import LEVELS, Loss
+from masquerade.exact import Loss
+from masquerade.mechanisms import LEVELS
 
 _MOST = 1 << 20
 """Where counting stops; nobody answers a million questions."""

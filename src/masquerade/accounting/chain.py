@@ -10,7 +10,7 @@ from typing import NamedTuple
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.filter import Caps
 from masquerade.errors import BrokenChain
-from masquerade.mechanisms import NO_LOSS, Loss
+from masquerade.exact import NO_LOSS, Loss
 
 GENESIS = "0" * 64
 """What the first entry of a person holds in place of a predecessor's hash."""

@@ -13,8 +13,9 @@ from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import NO_LOSS, Guarantee, Loss, Mechanism
-from masquerade.mechanisms.gaussian_tail import epsilon_of_reports
+from masquerade.exact import NO_LOSS, Guarantee, Loss
+from masquerade.exact.gaussian_tail import epsilon_of_reports
+from masquerade.mechanisms import Mechanism
 
 
 def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, NO_LOSS, Loss
-from masquerade.mechanisms.concentrated import epsilon_of_rho
-from masquerade.mechanisms.loss import Amount
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact.concentrated import epsilon_of_rho
+from masquerade.exact.loss import Amount
 
 _ERROR = 1e-12  # relative, far above what rounding does to the few operations of each bound
 _SLACK = 1e-7  # how far above the supremum the search may stop

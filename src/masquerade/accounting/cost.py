@@ -13,7 +13,8 @@ from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
 from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss, Mechanism
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from masquerade.accounting.exact_loss import ROUNDING
 from masquerade.accounting.sampled_loss import Pair
 from masquerade.accounting.witness import Witness
-from masquerade.mechanisms import Loss, MatrixFactorizationRidge
+from masquerade.exact import Loss
+from masquerade.mechanisms import MatrixFactorizationRidge
 
 Floats = NDArray[np.float64]
 

@@ -36,7 +36,7 @@ from masquerade.accounting.kinds import (
     rho_of,
 )
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 
 Floats = NDArray[np.float64]
 

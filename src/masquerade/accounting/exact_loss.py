@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.accounting.witness import Witness
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, CategoricalMechanism, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
+from masquerade.mechanisms import CategoricalMechanism
 
 MOST_ANSWERS = 500
 """Of a person who shares one flip probability, for the joint table in fractions."""

@@ -45,8 +45,8 @@ from fractions import Fraction
 from masquerade.accounting.concentrated import Rho, rho_of_cap
 from masquerade.accounting.gaussian_room import Room, room_of
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import MICRO, Loss
-from masquerade.mechanisms.concentrated import DEFAULT_DELTA
+from masquerade.exact import MICRO, Loss
+from masquerade.exact.concentrated import DEFAULT_DELTA
 
 DEFAULT_CAP = Loss(10 * MICRO)
 

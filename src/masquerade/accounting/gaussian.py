@@ -28,7 +28,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from masquerade.accounting.concentrated import Rho
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 
 _ERROR = 8e-15  # relative, above what rounding does to the few operations of each term
 _HALVINGS = 200

@@ -50,7 +50,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from masquerade.accounting.concentrated import Rho, rho_of_cap
 from masquerade.accounting.gaussian import ROUNDED, Mu, gaussian_sigma
 from masquerade.accounting.kinds import Kind, MaskedNumber
-from masquerade.mechanisms import MICRO, Loss
+from masquerade.exact import MICRO, Loss
 
 Floats = NDArray[np.float64]
 

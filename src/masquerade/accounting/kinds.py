@@ -21,12 +21,10 @@ from masquerade.accounting.concentrated import (
 )
 from masquerade.accounting.gaussian import Mu
 from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.mechanisms import (
-    INFINITE_LOSS,
-    NO_LOSS,
     DiscreteGaussian,
     DiscreteLaplace,
-    Loss,
     Mechanism,
     QuantisedResponse,
     QuestionSampling,

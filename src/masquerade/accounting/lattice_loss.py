@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss, beyond_rounding, lowest
-from masquerade.accounting.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.accounting.witness import Witness
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
+from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

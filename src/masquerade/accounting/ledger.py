@@ -29,7 +29,7 @@ from masquerade.accounting.refusal import refusal
 from masquerade.accounting.statement import spent_by, statement
 from masquerade.accounting.storage import Change, Storage
 from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
-from masquerade.mechanisms import NO_LOSS
+from masquerade.exact import NO_LOSS
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOTHING = Cost("", (), NO_LOSS, NO_LOSS)

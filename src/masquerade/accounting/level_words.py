@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from masquerade.accounting.words import keep_in_words
-from masquerade.mechanisms import INFINITE_LOSS, CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.exact import INFINITE_LOSS
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 
 _MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas
 _EXAMPLE = 10  # where the scale of the example ends

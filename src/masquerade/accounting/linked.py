@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from masquerade.accounting.composition import compose, spent
 from masquerade.accounting.kinds import kinds_of
-from masquerade.mechanisms import NO_LOSS, Guarantee, Loss, Mechanism, TwoLayer
+from masquerade.exact import NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms import Mechanism, TwoLayer
 
 
 def compose_linked(
@@ -22,7 +23,7 @@ def compose_linked(
         One for each answer, at least one.
     linked : sequence of sequence of int
         Places of questions whose reports can all change with one answer, because it decides
-        whether the others are asked; see `masquerade.answers.conditions.linked`.
+        whether the others are asked; see `masquerade.surveys.conditions.linked`.
 
     Privacy
     -------

@@ -9,7 +9,7 @@ from masquerade.accounting.chain import Entry
 from masquerade.accounting.concentrated import NO_RHO, Rho
 from masquerade.accounting.cost import Cost
 from masquerade.errors import ClearDisclosureRefused, InsufficientBudget
-from masquerade.mechanisms import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 
 _NAMED = 5  # surveys in the message
 

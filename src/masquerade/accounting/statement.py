@@ -15,7 +15,8 @@ from masquerade.accounting.kinds import Kind, is_clear, kinds_of, pure_of, rho_o
 from masquerade.accounting.trade_off import largest_power, largest_power_together
 from masquerade.accounting.words import power_in_words, risk_in_words
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import NO_LOSS, Loss, parse_mechanism
+from masquerade.exact import NO_LOSS, Loss
+from masquerade.mechanisms import parse_mechanism
 
 _METHODS = {
     "pure": "That is the sum of what each response cost, and holds outright.",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.ledger import Ledger
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Coins
+from masquerade.exact import Coins
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from masquerade.accounting.distribution import LossDistribution, composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import NO_LOSS, Loss
+from masquerade.exact import NO_LOSS, Loss
 
 NO_CHANCE = Fraction(0)
 _ERROR = 1e-12  # relative, above what rounding does to the few operations of each bound

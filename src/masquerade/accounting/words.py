@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from masquerade.accounting.trade_off import NO_CHANCE
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import NO_LOSS, CategoricalMechanism, Guarantee, Loss
+from masquerade.exact import NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms import CategoricalMechanism
 
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
 """False-positive rates at which powers are stated."""

@@ -9,7 +9,6 @@ together the noisy sums give shares and means (`estimates`). Nobody sees a respo
 from masquerade.aggregate.batch import BatchTally, verification_key
 from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
 from masquerade.aggregate.circuit import Circuit, Count, Sum
-from masquerade.aggregate.encoding import Encoding, QuestionSums
 from masquerade.aggregate.estimates import (
     Design,
     SumEstimate,
@@ -51,7 +50,6 @@ __all__ = [
     "Circuit",
     "Count",
     "Design",
-    "Encoding",
     "Field",
     "Gadget",
     "GivenSeeds",
@@ -62,7 +60,6 @@ __all__ = [
     "ParallelSum",
     "PolyEval",
     "Prio3",
-    "QuestionSums",
     "SimulatedSplitReport",
     "Some",
     "SplitReport",

@@ -15,11 +15,11 @@ from masquerade.aggregate.bit_circuits import require_length
 from masquerade.aggregate.field import FIELD_128, Elements
 from masquerade.aggregate.survey_circuit import Block
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoins
-from masquerade.mechanisms.coins import WordSource, require_coins
-from masquerade.mechanisms.concentrated import epsilon_of_rho, probability_of_failure
-from masquerade.mechanisms.noise import discrete_gaussian
-from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoins
+from masquerade.exact.coins import WordSource, require_coins
+from masquerade.exact.concentrated import epsilon_of_rho, probability_of_failure
+from masquerade.exact.noise import discrete_gaussian
+from masquerade.exact.number import Number, finite, text_of
 
 TWO_PARTIES = "two-parties"
 ASSUMPTIONS = (

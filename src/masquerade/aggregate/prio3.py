@@ -17,7 +17,7 @@ from masquerade.aggregate.proof import decide, prove, query
 from masquerade.aggregate.seeds import GivenSeeds, fresh_seeds
 from masquerade.aggregate.xof import SEED_SIZE, derive_seed, domain_separation_tag, expand
 from masquerade.errors import InvalidReport, ParameterError
-from masquerade.mechanisms import Coins
+from masquerade.exact import Coins
 
 NONCE_SIZE = 16
 LEADER = 0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from masquerade.aggregate.xof import SEED_SIZE
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Coins
-from masquerade.mechanisms.coins import require_coins
+from masquerade.exact import Coins
+from masquerade.exact.coins import require_coins
 
 _WORD_BYTES = 8
 

@@ -8,34 +8,16 @@ comes back from many devices is a table: claims (task, worker, label or value) o
 
 from masquerade.answers.claims import Claims
 from masquerade.answers.comparisons import Comparisons
-from masquerade.answers.conditions import ShowIf, questions_from_json, shown
 from masquerade.answers.features import Feature
 from masquerade.answers.frames import Frame, like_frame, to_arrow
-from masquerade.answers.questions import (
-    Choice,
-    Comparison,
-    Number,
-    Question,
-    Rating,
-    question_from_json,
-)
 from masquerade.answers.truths import Truths
 
 __all__ = [
-    "Choice",
     "Claims",
-    "Comparison",
     "Comparisons",
     "Feature",
     "Frame",
-    "Number",
-    "Question",
-    "Rating",
-    "ShowIf",
     "Truths",
     "like_frame",
-    "question_from_json",
-    "questions_from_json",
-    "shown",
     "to_arrow",
 ]

@@ -18,7 +18,7 @@ from masquerade.errors import OperationError, UnreadableFile
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from masquerade.server.operation.finding import Finding
+    from masquerade.server.operations.check_result import Finding
     from masquerade.server.settings import Settings
 
 _STYLE = {"ok": "green", "warning": "yellow", "problem": "bold red", "skipped": "dim"}
@@ -33,8 +33,8 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys."""
-    from masquerade.server.operation.backup import backup as copy
-    from masquerade.server.operation.backup import new_file
+    from masquerade.server.operations.backup import backup as copy
+    from masquerade.server.operations.backup import new_file
     from masquerade.server.settings import Settings
 
     if as_json and file == "-":
@@ -82,8 +82,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it."""
-    from masquerade.server.operation.restore import restore as put
-    from masquerade.server.server_key import copy_server_key, read_server_key
+    from masquerade.server.db.server_key import copy_server_key, read_server_key
+    from masquerade.server.operations.restore import restore as put
     from masquerade.server.settings import Settings
 
     begin = time.perf_counter()
@@ -135,8 +135,8 @@ def migrate(
     as_json: AsJson = False,
 ) -> None:
     """Bring a database's schema to this version; serve does it too, when it starts."""
-    from masquerade.server.database import migrate as bring
-    from masquerade.server.database import require_known, revision, revisions
+    from masquerade.server.db.engine import migrate as bring
+    from masquerade.server.db.engine import require_known, revision, revisions
 
     with _database(data_dir, config, make=not dry_run) as engine:
         with engine.connect() as connection:
@@ -174,7 +174,7 @@ def new_key(
 
     The old key stays beside it under a name with .old: backups of before need it.
     """
-    from masquerade.server.operation.new_key import renew
+    from masquerade.server.operations.new_key import renew
     from masquerade.server.settings import Settings
 
     settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
@@ -188,23 +188,23 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
 
     Exit code 1 where there is a problem; warnings alone are no problem.
     """
-    from masquerade.server.operation.doctor import examine
+    from masquerade.server.operations.doctor import examine
     from masquerade.server.settings import Settings
 
     settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
     with _counting("accounts checked") as told:
-        findings = list(examine(settings, progress=lambda count, _of: told(count)))
-    fine = all(one.status != "problem" for one in findings)
+        results = list(examine(settings, progress=lambda count, _of: told(count)))
+    fine = all(one.status != "problem" for one in results)
     if as_json:
-        found = [one.to_json() for one in findings]
+        found = [one.to_json() for one in results]
         show({"ok": fine, "findings": found}, as_json=True, title="")
     else:
-        _tell(findings)
+        _tell(results)
     if not fine:
         raise typer.Exit(1)
 
 
-def _tell(findings: list[Finding]) -> None:
+def _tell(results: list[Finding]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -212,7 +212,7 @@ def _tell(findings: list[Finding]) -> None:
     table.add_column()
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for one in findings:
+    for one in results:
         style = _STYLE[one.status]
         table.add_row(f"[{style}]{one.status}[/{style}]", one.check, _escaped(one.detail))
     Console().print(table)
@@ -228,7 +228,7 @@ def _escaped(text: str) -> Any:
 def _database(
     data_dir: Path | None, config: Path | None, *, make: bool = False
 ) -> Iterator[Engine]:
-    from masquerade.server.database import connect
+    from masquerade.server.db.engine import connect
     from masquerade.server.settings import Settings
 
     settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=make)

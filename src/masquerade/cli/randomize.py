@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from masquerade.cli.output import AsJson, show
-from masquerade.cli.reading import (
+from masquerade.cli.claims_options import (
     ClaimsFile,
     DuplicatesChoice,
     OptionNames,
     read_claims,
     read_column,
 )
+from masquerade.cli.output import AsJson, show
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Presence

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from masquerade.cli.claims_options import ClaimsFile
 from masquerade.cli.output import AsJson, show
-from masquerade.cli.reading import ClaimsFile
 
 if TYPE_CHECKING:
     from masquerade.release import DensityModel, Domain, ObjectClaims, Release
@@ -93,7 +93,7 @@ def release(
     each release adds to what earlier ones cost.
     """
     from masquerade.answers.frames import write_table
-    from masquerade.mechanisms.number import finite
+    from masquerade.exact.number import finite
     from masquerade.release import fit_density, report_page, synthesize
 
     started = time.perf_counter()

@@ -11,7 +11,7 @@ import typer
 from masquerade.cli.output import AsJson
 
 if TYPE_CHECKING:
-    from masquerade.findings import Codebook
+    from masquerade.results import Codebook
 
 _MEAN = "mean"
 
@@ -47,7 +47,7 @@ def results(
 
     Without --estimator and --pool the JSON is the server's, to the last byte.
     """
-    from masquerade.findings import (
+    from masquerade.results import (
         read_codebook,
         read_reports,
         result_bytes,
@@ -96,7 +96,7 @@ def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from masquerade.findings.headline import outward_interval, whole_percents
+    from masquerade.results.headline import outward_interval, whole_percents
 
     console = Console()
     levels = ", ".join(f"{_counted(one['responses'])} at {one['name']}" for one in result["levels"])
@@ -150,7 +150,7 @@ def _counted(people: int | None) -> str:
 
 def _headline(question: dict[str, Any]) -> str:
     """Return what may be said of a question in one line."""
-    from masquerade.findings.headline import outward_interval
+    from masquerade.results.headline import outward_interval
 
     said, of = question["headline"], question["headline"]["option"]
     name = _MEAN if of is None else _plain(of)

@@ -35,8 +35,8 @@ def demo(
     """
     from masquerade.server.app import create_app
     from masquerade.server.demo import furnish
-    from masquerade.server.run import address, listen, open_browser
-    from masquerade.server.run import serve as run
+    from masquerade.server.operations.run import address, listen, open_browser
+    from masquerade.server.operations.run import serve as run
     from masquerade.server.settings import Settings
 
     bound = listen("127.0.0.1", port)
@@ -74,8 +74,8 @@ def serve(
     config: Config = None,
 ) -> None:
     """Run the survey server. The link it prints makes your browser the owner's, once."""
-    from masquerade.server.run import address, listen, open_browser
-    from masquerade.server.run import serve as run
+    from masquerade.server.operations.run import address, listen, open_browser
+    from masquerade.server.operations.run import serve as run
     from masquerade.server.settings import Settings
 
     # The folder is made below: where the port is taken, nothing is written.
@@ -105,7 +105,7 @@ def serve(
         door = app.state.store.owner_door()
         run(app, bound, ready=lambda: say_link(door), settings=settings)
     else:
-        from masquerade.server.operation.workers import Workers
+        from masquerade.server.operations.workers import Workers
         from masquerade.server.store import Store
 
         store = Store(settings.database, key=settings.database_key, server_key=settings.server_key)

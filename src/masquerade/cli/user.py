@@ -14,9 +14,9 @@ from masquerade.cli.output import AsJson, show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
+    from masquerade.server.accounts.accounts import Account
+    from masquerade.server.accounts.teams import Team
     from masquerade.server.store import Store
-    from masquerade.server.team.accounts import Account
-    from masquerade.server.team.teams import Team
 
 _HERE = "(command line)"
 """Who did it, in the audit log; no login is like it."""
@@ -51,7 +51,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Make an account. A team of a new name is made too; its first member has to be an owner."""
-    from masquerade.server.team.roles import OWNER, check_role
+    from masquerade.server.accounts.roles import OWNER, check_role
 
     check_role(role)
     with _store(data_dir, config) as store:

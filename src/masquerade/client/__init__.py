@@ -4,12 +4,12 @@ The other half of the protocol in `masquerade.server`: look at an invitation, ch
 the questions, mask once, send the reports, read the ledger.
 """
 
-from masquerade.client.asked import Answer, Asked, is_asked
 from masquerade.client.client import Client
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.identity import Identity
-from masquerade.client.link import survey_of
 from masquerade.client.participation import Masked, Participation, Receipt
+from masquerade.client.questions import Answer, Asked, is_asked
+from masquerade.client.urls import survey_of
 
 __all__ = [
     "Answer",

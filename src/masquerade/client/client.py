@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger, entry_json
 from masquerade.client.identity import Identity
-from masquerade.client.link import survey_of, token_of
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
 from masquerade.client.progress import beginning
 from masquerade.client.records import Record, Records
+from masquerade.client.urls import survey_of, token_of
 from masquerade.errors import AlreadyParticipated, BrokenPromise, NotFound, ParameterError
 
 if TYPE_CHECKING:

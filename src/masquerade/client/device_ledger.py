@@ -25,7 +25,7 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.mechanisms import MICRO, Guarantee, Loss
+from masquerade.exact import MICRO, Guarantee, Loss
 
 EVERYWHERE = "everywhere"
 """The account of all servers together; a server's own is named by its address."""

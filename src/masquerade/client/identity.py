@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from masquerade.client.durable import create_file, make_folder
+from masquerade.client.atomic_files import create_file, make_folder
 from masquerade.client.recovery import secret_of, words_of
 from masquerade.errors import UnreadableFile
 

@@ -12,9 +12,9 @@ from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
 from masquerade.accounting.balance import rebuilt
 from masquerade.accounting.chain import PAID
 from masquerade.accounting.storage import Decision
-from masquerade.client.durable import locked, make_folder, replace_file
+from masquerade.client.atomic_files import locked, make_folder, replace_file
 from masquerade.errors import BrokenChain, UnreadableFile
-from masquerade.mechanisms import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Loss
 
 _FORM = 1
 

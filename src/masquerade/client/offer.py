@@ -22,19 +22,18 @@ from masquerade.accounting import (
     explain,
     odds_in_words,
 )
-from masquerade.answers.questions import MOST_OPTIONS
-from masquerade.client.asked import Mask
+from masquerade.client.questions import Mask
 from masquerade.client.survey_text import MOST_QUESTIONS, REVEALS, SurveyText, hash_of
 from masquerade.errors import BrokenPromise, LevelNotAllowed, MasqueradeError
+from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.mechanisms import (
-    INFINITE_LOSS,
     CategoricalMechanism,
     DiscreteGaussian,
-    Guarantee,
     RandomizedResponse,
     TwoLayer,
     parse_mechanism,
 )
+from masquerade.surveys.questions import MOST_OPTIONS
 
 CLEAR = "none"
 """Name of the level at which answers are sent as they are; no other may do that."""

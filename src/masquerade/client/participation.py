@@ -29,8 +29,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.answers import Question
-from masquerade.client.asked import Answer, Asked, asked_of, codes_of
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.offer import Offer, OfferedMasks
@@ -43,6 +41,7 @@ from masquerade.client.progress import (
     reserved,
     without,
 )
+from masquerade.client.questions import Answer, Asked, asked_of, codes_of
 from masquerade.client.records import Record, Records
 from masquerade.client.survey_text import SurveyText
 from masquerade.errors import (
@@ -58,6 +57,7 @@ from masquerade.errors import (
     WrongState,
 )
 from masquerade.mechanisms import mask_response
+from masquerade.surveys import Question
 
 AFTER_SEND = "after_send"
 """The reveal of surveys whose reports are shown only once they are sent."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from masquerade.client.durable import delete_file, locked, make_folder, replace_file
-from masquerade.client.link import token_of
+from masquerade.client.atomic_files import delete_file, locked, make_folder, replace_file
+from masquerade.client.urls import token_of
 from masquerade.errors import UnreadableFile
 
 Record = dict[str, Any]

@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from masquerade.answers import Question, ShowIf, questions_from_json
-from masquerade.answers.conditions import Conditions, check_conditions, linked
 from masquerade.errors import BrokenPromise, MasqueradeError
+from masquerade.surveys import Question, ShowIf, questions_from_json
+from masquerade.surveys.conditions import Conditions, check_conditions, linked
 
 MOST_QUESTIONS = 200
 REVEALS = ("before_send", "after_send")

@@ -9,13 +9,10 @@ tables.
 
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
-from masquerade.mechanisms.coins import Coins, SimulatedCoins
-from masquerade.mechanisms.concentrated import DEFAULT_DELTA, epsilon_of_rho
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.level import LEVELS, Level, level_named
-from masquerade.mechanisms.loss import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
 from masquerade.mechanisms.matrix_factorization import MatrixFactorization
 from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
 from masquerade.mechanisms.mechanism import Mechanism, Presence
@@ -27,22 +24,15 @@ from masquerade.mechanisms.text import parse_mechanism
 from masquerade.mechanisms.two_layer import TwoLayer
 
 __all__ = [
-    "DEFAULT_DELTA",
-    "INFINITE_LOSS",
     "LEVELS",
-    "MICRO",
-    "NO_LOSS",
     "CategoricalMechanism",
     "Channel",
-    "Coins",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "FlipMixture",
-    "Guarantee",
     "Lattice",
     "LatticeMechanism",
     "Level",
-    "Loss",
     "MatrixFactorization",
     "MatrixFactorizationRidge",
     "Mechanism",
@@ -50,10 +40,8 @@ __all__ = [
     "QuantisedResponse",
     "QuestionSampling",
     "RandomizedResponse",
-    "SimulatedCoins",
     "TwoLayer",
     "choose_levels",
-    "epsilon_of_rho",
     "level_named",
     "mask_response",
     "parse_mechanism",

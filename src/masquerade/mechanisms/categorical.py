@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.exact.coins import WordSource
 from masquerade.mechanisms.channel import Channel
-from masquerade.mechanisms.coins import WordSource
 from masquerade.mechanisms.mechanism import Mechanism
 
 Codes = NDArray[np.int32]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.loss import Loss
+from masquerade.exact.loss import Loss
 
 _MOST_ENTRIES = 1 << 22
 

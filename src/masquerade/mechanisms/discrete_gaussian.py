@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.concentrated import (
+from masquerade.exact.coins import WordSource
+from masquerade.exact.concentrated import (
     DEFAULT_DELTA,
     probability_of_failure,
 )
-from masquerade.mechanisms.gaussian_tail import epsilon_of_reports
+from masquerade.exact.gaussian_tail import epsilon_of_reports
+from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.noise import discrete_gaussian
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
-from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
-from masquerade.mechanisms.noise import discrete_gaussian
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 _LEAST_STEPS, _MOST_STEPS = Fraction(1, 1024), 1 << 40

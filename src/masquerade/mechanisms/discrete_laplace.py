@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource, uniform_below
+from masquerade.exact.coins import WordSource, uniform_below
+from masquerade.exact.loss import Guarantee, Loss
+from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
-from masquerade.mechanisms.loss import Guarantee, Loss
-from masquerade.mechanisms.noise import discrete_laplace, laplace_variance, scale_rounded_up
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 ScaleRule = Literal["width", "paper"]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
-from masquerade.mechanisms.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.public_features import ONE, public_features, read_seed
 
 Reals = NDArray[np.float64]

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import Number, finite, text_of
 from masquerade.mechanisms.mechanism import Mechanism
-from masquerade.mechanisms.number import Number, finite, text_of
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

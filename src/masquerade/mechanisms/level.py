@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.loss import MICRO
+from masquerade.exact.loss import MICRO
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
 _ORDERS = (1.0, *(1 + 10 ** (k / 8) for k in range(-24, 33)))

@@ -14,12 +14,12 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnderdeterminedProfile
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
+from masquerade.exact.loss import INFINITE_LOSS, Guarantee, Loss
+from masquerade.exact.noise import discrete_laplace
+from masquerade.exact.number import Number, text_of, whole
 from masquerade.mechanisms.factorization import FactorizationMechanism, Integers, Reals
-from masquerade.mechanisms.loss import INFINITE_LOSS, Guarantee, Loss
 from masquerade.mechanisms.mechanism import Presence
-from masquerade.mechanisms.noise import discrete_laplace
-from masquerade.mechanisms.number import Number, text_of, whole
 from masquerade.mechanisms.public_features import ONE
 
 _LARGEST_SCALE = 1 << 48

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
+from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.noise import discrete_laplace
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.factorization import FactorizationMechanism, Integers, Reals
-from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
-from masquerade.mechanisms.noise import discrete_laplace
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.public_features import ONE
 
 FINEST_GRID = 6

@@ -9,8 +9,8 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins, SimulatedCoins, WordSource, require_coins
-from masquerade.mechanisms.loss import Guarantee
+from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.loss import Guarantee
 
 Presence = Literal["hidden", "assigned"]
 

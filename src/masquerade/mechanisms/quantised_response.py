@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.coins import WordSource, uniform_below
+from masquerade.exact.loss import Guarantee
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.channel import Channel, require_small
-from masquerade.mechanisms.coins import WordSource, uniform_below
 from masquerade.mechanisms.lattice import Floats, Integers, Lattice, LatticeMechanism
-from masquerade.mechanisms.loss import Guarantee
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
 
 MOST_LEVELS = 1 << 16

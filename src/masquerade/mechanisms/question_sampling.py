@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.loss import Guarantee
+from masquerade.exact.coins import WordSource
+from masquerade.exact.loss import Guarantee
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.mechanism import Mechanism
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
     MOST_SYMBOLS,

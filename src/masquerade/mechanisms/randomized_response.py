@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.coins import Words, WordSource, uniform_below
+from masquerade.exact.loss import Guarantee, Loss
+from masquerade.exact.number import Number, exact, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
 from masquerade.mechanisms.channel import Channel
-from masquerade.mechanisms.coins import Words, WordSource, uniform_below
-from masquerade.mechanisms.loss import Guarantee, Loss
-from masquerade.mechanisms.number import Number, exact, finite, text_of, whole
 
 MOST_SYMBOLS = 1 << 20
 _LARGEST_TOTAL = 1 << 62

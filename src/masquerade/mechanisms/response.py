@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.coins import Coins, WordSource, require_coins
+from masquerade.exact.number import whole
 from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.coins import Coins, WordSource, require_coins
 from masquerade.mechanisms.lattice import LatticeMechanism
-from masquerade.mechanisms.number import whole
 
 
 def mask_response(

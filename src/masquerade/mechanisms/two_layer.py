@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.coins import WordSource, uniform_below
+from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
 from masquerade.mechanisms.channel import Channel
-from masquerade.mechanisms.coins import WordSource, uniform_below
-from masquerade.mechanisms.loss import NO_LOSS, Guarantee, Loss
-from masquerade.mechanisms.number import Number, finite, text_of, whole
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
     MOST_SYMBOLS,

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.number import Number
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import Number
 from masquerade.preference.fit_report import (
     ALONE,
     DEFAULT_BOUND,

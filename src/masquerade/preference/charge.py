@@ -9,7 +9,7 @@ from fractions import Fraction
 from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Comparisons
 from masquerade.errors import NoGuarantee
-from masquerade.mechanisms import INFINITE_LOSS
+from masquerade.exact import INFINITE_LOSS
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms import Loss, RandomizedResponse
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact import Loss
+from masquerade.exact.coins import WordSource
+from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers
 from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC

@@ -14,9 +14,9 @@ from scipy.special import betaincinv
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Words, WordSource, uniform_below
-from masquerade.mechanisms.noise import bernoulli
-from masquerade.mechanisms.number import whole
+from masquerade.exact.coins import Words, WordSource, uniform_below
+from masquerade.exact.noise import bernoulli
+from masquerade.exact.number import whole
 from masquerade.preference.integer_vectors import Integers, whole_directions_of_integers
 from masquerade.preference.privunit import DirectionReports, voter_directions
 

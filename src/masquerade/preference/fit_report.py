@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.exact.number import Number, finite, text_of
 from masquerade.preference.l1_ball import STEPS, on_grid
 from masquerade.preference.thurstone import fit_voters
 from masquerade.preference.vector_noise import Sensitivity

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.number import Number, finite
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import Number, finite
 from masquerade.preference.integer_vectors import whole_directions
 from masquerade.preference.l1_ball import project
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.local_mechanism import VoterDevice

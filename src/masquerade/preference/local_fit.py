@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.number import Number
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import Number
 from masquerade.preference.fit_report import DEFAULT_BOUND, SENSITIVITY, fits_on_grid, read_bound
 from masquerade.preference.l1_ball import STEPS
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism

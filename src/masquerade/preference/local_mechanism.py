@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from masquerade.answers import Comparisons
 from masquerade.answers.features import Feature, widths
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms.coins import Coins, WordSource, require_coins
-from masquerade.mechanisms.number import finite, text_of
+from masquerade.exact.coins import Coins, WordSource, require_coins
+from masquerade.exact.number import finite, text_of
 from masquerade.preference.personal_epsilon import read_epsilon
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.voter_weights import (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
 from masquerade.preference.local_mechanism import Floats, LocalMechanism, Rows, VoterReport
 from masquerade.preference.mechanism import Release
 from masquerade.preference.personal_epsilon import epsilons_of

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import Coins
+from masquerade.exact import Loss
+from masquerade.exact.coins import Coins
 
 Floats = NDArray[np.float64]
 Unit = Literal["voter", "record", "choice"]

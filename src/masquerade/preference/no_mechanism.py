@@ -10,8 +10,8 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins
-from masquerade.mechanisms.loss import INFINITE_LOSS
+from masquerade.exact.coins import Coins
+from masquerade.exact.loss import INFINITE_LOSS
 from masquerade.preference.linear import fit_linear
 from masquerade.preference.mechanism import Floats, PreferenceGuarantee, Release, Unit
 from masquerade.preference.pooled import fit_pooled

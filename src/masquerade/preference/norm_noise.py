@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import LARGEST_SCALE, bernoulli_exp, discrete_laplace
+from masquerade.exact.coins import WordSource
+from masquerade.exact.noise import LARGEST_SCALE, bernoulli_exp, discrete_laplace
 from masquerade.preference.integer_vectors import Integers, integer_root
 
 MOST_DIMENSIONS = 32

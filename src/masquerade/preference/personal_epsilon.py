@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.loss import MICRO
-from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.exact.loss import MICRO
+from masquerade.exact.number import Number, finite, text_of
 
 Epsilon = Number | Sequence[Number]
 

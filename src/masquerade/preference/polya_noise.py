@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Words, WordSource, uniform_below
-from masquerade.mechanisms.noise import bernoulli, bernoulli_exp
+from masquerade.exact.coins import Words, WordSource, uniform_below
+from masquerade.exact.noise import bernoulli, bernoulli_exp
 from masquerade.preference.integer_vectors import Integers
 
 _FARTHEST = 1 << 14  # jumps are at most this many scales; larger ones have probability e**-16384

@@ -13,9 +13,9 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import Coins, SimulatedCoins, WordSource, require_coins
-from masquerade.mechanisms.number import text_of
+from masquerade.exact import Loss
+from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.number import text_of
 from masquerade.preference.mechanism import PreferenceGuarantee, Release, Trust, Unit
 from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
 from masquerade.preference.thurstone import require_features

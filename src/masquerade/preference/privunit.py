@@ -14,9 +14,9 @@ from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.number import text_of
+from masquerade.exact import Loss
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import text_of
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import Integers, sums_by_voter, whole_directions
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism

@@ -10,9 +10,9 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins, Words, WordSource, require_coins
-from masquerade.mechanisms.noise import laplace_variance
-from masquerade.mechanisms.number import Number, whole
+from masquerade.exact.coins import Coins, Words, WordSource, require_coins
+from masquerade.exact.noise import laplace_variance
+from masquerade.exact.number import Number, whole
 from masquerade.preference.fit_report import (
     ALONE,
     DEFAULT_BOUND,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins, Words
+from masquerade.exact.coins import Coins, Words
 
 Integers = NDArray[np.int64]
 

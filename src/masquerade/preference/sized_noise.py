@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.concentrated import DEFAULT_DELTA, probability_of_failure
-from masquerade.mechanisms.number import Number
+from masquerade.exact import Loss
+from masquerade.exact.concentrated import DEFAULT_DELTA, probability_of_failure
+from masquerade.exact.number import Number
 from masquerade.preference.vector_noise import (
     GaussianNoise,
     LaplaceNoise,

@@ -16,7 +16,7 @@ from masquerade.accounting import Ledger
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import Coins, require_coins
+from masquerade.exact.coins import Coins, require_coins
 from masquerade.preference.charge import voters_charged
 from masquerade.preference.mechanism import (
     PreferenceGuarantee,

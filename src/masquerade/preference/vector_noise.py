@@ -11,10 +11,10 @@ from typing import Protocol
 from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.concentrated import epsilon_of_rho
-from masquerade.mechanisms.noise import (
+from masquerade.exact import Loss
+from masquerade.exact.coins import WordSource
+from masquerade.exact.concentrated import epsilon_of_rho
+from masquerade.exact.noise import (
     discrete_gaussian,
     discrete_laplace,
     laplace_variance,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.number import text_of
+from masquerade.exact.number import text_of
 
 Floats = NDArray[np.float64]
 Weighting = Literal["equal", "inverse-variance", "capped"]

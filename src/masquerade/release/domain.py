@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.exact.number import Number, finite, text_of
 from masquerade.release.objects import Floats
 
 Ends = tuple[Number, Number]

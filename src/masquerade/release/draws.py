@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
 from masquerade.release.mixture import Mixtures
 from masquerade.release.objects import Floats, Integers
 

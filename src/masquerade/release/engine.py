@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import Coins, WordSource
-from masquerade.mechanisms.number import Number, finite, text_of, whole
+from masquerade.exact import Loss
+from masquerade.exact.coins import Coins, WordSource
+from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.guarantee import PARTICIPATION, UNITS, ReleaseGuarantee, Unit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from masquerade.mechanisms import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Loss
 
 Unit = Literal["claim", "user"]
 UNITS = ("claim", "user")

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import discrete_laplace, scale_rounded_up
-from masquerade.mechanisms.number import finite, whole
+from masquerade.exact.coins import WordSource
+from masquerade.exact.noise import discrete_laplace, scale_rounded_up
+from masquerade.exact.number import finite, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.draws import points_of
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
@@ -50,7 +50,7 @@ class Histogram(PrivateEngine):
     trusted. Replacing one claim changes two counts of one object by at most 1 each; two-sided
     geometric noise of scale 2 / epsilon on every count costs epsilon once, whatever is drawn
     afterwards. With the unit ``"user"`` that holds for each of at most `cap` objects with
-    epsilon / cap. The noise is drawn in whole numbers; see `masquerade.mechanisms.noise`.
+    epsilon / cap. The noise is drawn in whole numbers; see `masquerade.exact.noise`.
     """
 
     name: ClassVar[str] = "hist"

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import WordSource, uniform_below
-from masquerade.mechanisms.noise import bernoulli, bernoulli_exp, discrete_gaussian
-from masquerade.mechanisms.number import Number, finite, text_of
+from masquerade.exact import Loss
+from masquerade.exact.coins import WordSource, uniform_below
+from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
+from masquerade.exact.number import Number, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.guarantee import ReleaseGuarantee

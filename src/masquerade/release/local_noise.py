@@ -8,9 +8,9 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.mechanisms import Loss
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.noise import discrete_laplace, scale_rounded_up
+from masquerade.exact import Loss
+from masquerade.exact.coins import WordSource
+from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of

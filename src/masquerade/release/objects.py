@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

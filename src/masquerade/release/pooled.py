@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
+from masquerade.exact.coins import WordSource
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import Progress, claims_of
 from masquerade.release.grid import Grid

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import WordSource
-from masquerade.mechanisms.number import whole
+from masquerade.exact.coins import WordSource
+from masquerade.exact.number import whole
 from masquerade.release.density import DensityModel, Weights, fit_density
 from masquerade.release.draws import normals, uniforms
 from masquerade.release.engine import Engine, Progress

@@ -10,9 +10,9 @@ import numpy as np
 from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Coins, SimulatedCoins
-from masquerade.mechanisms.coins import WordSource, require_coins
-from masquerade.mechanisms.number import Number, finite, whole
+from masquerade.exact import Coins, SimulatedCoins
+from masquerade.exact.coins import WordSource, require_coins
+from masquerade.exact.number import Number, finite, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.engine import Engine, Progress

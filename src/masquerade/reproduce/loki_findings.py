@@ -42,7 +42,7 @@ from masquerade.reproduce.study import (
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, alike, claim, compare, value
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return figures 2 to 4, and the losses of the levels."""
     budgets = QUICK_BUDGETS if scale.quick else BUDGETS
     alphas = QUICK_ALPHAS if scale.quick else ALPHAS

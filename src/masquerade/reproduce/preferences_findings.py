@@ -38,7 +38,7 @@ BEST_READING = (
 OTHER_UNIT = "Algorithm 3 protects one record, the others a voter with all records"
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return figures 1 to 10."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
     sizes = _means(found, "size-", ("voters", "records", "mechanism", "epsilon"))

@@ -29,7 +29,7 @@ from masquerade.reproduce.study import (
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, alike, claim, compare, value
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return tables 1 and 2, figures 3 to 5, and the engines at equal honest epsilon."""
     rows: list[Row] = []
     ours: list[Comparison] = []

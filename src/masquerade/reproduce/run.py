@@ -122,9 +122,9 @@ def reproduce(
     ours: dict[str, tuple[Comparison, ...]] = {}
     artifacts: list[Path] = []
     for name, study in studies.items():
-        findings = shown[name].findings(found[name], chosen)
-        rows[name], ours[name] = tuple(findings.rows), tuple(findings.ours)
-        artifacts += _write(findings, folder / name, name, study.CITATION)
+        results = shown[name].results(found[name], chosen)
+        rows[name], ours[name] = tuple(results.rows), tuple(results.ours)
+        artifacts += _write(results, folder / name, name, study.CITATION)
     return Reproduction(
         rows,
         ours,
@@ -234,17 +234,17 @@ def _write_part(place: Path, job: Job, cells: Cells) -> None:
     unfinished.replace(place)  # a part is whole or not there
 
 
-def _write(findings: Findings, folder: Path, paper: str, citation: str) -> list[Path]:
+def _write(results: Findings, folder: Path, paper: str, citation: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "verdicts.csv"]
-    write_table(pa.Table.from_pylist([asdict(row) for row in findings.rows]), written[0])
-    if findings.ours:
+    write_table(pa.Table.from_pylist([asdict(row) for row in results.rows]), written[0])
+    if results.ours:
         written.append(folder / "ours.csv")
-        write_table(pa.Table.from_pylist([asdict(each) for each in findings.ours]), written[-1])
-    for table in findings.tables:
+        write_table(pa.Table.from_pylist([asdict(each) for each in results.ours]), written[-1])
+    for table in results.tables:
         written.append(folder / f"{table.name}.csv")
         write_table(_table(table.rows), written[-1])
-    for figure in findings.figures:
+    for figure in results.figures:
         written.append(folder / f"{figure.name}.csv")
         write_numbers(figure, written[-1])
         if can_draw():
@@ -253,10 +253,10 @@ def _write(findings: Findings, folder: Path, paper: str, citation: str) -> list[
     summary = {
         "paper": paper,
         "citation": citation,
-        "rows": [row_json(row) for row in findings.rows],
-        "ours": [row_json(each) for each in findings.ours],
-        "tables": {table.name: table.title for table in findings.tables},
-        "figures": {figure.name: figure.title for figure in findings.figures},
+        "rows": [row_json(row) for row in results.rows],
+        "ours": [row_json(each) for each in results.ours],
+        "tables": {table.name: table.title for table in results.tables},
+        "figures": {figure.name: figure.title for figure in results.figures},
     }
     written.append(folder / "findings.json")
     text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False)

@@ -32,7 +32,7 @@ from masquerade.truth import (
 )
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return the two numbers, what the formulas leave out, and error against epsilon."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
     rows = _formulas(found["one-report"])

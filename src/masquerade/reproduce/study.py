@@ -1,4 +1,4 @@
-"""What a study of a paper is made of: jobs that measure, and findings that are shown."""
+"""What a study of a paper is made of: jobs that measure, and results that are shown."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Shown(Protocol):
     """What the module of a paper provides that shows what was measured."""
 
     @staticmethod
-    def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+    def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
         """Return what the measurements (by name of the job) show."""
         ...
 

@@ -41,7 +41,7 @@ from masquerade.reproduce.verdict import (
 from masquerade.truth import FlipProduct
 
 
-def findings(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
     """Return tables 1 to 3 and figures 1 to 4, and the same on real sets."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
     rows: list[Row] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.coins import require_generator
+from masquerade.exact.coins import require_generator
 from masquerade.selection.baselines import (
     at_random,
     best_predictors,

@@ -21,26 +21,15 @@ from starlette.routing import Match
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
-from masquerade.server.account import account_routes
-from masquerade.server.app_shell import app_shell_routes
-from masquerade.server.building.live import live_pages
-from masquerade.server.building.pages import building_pages
-from masquerade.server.building.routes import building_routes
+from masquerade.server.accounts.throttle import Attempts
+from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.db.server_key import Seals
 from masquerade.server.demo import demo_routes
-from masquerade.server.desk.audit_trail import AuditTrail
-from masquerade.server.desk.deliveries import Deliveries
-from masquerade.server.desk.routes import desk_routes
-from masquerade.server.desk.webhooks import RESULTS_READY
-from masquerade.server.findings import Findings, findings_routes
-from masquerade.server.findings.publication import publication_routes
-from masquerade.server.findings.synthesis_pages import synthesis_pages
-from masquerade.server.limit_table import LimitTable
-from masquerade.server.operation.logs import fields
-from masquerade.server.operation.metrics import Metrics, RequestMetrics
-from masquerade.server.operation.routes import operation_routes
-from masquerade.server.pages import STATIC, render
-from masquerade.server.participant import participant_routes
-from masquerade.server.problem import (
+from masquerade.server.http.app_files import app_shell_routes
+from masquerade.server.http.logs import fields
+from masquerade.server.http.metrics import Metrics, RequestMetrics
+from masquerade.server.http.pages import STATIC, render
+from masquerade.server.http.problem import (
     PROBLEM_ANSWER,
     describe_problems,
     masquerade_problem,
@@ -49,16 +38,28 @@ from masquerade.server.problem import (
     wants_json,
     wrong_places,
 )
-from masquerade.server.protocol import protocol_routes
-from masquerade.server.rate_limit import Beginnings, RateLimits
-from masquerade.server.security import BodyLimit, LastResort, SecurityHeaders
-from masquerade.server.server_key import Seals
+from masquerade.server.http.rate_limit import Beginnings, RateLimits
+from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
+from masquerade.server.results.cache import Findings
+from masquerade.server.routes.account_routes import team_routes
+from masquerade.server.routes.audit_trail import AuditTrail
+from masquerade.server.routes.authorization import Guard
+from masquerade.server.routes.desk_routes import desk_routes
+from masquerade.server.routes.health import operation_routes
+from masquerade.server.routes.live import live_pages
+from masquerade.server.routes.me import account_routes
+from masquerade.server.routes.participations import protocol_routes
+from masquerade.server.routes.public import participant_routes
+from masquerade.server.routes.publication import publication_routes
+from masquerade.server.routes.results import findings_routes
+from masquerade.server.routes.sign_in import sign_in_address
+from masquerade.server.routes.survey_pages import building_pages
+from masquerade.server.routes.surveys import building_routes
+from masquerade.server.routes.synthesis import synthesis_pages
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
-from masquerade.server.team import Guard
-from masquerade.server.team.routes import team_routes
-from masquerade.server.team.sign_in import sign_in_address
-from masquerade.server.team.throttle import Attempts
+from masquerade.server.webhooks.deliveries import Deliveries
+from masquerade.server.webhooks.webhooks import RESULTS_READY
 
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
@@ -95,12 +96,12 @@ def create_app(
         server_key=settings.server_key,
     )
     guard = Guard(store, settings)
-    findings = Findings(store)
+    results = Findings(store)
     deliveries = Deliveries(
         store.desk.transactions,
         private=settings.webhook_private,
         seals=Seals(settings.server_key),
-        before={RESULTS_READY: lambda token: findings.result_text(store.survey(token))},
+        before={RESULTS_READY: lambda token: results.result_text(store.survey(token))},
     )
 
     @asynccontextmanager

@@ -11,17 +11,17 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from masquerade.answers import Choice, Question, Rating
 from masquerade.mechanisms import CategoricalMechanism, mask_response
-from masquerade.server.building.templates import PICK
-from masquerade.server.definition import ALL_LEVELS, Definition
-from masquerade.server.described import described
-from masquerade.server.findings import Findings
-from masquerade.server.findings.shown import result_view
-from masquerade.server.pages import render
-from masquerade.server.participations import Participation
-from masquerade.server.sealed import commitment_of
+from masquerade.server.http.pages import render
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.participants.participations import Participation
+from masquerade.server.results.cache import Findings
+from masquerade.server.results.view import result_view
+from masquerade.server.routes.survey_summary import described
 from masquerade.server.store import OPEN, Store, Survey
+from masquerade.server.surveys.templates import PICK
+from masquerade.surveys import Choice, Question, Rating
+from masquerade.surveys.survey import ALL_LEVELS, Definition
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8

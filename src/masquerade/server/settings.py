@@ -13,9 +13,9 @@ from sqlalchemy import URL, make_url
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import DEFAULT_DELTA, MICRO, Loss
-from masquerade.server.database_key import checked_key, read_key
-from masquerade.server.server_key import ServerKey, make_server_key, read_server_key
+from masquerade.exact import DEFAULT_DELTA, MICRO, Loss
+from masquerade.server.db.database_key import checked_key, read_key
+from masquerade.server.db.server_key import ServerKey, make_server_key, read_server_key
 from masquerade.server.setting_values import (
     CONFIG_VARIABLE,
     PREFIX,

@@ -14,23 +14,23 @@ from sqlalchemy import Connection, Text, delete, func, insert, select
 from sqlalchemy import cast as as_type
 
 from masquerade.accounting import Caps, Entry
-from masquerade.server.building.workshop import Workshop
-from masquerade.server.database import connect, migrate
-from masquerade.server.definition import Definition
-from masquerade.server.desk.desk import Desk
-from masquerade.server.desk.rewards import Purse, Reward
-from masquerade.server.ground import Ground
-from masquerade.server.identity import Identity
-from masquerade.server.ledger_tables import LedgerDatabase, LedgerTables
-from masquerade.server.models import FIRST_TEAM, ParticipationRow, SettingRow, table_of
-from masquerade.server.participations import Participations
-from masquerade.server.people import People
-from masquerade.server.sealed_columns import begin_sealing
-from masquerade.server.server_key import Seals, ServerKey
-from masquerade.server.surveys import CLOSED, OPEN, SUBMITTED, Asked, Survey, Surveys
-from masquerade.server.sweeper import Sweeper
-from masquerade.server.team.surveyors import Surveyors
-from masquerade.server.transactions import Transactions
+from masquerade.server.accounts.surveyors import Surveyors
+from masquerade.server.context import Ground
+from masquerade.server.db.engine import connect, migrate
+from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.sealed_columns import begin_sealing
+from masquerade.server.db.server_key import Seals, ServerKey
+from masquerade.server.db.tables import FIRST_TEAM, ParticipationRow, SettingRow, table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.desk_store import Desk
+from masquerade.server.operations.daily_jobs import Sweeper
+from masquerade.server.participants.participations import Participations
+from masquerade.server.participants.profile import People
+from masquerade.server.payments.rewards import Purse, Reward
+from masquerade.server.surveys.frozen_surveys import CLOSED, OPEN, SUBMITTED, Asked, Survey, Surveys
+from masquerade.server.surveys.lifecycle import Workshop
+from masquerade.surveys.survey import Definition
 
 __all__ = ["CLOSED", "OPEN", "Response", "Store", "Survey"]
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from masquerade.answers import Truths
 from masquerade.errors import InputError
-from masquerade.mechanisms.number import whole
+from masquerade.exact.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.votes import Floats
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from masquerade.answers import Number, Question, Rating
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
@@ -17,6 +16,7 @@ from masquerade.mechanisms import (
     LatticeMechanism,
     Mechanism,
 )
+from masquerade.surveys import Number, Question, Rating
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.levels import EB, ESTIMATORS, Floats, LevelValues, combine
 

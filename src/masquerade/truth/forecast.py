@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Truths
+from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import Presence
-from masquerade.mechanisms.number import whole
 from masquerade.truth.accuracy import accuracy, mean_absolute_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.error_bounds import Floats

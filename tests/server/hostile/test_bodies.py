@@ -13,8 +13,8 @@ import httpx
 import pytest
 from tests.patience import PATIENCE_SECONDS
 
-from masquerade.server.sealed import commitment_of
-from masquerade.server.security import LARGEST_BODY
+from masquerade.server.http.security import LARGEST_BODY
+from masquerade.server.participants.commitments import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers, PostgresServer

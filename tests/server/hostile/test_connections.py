@@ -14,10 +14,11 @@ import pytest
 from tests.serving import serving
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from masquerade.server import Settings, connections, create_app
-from masquerade.server.connections import OpenConnections, most_connections
-from masquerade.server.deadline import DeadlineProtocol
-from masquerade.server.run import address
+from masquerade.server import Settings, create_app
+from masquerade.server.http import connections
+from masquerade.server.http.connections import OpenConnections, most_connections
+from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.operations.run import address
 
 PATIENCE = 60
 MOST, FROM_ONE, MANY = 60, 20, 300
@@ -123,7 +124,7 @@ def test_connections_leave_files_for_the_database() -> None:
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A server with few connections, for which nobody is a proxy, on all addresses of loopback."""
-    monkeypatch.setattr("masquerade.server.run.most_connections", lambda: MOST)
+    monkeypatch.setattr("masquerade.server.operations.run.most_connections", lambda: MOST)
     settings = Settings(
         f"sqlite:///{tmp_path / 'many.sqlite3'}",
         rate_address=0,

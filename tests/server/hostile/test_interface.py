@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from masquerade.answers import Choice, Comparison, Number, Rating
-from masquerade.server.definition import Definition
-from masquerade.server.desk.rewards import Reward
-from masquerade.server.models import FIRST_TEAM
-from masquerade.server.sealed import commitment_of
-from masquerade.server.team.sessions import COOKIE, csrf_token
+from masquerade.server.accounts.sessions import COOKIE, csrf_token
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.payments.rewards import Reward
+from masquerade.surveys import Choice, Comparison, Number, Rating
+from masquerade.surveys.survey import Definition
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers

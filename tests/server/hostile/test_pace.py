@@ -10,8 +10,8 @@ import pytest
 from tests.server.refusals import problem_of
 
 from masquerade.server import Settings
-from masquerade.server.desk.rewards import Reward
-from masquerade.server.models import FIRST_TEAM
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.payments.rewards import Reward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

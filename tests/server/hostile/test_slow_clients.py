@@ -17,8 +17,8 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.serving import serving
 
 from masquerade.server import Settings, create_app
-from masquerade.server.deadline import DeadlineProtocol
-from masquerade.server.run import address
+from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.operations.run import address
 
 PATIENCE = 0.6
 MANY = 150

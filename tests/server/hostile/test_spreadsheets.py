@@ -7,7 +7,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from masquerade.answers import Choice, Number
+from masquerade.surveys import Choice, Number
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Site

@@ -42,7 +42,7 @@ class Engine(ABC):
             At least one.
         visit : Visit
         combine : callable
-            Takes two findings, the earlier first; associative.
+            Takes two results, the earlier first; associative.
         *shared
             Further arguments of `visit`: values, or handles from `share`.
         """

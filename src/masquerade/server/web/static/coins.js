@@ -1,4 +1,4 @@
-// Exact randomness, in integers: the device's half of mechanisms/coins.py.
+// Exact randomness, in integers: the device's half of exact/coins.py.
 //
 // All randomness is uniform 64-bit words from the system, turned into uniform integers by
 // rejection. BigInt throughout: a floating-point number never decides what a person reports.

@@ -1,5 +1,5 @@
 // The loss of one report with discrete Gaussian noise at a delta, bounded from above with proof:
-// the device's half of mechanisms/gaussian_tail.py, where the proof is.
+// the device's half of exact/gaussian_tail.py, where the proof is.
 //
 // Answers that lie d steps apart are (epsilon, delta)-indistinguishable exactly when
 // delta >= F(t) - e^epsilon F(t - d) at the largest t with (d^2 - 2 d t) / (2 v) > epsilon.

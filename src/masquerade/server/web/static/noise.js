@@ -1,5 +1,5 @@
 // Exact discrete noise: Laplace and Gaussian on the integers, from uniform integers alone. The
-// device's half of mechanisms/noise.py: it draws the same number from the same words.
+// device's half of exact/noise.py: it draws the same number from the same words.
 //
 // Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
 // algorithms 1 to 3. No floating-point number is involved, so a report cannot betray an answer by

@@ -1,0 +1,211 @@
+"""Questions as a server asks them, each with its mask; answers to them, and reports in words."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from masquerade.client.survey_text import SurveyText
+from masquerade.errors import (
+    BrokenPromise,
+    MasqueradeError,
+    MissingValue,
+    ParameterError,
+    UnknownLabel,
+)
+from masquerade.mechanisms import (
+    CategoricalMechanism,
+    DiscreteGaussian,
+    Lattice,
+    RandomizedResponse,
+    TwoLayer,
+    parse_mechanism,
+)
+from masquerade.surveys import Number, Question, Rating, ShowIf, shown
+
+Answer = str | int | float | Decimal | None
+"""A label, a point of a scale, a number, or None for "prefer not to say"."""
+Mask = CategoricalMechanism | DiscreteGaussian
+
+NOT_SAID = "prefer not to say"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what masks its answer.
+
+    Attributes
+    ----------
+    question : Question
+    mechanism : CategoricalMechanism or DiscreteGaussian
+    show_if : ShowIf or None
+        After which answers it is asked at all.
+    """
+
+    question: Question
+    mechanism: Mask
+    show_if: ShowIf | None = None
+
+    def code(self, answer: Answer) -> int:
+        """Return the whole number that stands for an answer.
+
+        Raises
+        ------
+        UnknownLabel, MissingValue
+            It is none that can be given. No message repeats it: messages end up in logs.
+        """
+        question = self.question
+        if answer is None:
+            if not question.allow_skip:
+                raise MissingValue(
+                    f"question {question.id!r} has no answer and cannot be left out; give one of "
+                    f"{self.choices}."
+                )
+            return len(question.labels)
+        if isinstance(answer, bool):
+            found = None
+        elif isinstance(question, Number | Rating):
+            found = _place(answer, _lattice(question))
+        else:
+            labels = question.labels
+            found = labels.index(answer) if answer in labels else None
+        if found is None:
+            raise UnknownLabel(
+                f"question {question.id!r}: the answer is not one of {self.choices}; correct it."
+            )
+        return found
+
+    @property
+    def choices(self) -> str:
+        """What can be answered, in words."""
+        question = self.question
+        if isinstance(question, Number):
+            return f"{question.low} to {question.high} in steps of {question.step}"
+        return ", ".join(question.labels)
+
+    def in_words(self, report: int) -> str:
+        """Return a report, or the code of an answer, as people read it."""
+        question = self.question
+        if report == len(question.labels) and question.allow_skip:
+            return NOT_SAID
+        if isinstance(question, Number):
+            return f"{_point(_lattice(question), report)} {question.unit}"
+        if isinstance(self.mechanism, DiscreteGaussian):
+            return _point(self.mechanism.lattice, report)
+        return question.labels[report]
+
+
+def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]:
+    """Return the code of the answer to each question.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+    answers : mapping of str to Answer
+        By the question's id, one for each question that is asked. One that is not asked after the
+        answers before it has none, or None; it is masked as "no answer".
+
+    Raises
+    ------
+    MissingValue, UnknownLabel, ParameterError
+        An answer is missing, none that can be given, or to no question.
+    """
+    ids = [one.question.id for one in asked]
+    if extra := [name for name in answers if name not in ids]:
+        raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")
+    codes: list[int] = []
+    for one in asked:
+        name = one.question.id
+        if not is_asked(asked, codes):
+            if answers.get(name) is not None:
+                raise ParameterError(
+                    f"question {name!r} is not asked after these answers; leave it out."
+                )
+            codes.append(one.code(None))
+            continue
+        if name not in answers:
+            raise MissingValue(f"question {name!r} has no answer; give one to each question.")
+        codes.append(one.code(answers[name]))
+    return codes
+
+
+def is_asked(asked: Sequence[Asked], codes: Sequence[int]) -> bool:
+    """Return whether the question after those answered is asked.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+    codes : sequence of int
+        Of the answers to the first questions.
+    """
+    upto = asked[: len(codes) + 1]
+    conditions = tuple(one.show_if for one in upto)
+    return shown([one.question for one in upto], conditions, [*codes, None])[-1]
+
+
+def asked_of(survey: SurveyText, level: str) -> tuple[Asked, ...]:
+    """Return the questions of a survey with the masks of a level.
+
+    Raises
+    ------
+    BrokenPromise
+        The survey has no such level, or a mask does not mask exactly a question's answers.
+    """
+    found = []
+    conditions = survey.conditions or (None,) * len(survey.questions)
+    texts = survey.levels.get(level, [])
+    if len(texts) != len(survey.questions):
+        raise BrokenPromise(f"the survey has no level {level!r}; nothing was answered.")
+    for question, text, condition in zip(survey.questions, texts, conditions, strict=True):
+        try:
+            mechanism = parse_mechanism(text)
+        except MasqueradeError as error:
+            raise BrokenPromise(
+                f"a mask cannot be read ({error}); nothing was answered."
+            ) from error
+        if not (
+            isinstance(mechanism, RandomizedResponse | TwoLayer | DiscreteGaussian)
+            and _fits(mechanism, question)
+        ):
+            raise BrokenPromise(
+                f"question {question.id!r} comes with the mask {mechanism}, which does not mask "
+                "exactly its answers; nothing was answered."
+            )
+        found.append(Asked(question, mechanism, condition))
+    return tuple(found)
+
+
+def _lattice(question: Number | Rating) -> Lattice:
+    step = question.step if isinstance(question, Number) else 1
+    return Lattice(question.low, question.high, step)
+
+
+def _fits(mechanism: Mask, question: Question) -> bool:
+    if isinstance(mechanism, DiscreteGaussian):
+        if not isinstance(question, Number | Rating) or question.allow_skip:
+            return False
+        return mechanism.lattice == _lattice(question)
+    points = question.points if isinstance(question, Number) else len(question.labels)
+    return mechanism.symbols == points + question.allow_skip
+
+
+def _place(answer: object, lattice: Lattice) -> int | None:
+    """Return which point of a lattice a number is, or None."""
+    if not isinstance(answer, str | Decimal | numbers.Real) or len(str(answer)) > 40:
+        return None
+    try:
+        steps = (Fraction(str(answer)) - lattice.low) / lattice.step
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    whole = steps.denominator == 1 and 0 <= steps < lattice.points
+    return int(steps) if whole else None
+
+
+def _point(lattice: Lattice, steps: int) -> str:
+    value = lattice.low + lattice.step * steps
+    if value.denominator == 1:
+        return str(value.numerator)
+    return str(float(value))

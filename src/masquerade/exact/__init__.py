@@ -1,0 +1,32 @@
+"""Exact arithmetic: randomness, discrete noise, amounts of privacy loss, and rho to epsilon.
+
+`coins` draws whole numbers from the operating system; `noise` makes discrete Laplace and Gaussian
+noise of them, without a floating-point number. `number` reads what people write as fractions.
+`loss` counts privacy loss in whole micro-epsilon. `concentrated`, `gaussian_tail` and
+`hockey_stick` turn losses into epsilon at a delta, always rounded up.
+"""
+
+from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
+from masquerade.exact.concentrated import DEFAULT_DELTA, epsilon_of_rho
+from masquerade.exact.loss import (
+    INFINITE_LOSS,
+    MICRO,
+    NO_LOSS,
+    Amount,
+    Guarantee,
+    Loss,
+)
+
+__all__ = [
+    "DEFAULT_DELTA",
+    "INFINITE_LOSS",
+    "MICRO",
+    "NO_LOSS",
+    "Amount",
+    "Coins",
+    "Guarantee",
+    "Loss",
+    "SimulatedCoins",
+    "WordSource",
+    "epsilon_of_rho",
+]

@@ -1,0 +1,170 @@
+"""The exact loss of reports with discrete Gaussian noise, bounded from above with proof.
+
+For noise with P(y) proportional to exp(-y**2 / (2 v)), let F be its distribution function. Answers
+that lie d lattice steps apart are (epsilon, delta)-indistinguishable exactly when
+
+    delta >= max over t of F(t) - e**epsilon F(t - d),
+
+because the noise is log-concave, so the likelihood ratio of two shifts is monotone and the worst
+set of reports is a half-line (Neyman and Pearson). The right side grows with d, for F(t - d) falls:
+the two ends of the range are the worst pair. The maximum is at the largest t with
+``(d**2 - 2 d t) / (2 v) > epsilon``, found here in exact fractions.
+
+Several reports, each moved by d, lose ``(n d**2 - 2 d S) / (2 v)`` together, where S is the sum of
+their noises: S alone decides. S is nearly discrete Gaussian itself, with parameter n v. By
+induction: if ``P(S_k = s) = C exp(-s**2 / (2 k v)) u(s)`` with a <= u <= b, then
+
+    P(S_(k+1) = s) = C' exp(-s**2 / (2 (k+1) v)) * sum over x of exp(-(x - c)**2 / (2 w)) u(s - x)
+
+with ``w = k v / (k+1)`` and ``c = s / (k+1)``. The sum without u is ``sqrt(2 pi w)`` times 1 plus
+at most ``eta = 2 sum over m >= 1 of exp(-2 pi**2 m**2 w)`` in size (Poisson summation). So b / a
+grows by at most ``(1 + eta) / (1 - eta)`` at each step, no probability of S is more than b / a
+times that of the discrete Gaussian, and delta, a sum of these probabilities times the same numbers
+from 0 to 1, is at most b / a times the delta of one report with distance n d and parameter n v.
+From 2 steps of standard deviation on, b / a is 1 to 16 digits.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from masquerade.exact.concentrated import epsilon_of_rho
+from masquerade.exact.loss import MICRO, Loss
+
+_BLOCKS_PER_SIGMA = 1024
+_SIGMAS = 12
+_FEWEST_TERMS = 48
+# Each exponent is below 800 or its term negligible, and is computed with a relative error of a few
+# 2**-53; sums of positive terms add less. All of it is far below this relative margin.
+_MARGIN = 1e-11
+_UNDERFLOW = 1e-300
+_FIRST_STEPS = 64
+_MOST_LOG = 500.0
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) -> Loss:
+    """Return the smallest epsilon, in millionths, that is proven for one report at `delta`.
+
+    Parameters
+    ----------
+    distance : int
+        Largest distance of two answers, in lattice steps.
+    variance : Fraction
+        Parameter of the noise, in squared lattice steps.
+    delta : Fraction
+
+    Cost: about 25 evaluations of `delta_at_most`.
+    """
+    return epsilon_of_reports(distance, variance, delta, reports=1)
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, reports: int) -> Loss:
+    """Return the smallest epsilon, in millionths, that is proven for equal reports at `delta`.
+
+    It is never above that of `epsilon_of_rho`.
+
+    Parameters
+    ----------
+    distance, variance, delta
+        As for `epsilon_of_one_report`.
+    reports : int
+        How many reports of one person, each with noise of its own, at least 1.
+    """
+    rho = Loss.of_amount(Fraction(reports * distance**2) / (2 * variance))
+    high = epsilon_of_rho(rho, delta=delta).micro
+    more = _more_than_gaussian(variance, reports)
+    assert isinstance(high, int)
+    if more == math.inf:
+        return Loss(high)
+    distance, variance = reports * distance, reports * variance
+    low = -1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if delta_at_most(distance, variance, Fraction(middle, MICRO)) * more <= delta:
+            high = middle
+        else:
+            low = middle
+    return Loss(high)
+
+
+def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float:
+    """Return an upper bound on the delta of one report at `epsilon`, tight to about 1e-5 of it."""
+    limit = Fraction(distance, 2) - epsilon * variance / distance
+    t = math.ceil(limit) - 1
+    log_total_low, log_total_high = _log_total(variance)
+    far_low, _ = _log_tail(distance - t, variance)
+    if t < 0:
+        near = math.exp(_log_tail(-t, variance)[1] - log_total_low)
+    else:
+        near = 1 - math.exp(_log_tail(t + 1, variance)[0] - log_total_high)
+    log_far = float(epsilon) + far_low - log_total_high
+    slack = _MARGIN + 1e-15 * (float(epsilon) + abs(far_low))
+    bound = near * (1 + slack) - math.exp(log_far) * (1 - slack)
+    return max(bound, 0.0) + _UNDERFLOW
+
+
+def _more_than_gaussian(variance: Fraction, reports: int) -> float:
+    """Return by how much the sum of noises can exceed a discrete Gaussian: b / a, rounded up."""
+    if reports == 1:
+        return 1.0
+    # The first steps by their own eta, all others by that of the last of these, which is larger.
+    log_ratio = 0.0
+    steps = min(reports - 1, _FIRST_STEPS)
+    for k in range(1, steps + 1):
+        share = math.exp(-2 * math.pi**2 * float(variance) * k / (k + 1))
+        eta = 2 * share / (1 - share)  # m**2 >= m
+        if eta >= 1:
+            return math.inf
+        term = math.log1p(eta) - math.log1p(-eta)
+        log_ratio += term * (reports - steps if k == steps else 1)
+    log_ratio = log_ratio * (1 + _MARGIN) + _MARGIN
+    return math.exp(log_ratio) if log_ratio < _MOST_LOG else math.inf
+
+
+@lru_cache(maxsize=256)
+def _log_total(variance: Fraction) -> tuple[float, float]:
+    """Return bounds on the log of the sum of exp(-y**2 / (2 variance)) over all integers."""
+    low, high = _log_tail(1, variance)
+    return math.log1p(2 * math.exp(low)), math.log1p(2 * math.exp(high))
+
+
+def _log_tail(first: int, variance: Fraction) -> tuple[float, float]:
+    """Return bounds on the log of the sum of exp(-y**2 / (2 variance)) over y >= first >= 1.
+
+    Up to 1024 points a standard deviation are added one by one. A finer lattice is added in blocks
+    of equally many points: where the summand is convex (beyond one standard deviation), the mean
+    over a block lies between the value in the middle and the mean of the ends (Jensen); where it is
+    concave, the other way round; in the block between, it lies between the two ends.
+    """
+    v = float(variance)
+    sigma = math.sqrt(v)
+    block = max(1, math.floor(sigma / _BLOCKS_PER_SIGMA))
+    count = math.ceil((_SIGMAS * sigma + _FEWEST_TERMS) / block)
+    start = block * np.arange(count + 1, dtype=np.float64)  # distance from `first`
+
+    def relative(distance: np.ndarray) -> np.ndarray:
+        """Return the summand at first + distance over the summand at first."""
+        values: np.ndarray = np.exp(-distance * (distance + 2.0 * first) / (2 * v))
+        return values
+
+    left = relative(start)
+    beyond = left[-1] / -math.expm1(-(2 * (first + start[-1]) + 1) / (2 * v))  # geometric series
+    left, start = left[:-1], start[:-1]
+    if block == 1:
+        low = high = float(left.sum())
+    else:
+        right = relative(start + (block - 1))
+        ends, middle = (left + right) / 2, relative(start + (block - 1) / 2)
+        mixed = (start + first <= sigma * (1 + 1e-9)) & (
+            start + (first + block - 1) >= sigma * (1 - 1e-9)
+        )
+        low = block * float(np.where(mixed, right, np.minimum(ends, middle)).sum())
+        high = block * float(np.where(mixed, left, np.maximum(ends, middle)).sum())
+    log_first = -(float(first) ** 2) / (2 * v)
+    return log_first + math.log(low), log_first + math.log(high + beyond)

@@ -1,0 +1,178 @@
+"""How the answers to two questions go together, through the masks of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
+from masquerade.results.reports import SurveyReports
+from masquerade.surveys.codebook import labels_of
+from masquerade.truth import Estimate, shown_shares
+from masquerade.truth.response_channel import ResponseChannel
+
+Floats = NDArray[np.float64]
+
+FEWEST_IN_CELL = 20
+"""Reports in a cell of a cross-table below which the cell is not shown."""
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTable:
+    """Shares of people by their answers to two questions.
+
+    Attributes
+    ----------
+    first, second : str
+        Ids of the questions.
+    rows, columns : list of str
+        What can be answered to each.
+    n : int
+    reported : int array, shape (n_rows, n_columns)
+        How many people sent each pair of reports, at all levels.
+    share, error : float array, shape (n_rows, n_columns)
+        Estimated share of people who hold each pair of answers, and its standard error.
+    """
+
+    first: str
+    second: str
+    rows: list[str]
+    columns: list[str]
+    n: int
+    reported: NDArray[np.int64]
+    share: Floats
+    error: Floats
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as a JSON object; cells with fewer than 20 reports are null."""
+        reach = float(ndtri(0.5 + _CONFIDENCE / 2))
+        estimates = shown_shares(
+            [
+                Estimate.bounded(
+                    value,
+                    below=reach * error,
+                    above=reach * error,
+                    sampling=0.0,
+                    mechanism=error**2,
+                    low=0.0,
+                    high=1.0,
+                )
+                for value, error in zip(
+                    self.share.ravel().tolist(), self.error.ravel().tolist(), strict=True
+                )
+            ]
+        )
+        cells = []
+        for row in range(len(self.rows)):
+            shown: list[dict[str, Any] | None] = []
+            for column in range(len(self.columns)):
+                found = estimates[row * len(self.columns) + column]
+                if self.reported[row, column] < FEWEST_IN_CELL:
+                    shown.append(None)
+                    continue
+                shown.append(
+                    {
+                        "value": found.value,
+                        "shown": found.shown,
+                        "low": found.low,
+                        "high": found.high,
+                        "standard_error": found.standard_error,
+                        "reports": int(self.reported[row, column]),
+                    }
+                )
+            cells.append(shown)
+        return {
+            "first": self.first,
+            "second": self.second,
+            "rows": self.rows,
+            "columns": self.columns,
+            "n": self.n,
+            "confidence": _CONFIDENCE,
+            "fewest_in_cell": FEWEST_IN_CELL,
+            "cells": cells,
+        }
+
+
+def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
+    """Return the shares of people by their answers to two questions of categories.
+
+    Each person's two reports go through two independent masks, so the table of reports is undone by
+    both, at each level by itself; everybody counts once. What masks add is multiplied: a table
+    needs far more people than its margins.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+    first, second : str
+        Ids of two different questions.
+
+    Raises
+    ------
+    EmptyTable
+        Nobody answered.
+    ParameterError
+        There is no such question, both are the same, or answers are not masked one by one.
+    """
+    codebook = reports.codebook
+    place = {question.id: i for i, question in enumerate(codebook.questions)}
+    for name in (first, second):
+        if name not in place:
+            raise ParameterError(f"question {name!r} is none of the survey's: {', '.join(place)}.")
+    if first == second:
+        raise ParameterError(f"question {first!r} is crossed with itself; name two.")
+    if not len(reports):
+        raise EmptyTable("there are no reports; a table needs at least one.")
+    a, b = place[first], place[second]
+    n = len(reports)
+    share: Floats | float = 0.0
+    variance: Floats | float = 0.0
+    reported: NDArray[np.int64] | int = 0
+    for name, count in reports.counts().items():
+        masks = codebook.levels[name][a], codebook.levels[name][b]
+        if not count:
+            continue
+        x, y = (_channel(mask, name) for mask in masks)
+        sent = reports.at_level(name)
+        seen = np.bincount(
+            sent[:, a] * y.symbols + sent[:, b], minlength=x.symbols * y.symbols
+        ).reshape(x.symbols, y.symbols)
+        left, right = (
+            (np.eye(channel.symbols) - channel.other) / channel.signal for channel in (x, y)
+        )
+        part = seen / count
+        mean = left @ part @ right.T
+        square = left**2 @ part @ (right**2).T
+        share = share + mean * (count / n)
+        variance = variance + np.maximum(square - mean**2, 0.0) / count * (count / n) ** 2
+        reported = reported + seen
+    return CrossTable(
+        first,
+        second,
+        labels_of(codebook.questions[a]),
+        labels_of(codebook.questions[b]),
+        n,
+        np.asarray(reported),
+        np.asarray(share),
+        np.sqrt(variance),
+    )
+
+
+def _channel(mechanism: Any, level: str) -> ResponseChannel:
+    if not isinstance(mechanism, RandomizedResponse):
+        what = (
+            "masks all answers of a person with one flip probability"
+            if isinstance(mechanism, CategoricalMechanism)
+            else "masks numbers"
+        )
+        raise ParameterError(
+            f"{mechanism} at level {level!r} {what}; a cross-table needs categories that are "
+            "masked one by one."
+        )
+    return ResponseChannel.of(mechanism)

@@ -1,0 +1,112 @@
+"""What people look at when they choose between two items that are described by features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.preference.masked_choices import fit_masked_choices
+from masquerade.results.question_result import CONFIDENCE
+from masquerade.results.reports import SurveyReports
+from masquerade.surveys import Comparison
+from masquerade.truth.response_channel import ResponseChannel
+
+
+def feature_weights(
+    reports: SurveyReports, features: Mapping[str, Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    """Return how much each feature of an item counts in a survey's pairwise questions.
+
+    A person prefers a to b with probability ``Phi(sum of weight * (a - b) / width)``, the width of
+    a feature being its range among the items (Thurstone's model). Masked choices of all levels are
+    fitted together, each as far as its mask lets it through.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+    features : mapping of str to mapping of str to float
+        For each item its features, all items with the same ones.
+
+    Returns
+    -------
+    list of dict
+        ``feature``, ``weight``, ``low``, ``high``, ``standard_error``, ``width``; the error holds
+        masks and people, clustered by person.
+
+    Raises
+    ------
+    EmptyTable
+        Nobody answered.
+    ParameterError
+        There is no pairwise question, one has ties or can be skipped, an item has no or other
+        features, or a feature is the same for all items.
+    """
+    codebook = reports.codebook
+    asked = [
+        (place, question)
+        for place, question in enumerate(codebook.questions)
+        if isinstance(question, Comparison)
+    ]
+    if not asked:
+        raise ParameterError("the survey has no pairwise question; weights are learnt from these.")
+    for _, question in asked:
+        if question.tie or question.allow_skip:
+            raise ParameterError(
+                f"question {question.id!r} has a third answer; weights are learnt from choices of "
+                "two."
+            )
+    items = dict.fromkeys(item for _, q in asked for item in (q.item_a, q.item_b))
+    names = sorted({name for item in items for name in features.get(item, {})})
+    for item in items:
+        if sorted(features.get(item, {})) != names or not names:
+            raise ParameterError(
+                f"item {item!r} has the features {sorted(features.get(item, {}))}, expected "
+                f"{names}; describe every item by the same ones."
+            )
+    if not len(reports):
+        raise EmptyTable("there are no reports; weights need some.")
+    table = {item: np.array([float(features[item][name]) for name in names]) for item in items}
+    stacked = np.stack(list(table.values()))
+    width = stacked.max(axis=0) - stacked.min(axis=0)
+    if not (np.isfinite(stacked).all() and (width > 0).all()):
+        raise ParameterError(f"of {names}, one is not finite or the same for all items; drop it.")
+    shown = np.stack([(table[q.item_a] - table[q.item_b]) / width for _, q in asked])
+    signs, contrast = [], []
+    for name, n in reports.counts().items():
+        if not n:
+            continue
+        sent = reports.at_level(name)
+        signs.append(1 - 2 * sent[:, [place for place, _ in asked]])
+        row = []
+        for place, _ in asked:
+            mechanism = codebook.levels[name][place]
+            assert isinstance(mechanism, CategoricalMechanism)
+            row.append(ResponseChannel.of(mechanism).signal)
+        contrast.append(np.tile(row, (n, 1)))
+    people = len(reports)
+    fit = fit_masked_choices(
+        np.concatenate(signs).ravel(),
+        np.tile(shown, (people, 1)),
+        np.ones(people * len(asked)),
+        np.concatenate(contrast).ravel(),
+        voter=np.repeat(np.arange(people), len(asked)),
+    )
+    spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)
+    errors = np.sqrt(np.maximum(spread, 0.0))
+    reach = float(ndtri(0.5 + CONFIDENCE / 2))
+    return [
+        {
+            "feature": name,
+            "weight": float(weight),
+            "low": float(weight - reach * error),
+            "high": float(weight + reach * error),
+            "standard_error": float(error),
+            "width": float(extent),
+        }
+        for name, weight, error, extent in zip(names, fit.weights, errors, width, strict=True)
+    ]

@@ -1,0 +1,169 @@
+"""What of a question's result may stand in large figures, and what would make it sharper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy.special import ndtri
+
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.surveys import Number, Question, Rating
+from masquerade.surveys.codebook import lattice_of
+from masquerade.truth import report_variance
+
+FEWEST_FOR_HEADLINE = 20
+"""Responses below which no estimate stands in large figures."""
+
+WIDEST_HEADLINE = 0.25
+"""Width of an interval, in widths of the range, beyond which the interval is the headline."""
+
+FEW, NOTHING, INTERVAL, ESTIMATE = "few", "nothing", "interval", "estimate"
+
+_CONFIDENCE = 0.95
+_SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the range
+
+
+def headline_kind(numbers: Mapping[str, Any] | None, n: int, *, width: float) -> str:
+    """Return what may stand in large figures.
+
+    Parameters
+    ----------
+    numbers : mapping, or None
+        An estimate of a result: ``shown``, ``low`` and ``high``; None where there is none.
+    n : int
+        Responses.
+    width : float
+        Of the range of what is estimated.
+
+    Returns
+    -------
+    str
+        ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
+        ``"interval"``: it is wider than a quarter of the range, so it stands for the estimate;
+        ``"estimate"``.
+    """
+    if n < FEWEST_FOR_HEADLINE:
+        return FEW
+    if numbers is None or numbers["shown"] is None:
+        return NOTHING
+    wide = float(numbers["high"] - numbers["low"]) > WIDEST_HEADLINE * width
+    return INTERVAL if wide else ESTIMATE
+
+
+def headline(found: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    """Return the headline of a question's result: of its mean, else of the answer on top."""
+    numbers, option = _headline_numbers(found)
+    kind = headline_kind(numbers, found["n"], width=range_width(question))
+    said = numbers if kind in (INTERVAL, ESTIMATE) and numbers else {}
+    return {
+        "kind": kind,
+        "option": option if said else None,
+        "shown": said.get("shown") if kind == ESTIMATE else None,
+        "low": said.get("low"),
+        "high": said.get("high"),
+    }
+
+
+def precision(
+    found: Mapping[str, Any], question: Question, offered: Mapping[str, Mechanism]
+) -> dict[str, Any]:
+    """Return how many people would bring the headline's interval to a quarter of the range.
+
+    Parameters
+    ----------
+    found : mapping
+        The question's result.
+    question : Question
+    offered : mapping of str to Mechanism
+        The question's mask at each level.
+
+    Returns
+    -------
+    dict
+        ``people``: at the levels as they were chosen, from the estimate's own errors or, where
+        these are small already, as planning has it; None where what is not known of how levels
+        differ is too much by itself, or nothing is known.
+        ``by_level``: if all were at that level, as planning has it (a share of one half; answers
+        that spread by a quarter of the range).
+    """
+    numbers, _ = _headline_numbers(found)
+    wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + _CONFIDENCE / 2))) ** 2
+    people = None
+    if numbers is not None and numbers["standard_error"] is not None:
+        width = range_width(question)
+        masks = (numbers["sampling_error"] ** 2 + numbers["mechanism_error"] ** 2) / width**2
+        room = wanted - (numbers["level_error"] / width) ** 2
+        # Reports that are all alike have no error of their own; then planning's counts.
+        own = masks / room if room > 0 else math.inf
+        planned = (found["forecast_standard_error"] / width) ** 2 / wanted
+        factor = own if own > 1 else max(own, planned)
+        people = math.ceil(found["n"] * factor) if math.isfinite(factor) else None
+    return {
+        "people": people,
+        "by_level": {
+            name: math.ceil(_variance(question, mechanism) / wanted)
+            for name, mechanism in offered.items()
+        },
+    }
+
+
+def range_width(question: Question) -> float:
+    """Return the width of the range of a question's headline: 1 for a share."""
+    if not isinstance(question, Number | Rating):
+        return 1.0
+    lattice = lattice_of(question)
+    return float(lattice.high - lattice.low)
+
+
+def whole_percents(shares: Sequence[float], *, digits: int = 0) -> list[float]:
+    """Return shares that sum to 1 in percent, rounded so that they add to 100.
+
+    Each is rounded down, and what is missing goes to those that lost most (largest remainder).
+
+    Examples
+    --------
+    >>> whole_percents([1 / 3, 1 / 3, 1 / 3])
+    [34.0, 33.0, 33.0]
+    """
+    size = 10**digits
+    exact = [100 * size * share for share in shares]
+    # Rounding of floats must not take a whole number for the one below.
+    down = [math.floor(part + 1e-9) for part in exact]
+    missing = round(sum(exact)) - sum(down)
+    lost = sorted(range(len(exact)), key=lambda place: down[place] - exact[place])
+    for place in lost[: max(missing, 0)]:
+        down[place] += 1
+    return [part / size for part in down]
+
+
+def outward_interval(low: float, high: float, *, digits: int) -> tuple[float, float]:
+    """Return an interval rounded away from its middle, so that it holds all it held.
+
+    Examples
+    --------
+    >>> outward_interval(0.3349, 0.3351, digits=2)
+    (0.33, 0.34)
+    """
+    size = 10.0**digits
+    # Rounding of floats must not take a number for the one beside it.
+    return math.floor(low * size + 1e-9) / size, math.ceil(high * size - 1e-9) / size
+
+
+def _headline_numbers(
+    found: Mapping[str, Any],
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    if found["mean"] is not None:
+        return found["mean"], None
+    best = max(found["options"], key=lambda option: float(option["value"]), default=None)
+    return best, None if best is None else best["label"]
+
+
+def _variance(question: Question, mechanism: Mechanism) -> float:
+    """Return the variance of one person's report, in squared widths of the range."""
+    if isinstance(question, Number) and isinstance(mechanism, CategoricalMechanism):
+        return _SPREAD**2  # answers as they are; there may be millions of them
+    assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
+    parts = report_variance(question, mechanism)
+    return parts.people + parts.masks

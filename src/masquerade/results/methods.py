@@ -1,0 +1,222 @@
+"""How a result was come by, in words for the section on methods of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+REFERENCES = {
+    "masquerade": """@software{{masquerade,
+  title = {{Masquerade: privacy-preserving crowdsourcing}},
+  version = {{{version}}},
+  note = {{Computed from the reports with SHA-256 {inputs}}}
+}}""",
+    "warner1965": """@article{{warner1965,
+  author = {{Warner, Stanley L.}},
+  title = {{Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias}},
+  journal = {{Journal of the American Statistical Association}},
+  volume = {{60}}, number = {{309}}, pages = {{63--69}}, year = {{1965}}
+}}""",
+    "canonne2020": """@inproceedings{{canonne2020,
+  author = {{Canonne, Cl{{\\'e}}ment L. and Kamath, Gautam and Steinke, Thomas}},
+  title = {{The Discrete {{Gaussian}} for Differential Privacy}},
+  booktitle = {{Advances in Neural Information Processing Systems}},
+  volume = {{33}}, year = {{2020}}
+}}""",
+    "dersimonian1986": """@article{{dersimonian1986,
+  author = {{DerSimonian, Rebecca and Laird, Nan}},
+  title = {{Meta-analysis in Clinical Trials}},
+  journal = {{Controlled Clinical Trials}},
+  volume = {{7}}, number = {{3}}, pages = {{177--188}}, year = {{1986}}
+}}""",
+    "cochran1954": """@article{{cochran1954,
+  author = {{Cochran, William G.}},
+  title = {{The Combination of Estimates from Different Experiments}},
+  journal = {{Biometrics}},
+  volume = {{10}}, number = {{1}}, pages = {{101--129}}, year = {{1954}}
+}}""",
+    "bradley1952": """@article{{bradley1952,
+  author = {{Bradley, Ralph Allan and Terry, Milton E.}},
+  title = {{Rank Analysis of Incomplete Block Designs: I. The Method of Paired Comparisons}},
+  journal = {{Biometrika}},
+  volume = {{39}}, number = {{3/4}}, pages = {{324--345}}, year = {{1952}}
+}}""",
+    "kim2012": """@inproceedings{{kim2012,
+  author = {{Kim, Hyun-Chul and Ghahramani, Zoubin}},
+  title = {{Bayesian Classifier Combination}},
+  booktitle = {{Proceedings of the 15th International Conference on Artificial Intelligence and
+    Statistics}},
+  pages = {{619--627}}, year = {{2012}}
+}}""",
+}
+"""BibTeX entries by key, as templates of `str.format`."""
+
+CLEAR = "none"
+_NOISE = "discrete-gaussian"
+
+_ESTIMATORS = {
+    "eb": (
+        "by drawing each level's estimate towards that of all levels, the noisier the more "
+        "(empirical Bayes, with a variance between levels that is at least that of a standard "
+        "deviation of 7.5 % of the range; DerSimonian and Laird, 1986), and weighting levels by "
+        "their share of the people"
+    ),
+    "respondent": "by weighting levels by their share of the people",
+    "ivw": "by weighting levels by the inverse of their variance",
+}
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotation marks, or as it is where it begins with one.
+
+    Examples
+    --------
+    >>> quoted("Rain?"), quoted("“Never again.”")
+    ('“Rain?”', '“Never again.”')
+    """
+    return text if text[:1] in ("“", "„", "«", '"') else f"“{text}”"
+
+
+def methods_text(result: Mapping[str, Any]) -> str:
+    """Return a paragraph on how a result was come by, ready to be pasted.
+
+    Parameters
+    ----------
+    result : mapping
+        Of `masquerade.results.survey_result`.
+
+    Returns
+    -------
+    str
+        Sentences with the names and years of what `bibliography` gives in full.
+    """
+    n, asked = result["responses"], len(result["levels"][0]["mechanisms"])
+    people = "1 person" if n == 1 else f"{n:,} people"
+    questions = "1 question" if asked == 1 else f"{asked} questions"
+    if result["simulated"]:
+        people = "1 simulated person" if n == 1 else f"{n:,} simulated people"
+    sentences = [
+        f"{people} answered a survey of {questions} ({quoted(result['title'])}).",
+        _masking(result),
+        _promise(result),
+    ]
+    if len(result["levels"]) > 1:
+        sentences += [
+            "Estimates undo the masks, whose probabilities are known exactly, at each level of "
+            f"protection and combine levels {_ESTIMATORS[result['estimator']]}.",
+            "This estimator was fixed before the first answer.",
+        ]
+    else:
+        if result["levels"][0]["name"] != CLEAR:
+            sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
+    sentences.append(
+        f"Intervals are of {100 * result['confidence']:g} % and hold the errors of sampling and of "
+        "masking."
+    )
+    sentences.append(
+        "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
+        "scale; computations use the unbiased estimates."
+    )
+    if any(_NOISE in question["mechanism"] for question in result["questions"]):
+        sentences.append(
+            "What one noisy report counts is bounded a few standard deviations of the noise "
+            "beyond the scale, with a bias of at most a twentieth of a level’s standard error."
+        )
+    doubtful = [q["text"] for q in result["questions"] if q["plausibility"]["doubtful"]]
+    if doubtful:
+        named = ", ".join(quoted(text) for text in doubtful)
+        sentences.append(
+            f"Reports were not such as the masks make of any answers (p < "
+            f"{result['rules']['false_alarm']:g}) in {named}; some devices did not mask, or lied."
+        )
+    differ = [q for q in result["questions"] if _differs(q)]
+    tested = [q for q in result["questions"] if q["heterogeneity"]]
+    if tested:
+        found = (
+            "at p < 0.1, as by chance one question in ten is, they did in "
+            + ", ".join(quoted(question["text"]) for question in differ)
+            if differ
+            else "at p < 0.1 they did in no question"
+        )
+        sentences.append(f"Whether levels differed was tested (Cochran, 1954): {found}.")
+    if result["ranking"]:
+        sentences.append(
+            "Compared items were put on one scale from the estimated shares of all pairs (Bradley "
+            "and Terry, 1952), ties counted half."
+        )
+    if result["labels"]:
+        sentences.append(
+            "Labels were inferred together with the accuracy of each person by Bayesian "
+            "combination (Kim and Ghahramani, 2012), through the masks; a known label was left "
+            "out while its own item was inferred."
+        )
+    sentences.append(
+        f"Computed with Masquerade {result['version']}; the definition that was shown to "
+        f"participants has the SHA-256 hash {result['hash'][:16]}…, the reports "
+        f"{result['inputs'][:16]}…."
+    )
+    return " ".join(sentences)
+
+
+def bibliography(result: Mapping[str, Any]) -> str:
+    """Return the BibTeX entries of what `methods_text` names, and of the program."""
+    known = {"version": result["version"], "inputs": result["inputs"]}
+    text = methods_text(result)
+    named = {
+        "warner1965": "Warner, 1965",
+        "canonne2020": "Canonne",
+        "dersimonian1986": "DerSimonian",
+        "cochran1954": "Cochran, 1954",
+        "bradley1952": "Bradley and Terry",
+        "kim2012": "Ghahramani",
+    }
+    keys = ["masquerade", *(key for key, words in named.items() if words in text)]
+    return "\n\n".join(REFERENCES[key].format(**known) for key in keys)
+
+
+def _masking(result: Mapping[str, Any]) -> str:
+    masked = [level for level in result["levels"] if level["name"] != CLEAR]
+    clear = [level for level in result["levels"] if level["name"] == CLEAR]
+    sent = "were sent as they were given"
+    if not masked:
+        return f"Nothing was masked: answers {sent}."
+    masks = {text.partition(":")[0] for level in masked for text in level["mechanisms"]}
+    ways = []
+    if masks - {_NOISE}:
+        ways.append("answers were replaced at random with known probability (Warner, 1965)")
+    if _NOISE in masks:
+        cited = "Canonne, Kamath and Steinke, 2020"
+        ways.append(f"discrete Gaussian noise was added to numbers ({cited})")
+    each = f"But for people who chose the level “{CLEAR}”, each" if clear else "Each"
+    how = f"{each} answer was masked on the participant’s own device before it was sent: "
+    rest = f"The answers of the others {sent}" if clear else "No true answer was collected"
+    return f"{how}{', and '.join(ways)}. {rest}."
+
+
+def _promise(result: Mapping[str, Any]) -> str:
+    def one(level: Mapping[str, Any]) -> str:
+        promise, count = level["guarantee"], level["responses"]
+        delta = f", δ = {promise['delta']:g}" if promise["delta"] else ""
+        if level["name"] == CLEAR:
+            loss = "nothing is promised"
+        else:
+            loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
+        few = "not counted apart" if count is None else f"{count:,} people"
+        return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
+
+    promises = "; ".join(map(one, result["levels"]))
+    chosen = ", chosen by the participants" if len(result["levels"]) > 1 else ""
+    return (
+        "Local differential privacy of all answers of a participant, against everybody but their "
+        f"own device{chosen}: {promises}."
+    )
+
+
+def _upwards(epsilon: float) -> str:
+    # Amounts are whole millionths; a text never promises more than the guarantee.
+    return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"
+
+
+def _differs(question: Mapping[str, Any]) -> bool:
+    found = question["heterogeneity"]
+    return bool(found and found["differ"])

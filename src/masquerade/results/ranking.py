@@ -1,0 +1,119 @@
+"""The items of all pairwise questions of a survey on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from masquerade.preference import rank_pairs
+from masquerade.results.question_result import CONFIDENCE, question_shares
+from masquerade.results.reports import SurveyReports
+from masquerade.surveys import Comparison
+from masquerade.truth.level_shares import LevelShares
+from masquerade.truth.levels import LevelValues, combine
+
+Floats = NDArray[np.float64]
+
+FIRST, SECOND, TIE = 1.0, 0.0, 0.5
+
+
+def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
+    """Return the items that pairwise questions compare, each with its strength, best first.
+
+    For each pair the share who prefer the first is estimated at every level, a tie counts half, who
+    did not answer is left out; the survey's estimator combines levels, with the same weights for
+    all pairs; `rank_pairs` makes one scale of the shares. Groups of items that no pair links are
+    ranked each by itself.
+    """
+    codebook = reports.codebook
+    places, pairs, shares = [], [], []
+    names = [name for name, n in reports.counts().items() if n]
+    for place, question in enumerate(codebook.questions):
+        if not isinstance(question, Comparison):
+            continue
+        sent = {
+            name: (reports.at_level(name)[:, place], codebook.levels[name][place]) for name in names
+        }
+        found = question_shares(sent, None)
+        scores = _scores(question)
+        if found.score_values(scores) is not None:  # somebody seems to have answered
+            places.append(place)
+            pairs.append((question.item_a, question.item_b))
+            shares.append((found, scores))
+    if not pairs:
+        return []
+    means = [found.mean(scores).levels for found, scores in shares]
+    parts = [levels for levels in means if levels is not None]
+    levels = LevelValues(
+        parts[0].n,
+        np.hstack([part.value for part in parts]),
+        np.hstack([part.people for part in parts]),
+        np.hstack([part.masks for part in parts]),
+        _pool(reports, names),
+    )
+    used = combine(levels)[codebook.estimator]
+    spread = np.diag(used.level)
+    for weight, name in zip(used.weights, names, strict=True):
+        values = _values(reports.at_level(name)[:, places], shares, names.index(name))
+        spread = spread + weight**2 * _covariance_of_mean(values, levels, names.index(name))
+    found_items = rank_pairs(pairs, used.value, spread)
+    reach = float(ndtri(0.5 + CONFIDENCE / 2))
+    errors = found_items.standard_errors
+    rows = [
+        {
+            "item": item,
+            "strength": float(strength),
+            "low": float(strength - reach * error),
+            "high": float(strength + reach * error),
+            "standard_error": float(error),
+            "group": int(group),
+        }
+        for item, strength, error, group in zip(
+            found_items.items, found_items.strengths, errors, found_items.group, strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: (row["group"], -float(row["strength"])))
+
+
+def _scores(question: Comparison) -> list[float]:
+    return [FIRST, SECOND, *([TIE] if question.tie else [])]
+
+
+def _pool(reports: SurveyReports, names: Sequence[str]) -> Floats | None:
+    pool = reports.codebook.pool
+    return None if pool is None else np.array([pool[name] for name in names], dtype=np.float64)
+
+
+def _values(
+    sent: NDArray[np.int64], shares: Sequence[tuple[LevelShares, list[float]]], level: int
+) -> Floats:
+    """Return what each report of one level adds to each pair's share."""
+    columns = []
+    for column, (found, scores) in zip(sent.T, shares, strict=True):
+        worth = found.score_values(scores)
+        assert worth is not None
+        columns.append(worth[level][column])
+    return np.stack(columns, axis=1)
+
+
+def _covariance_of_mean(values: Floats, levels: LevelValues, level: int) -> Floats:
+    """Return the covariance of a level's shares: the pairs are answered by the same people.
+
+    Correlations are those of the reports, variances those that the shares' own intervals have.
+    """
+    n = len(values)
+    error = np.sqrt(levels.people[level] + levels.masks[level])
+    if n < 2:
+        return np.diag(error**2)
+    away = values - values.mean(axis=0)
+    # Summed in one order whatever the number of threads, so that it is the same everywhere.
+    product = np.einsum("pi,pj->ij", away, away)
+    size = np.sqrt(np.maximum(np.diag(product), 1e-300))
+    correlation = product / np.outer(size, size)
+    np.fill_diagonal(correlation, 1.0)
+    covariance: Floats = correlation * np.outer(error, error)
+    return covariance

@@ -1,0 +1,157 @@
+"""The result of a survey as one JSON object, a function of its reports and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from masquerade.accounting import Rho
+from masquerade.errors import ParameterError
+from masquerade.results.cross_table import FEWEST_IN_CELL
+from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
+from masquerade.results.labels import label_result
+from masquerade.results.level_counts import FEWEST_SHOWN, shown_counts
+from masquerade.results.question_result import CONFIDENCE, question_result
+from masquerade.results.ranking import ranking_result
+from masquerade.results.reports import SurveyReports
+from masquerade.surveys.codebook import LABEL_TEMPLATE
+from masquerade.truth import ESTIMATORS
+from masquerade.truth.plausibility import FALSE_ALARM
+
+CLEAR = "none"
+
+
+def survey_result(reports: SurveyReports) -> dict[str, Any]:
+    """Return the result of a survey.
+
+    The same reports and codebook give the same object to the last bit, in this version of the
+    program and of the numerical libraries; `inputs` names what went in.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+
+    Returns
+    -------
+    dict
+        Ready for JSON; every field is described on the page of results. ``questions`` is empty
+        where nobody answered.
+
+    Raises
+    ------
+    ParameterError
+        The survey names an estimator that there is not, or the pool has other levels.
+    """
+    codebook = reports.codebook
+    if codebook.estimator not in ESTIMATORS:
+        raise ParameterError(
+            f"the survey's estimator is {codebook.estimator!r}, expected one of "
+            f"{', '.join(ESTIMATORS)}."
+        )
+    n, counts = len(reports), reports.counts()
+    told = shown_counts(counts)
+    if codebook.pool is not None:
+        _check_pool(codebook.pool, counts)
+    guarantees = {name: codebook.guarantee(name) for name in codebook.levels}
+    weakest = max(guarantees.values(), key=lambda promise: promise.epsilon_user)
+    rho = {name: codebook.rho(name) for name in codebook.levels}
+    result: dict[str, Any] = {
+        "survey": codebook.survey,
+        "title": codebook.title,
+        "responses": n,
+        "confidence": CONFIDENCE,
+        "estimator": codebook.estimator,
+        "level": codebook.fixed_level,
+        "levels": [
+            {
+                "name": name,
+                "responses": told[name],
+                "share": _share(told[name], n),
+                "pool": None if codebook.pool is None else codebook.pool[name],
+                "guarantee": guarantees[name].to_json(),
+                "rho_each": rho[name].to_json(),
+                "rho_total": _total(rho[name], told[name]),
+                "mechanisms": [str(mechanism) for mechanism in mechanisms],
+            }
+            for name, mechanisms in codebook.levels.items()
+        ],
+        # Of the level that protects least: nobody has less.
+        "guarantee_per_participant": weakest.to_json(),
+        "ledger": {
+            "responses": n,
+            "epsilon_user_each": weakest.epsilon_user.to_json(),
+            "rho_total": {name: _total(rho[name], told[name]) for name in codebook.levels},
+            "clear_disclosures": _times(told.get(CLEAR, 0), len(codebook.questions)),
+        },
+        "rules": {
+            "fewest_at_level": FEWEST_SHOWN,
+            "fewest_in_cell": FEWEST_IN_CELL,
+            "fewest_for_headline": FEWEST_FOR_HEADLINE,
+            "widest_headline": WIDEST_HEADLINE,
+            "false_alarm": FALSE_ALARM,
+        },
+        "simulated": codebook.known_shares is not None,
+        "hash": codebook.hash,
+        "inputs": reports.digest(),
+        "version": version("masquerade"),
+        "questions": [],
+        "labels": [],
+        "ranking": [],
+    }
+    if not n:
+        return result
+    pool = codebook.pool
+    # A level of the pool at which nobody answered still counts among the people.
+    sent = {
+        name: reports.at_level(name)
+        for name, count in counts.items()
+        if count or (pool is not None and pool[name])
+    }
+    result["questions"] = [
+        question_result(
+            question,
+            {name: (rows[:, place], codebook.levels[name][place]) for name, rows in sent.items()},
+            estimator=codebook.estimator,
+            pool=None if pool is None else {name: pool[name] for name in sent},
+            known=(codebook.known_shares or {}).get(question.id),
+            offered={name: masks[place] for name, masks in codebook.levels.items()},
+        )
+        for place, question in enumerate(codebook.questions)
+    ]
+    if codebook.template == LABEL_TEMPLATE:
+        result["labels"] = label_result(reports)
+    result["ranking"] = ranking_result(reports)
+    return result
+
+
+def result_bytes(result: dict[str, Any]) -> bytes:
+    """Return a result as JSON text, always the same for the same result."""
+    return json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _share(count: int | None, n: int) -> float | None:
+    return None if count is None or not n else count / n
+
+
+def _times(count: int | None, each: int) -> int | None:
+    return None if count is None else count * each
+
+
+def _total(each: Rho, count: int | None) -> Any:
+    return None if count is None else (each * count).to_json()
+
+
+def _check_pool(pool: Mapping[str, int], counts: Mapping[str, int]) -> None:
+    if set(pool) != set(counts):
+        raise ParameterError(
+            f"the pool has the levels {sorted(pool)}, the survey {sorted(counts)}; give the number "
+            "of people at each."
+        )
+    for name, count in counts.items():
+        if count > pool[name]:
+            raise ParameterError(
+                f"{count} people answered at level {name!r} of whom the pool has {pool[name]}; "
+                "give the number of all who were asked."
+            )

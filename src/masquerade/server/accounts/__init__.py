@@ -1,0 +1,1 @@
+"""Surveyors: accounts, teams, roles, and how they show who they are."""

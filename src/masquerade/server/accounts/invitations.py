@@ -1,0 +1,162 @@
+"""Invitations to a team: links that let one more person in, once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from masquerade.errors import NotFound, WrongState
+from masquerade.server.accounts.accounts import account_maker, check_name
+from masquerade.server.accounts.roles import check_role
+from masquerade.server.accounts.sessions import digest
+from masquerade.server.accounts.teams import Member, Team, join, role_in
+from masquerade.server.db.account_tables import TeamInvitationRow, TeamRow
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+INVITATION_DAYS = 7
+_INVITATION, _TEAM = table_of(TeamInvitationRow), table_of(TeamRow)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamInvitation:
+    """A link that lets one more person in.
+
+    Attributes
+    ----------
+    digest : str
+        Names it; the link itself is not kept.
+    team : Team
+    role, note, until : str
+        What the person becomes, for whom it is, the last day on which it works.
+    """
+
+    digest: str
+    team: Team
+    role: str
+    note: str
+    until: str
+
+
+class TeamInvitations:
+    """All invitations.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def create(self, team: str, *, role: str, note: str) -> str:
+        """Return the last part of a link that lets one more person in, within seven days."""
+        token = secrets.token_urlsafe(24)
+        until = date.fromisoformat(self._today()) + timedelta(days=INVITATION_DAYS)
+        row = {
+            "digest": digest(token),
+            "team": team,
+            "role": check_role(role),
+            "note": check_name(note, what="whom the invitation is for"),
+            "until": until.isoformat(),
+        }
+        self._transactions.write(lambda c: c.execute(insert(_INVITATION), row))
+        return token
+
+    def of_team(self, team: str) -> list[TeamInvitation]:
+        """Return the invitations that can still be followed, the next to end first."""
+        query = (
+            _invitations(self._today())
+            .where(_INVITATION.c.team == team)
+            .order_by(_INVITATION.c.until, _INVITATION.c.digest)
+        )
+        return self._transactions.read(lambda c: [_invitation(row) for row in c.execute(query)])
+
+    def withdraw(self, team: str, digest_: str) -> None:
+        """Take an invitation back.
+
+        Raises
+        ------
+        NotFound
+            There is none, or it was followed.
+        """
+        gone = delete(_INVITATION).where(
+            _INVITATION.c.team == team, _INVITATION.c.digest == digest_
+        )
+        if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
+            raise NotFound("there is no such invitation; it was followed or taken back.")
+
+    def read(self, token: str) -> TeamInvitation:
+        """Return the invitation of a link.
+
+        Raises
+        ------
+        NotFound
+            There is none, it was followed or taken back, or its days are over.
+        """
+        return self._transactions.read(lambda c: self._invited(c, token))
+
+    def join(self, token: str, account: str) -> Member:
+        """Let an account follow an invitation, which ends it.
+
+        Raises
+        ------
+        NotFound
+            There is none, it was followed or taken back, or its days are over.
+        WrongState
+            The account is in the team already.
+        """
+        return self._transactions.write(lambda c: self._follow(c, token, account))
+
+    def join_new(self, token: str, *, login: str, name: str, password: str) -> Member:
+        """Make an account that follows an invitation, which ends it.
+
+        Raises
+        ------
+        NotFound
+            There is none, it was followed or taken back, or its days are over.
+        ParameterError
+            Login, name or password cannot be used, or the login is taken.
+        """
+        self.read(token)  # before a password is hashed, which takes long
+        make = account_maker(login=login, name=name, password=password, day=self._today())
+        return self._transactions.write(lambda c: self._follow(c, token, make(c)))
+
+    def _invited(self, connection: Connection, token: str) -> TeamInvitation:
+        query = _invitations(self._today()).where(_INVITATION.c.digest == digest(token))
+        row = connection.execute(query).first()
+        if row is None:
+            raise NotFound(
+                "this invitation was followed, taken back, or is over; ask for a new one."
+            )
+        return _invitation(row)
+
+    def _follow(self, connection: Connection, token: str, account: str) -> Member:
+        invited = self._invited(connection, token)
+        if role_in(connection, account, invited.team.id):
+            raise WrongState(f"you are in the team {invited.team.name!r} already.")
+        gone = delete(_INVITATION).where(_INVITATION.c.digest == invited.digest)
+        if connection.execute(gone).rowcount != 1:  # somebody else was faster
+            raise NotFound("this invitation was followed already; ask for a new one.")
+        joined = join(connection, account, invited.team.id, invited.role)
+        return Member(joined, invited.team, invited.role)
+
+
+def _invitations(today: str) -> Any:
+    return (
+        select(_INVITATION, _TEAM.c.name.label("of"))
+        .join(_TEAM, _TEAM.c.id == _INVITATION.c.team)
+        .where(_INVITATION.c.until >= today)
+    )
+
+
+def _invitation(row: Any) -> TeamInvitation:
+    return TeamInvitation(row.digest, Team(row.team, row.of), row.role, row.note, row.until)

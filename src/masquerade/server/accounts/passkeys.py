@@ -1,0 +1,281 @@
+"""Passkeys: a key pair whose private half stays on the surveyor's device (Web Authentication)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from importlib.util import find_spec
+from typing import Any
+
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from sqlalchemy import Connection, delete, insert, select, update
+
+from masquerade.errors import NotFound, ParameterError, Unauthenticated
+from masquerade.server.accounts.accounts import ACTIVE, Account, account_of, check_name
+from masquerade.server.db.account_tables import AccountRow, PasskeyRow, SpentChallengeRow
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+CHALLENGE_SECONDS = 300
+CREDENTIAL = "[A-Za-z0-9_-]{1,1400}"
+_REGISTER, _SIGN_IN = "register", "sign-in"
+_NEEDED = (
+    "passkeys need a library that is not installed; whoever runs this server adds it with "
+    "pip install 'masquerade[passkeys]'. Sign in with a password until then."
+)
+_CREDENTIAL = re.compile(CREDENTIAL)
+_REFUSED = "the passkey was not accepted; try again, or sign in with your password."
+_PASSKEY, _ACCOUNT = table_of(PasskeyRow), table_of(AccountRow)
+_SPENT = table_of(SpentChallengeRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where passkeys hold.
+
+    Attributes
+    ----------
+    host : str
+        Name of the computer, without a port.
+    origin : str
+        What browsers say they are at, such as ``https://surveys.example.org``.
+    """
+
+    host: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passkey:
+    """A passkey as its owner sees it."""
+
+    credential: str
+    name: str
+    day: str
+
+
+def installed() -> bool:
+    """Return whether the library that passkeys need is here."""
+    return find_spec("webauthn") is not None
+
+
+class Passkeys:
+    """All passkeys.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    key : callable
+        Gives the server's secret that signs challenges.
+    """
+
+    def __init__(
+        self, transactions: Transactions, *, today: Callable[[], str], key: Callable[[], str]
+    ) -> None:
+        self._transactions = transactions
+        self._today = today
+        self._key = key
+
+    def of_account(self, account: str) -> list[Passkey]:
+        """Return the passkeys of an account, the oldest first."""
+        query = (
+            select(_PASSKEY)
+            .where(_PASSKEY.c.account == account)
+            .order_by(_PASSKEY.c.day, _PASSKEY.c.credential)
+        )
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return [Passkey(row.credential, row.name, row.day) for row in rows]
+
+    def remove(self, account: str, credential: str) -> None:
+        """Forget a passkey.
+
+        Raises
+        ------
+        NotFound
+            The account has no such passkey.
+        """
+        mine = (_PASSKEY.c.account == account) & (_PASSKEY.c.credential == credential)
+        gone = delete(_PASSKEY).where(mine)
+        if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
+            raise NotFound("there is no such passkey; it was removed already.")
+
+    def begin_registration(self, account: Account, site: Site) -> dict[str, Any]:
+        """Return what a browser needs to make a passkey: ``options`` and ``challenge``.
+
+        Raises
+        ------
+        ParameterError
+            The library is not installed.
+        """
+        webauthn, structs = _library()
+        known = [
+            structs.PublicKeyCredentialDescriptor(webauthn.base64url_to_bytes(p.credential))
+            for p in self.of_account(account.id)
+        ]
+        options = webauthn.generate_registration_options(
+            rp_id=site.host,
+            rp_name="Masquerade",
+            user_id=bytes.fromhex(account.id),
+            user_name=account.login,
+            user_display_name=account.name,
+            exclude_credentials=known,
+            authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                resident_key=structs.ResidentKeyRequirement.REQUIRED,
+                user_verification=structs.UserVerificationRequirement.REQUIRED,
+            ),
+        )
+        return self._begin(options, _REGISTER, account.id)
+
+    def finish_registration(
+        self, account: Account, site: Site, *, challenge: str, credential: dict[str, Any], name: str
+    ) -> None:
+        """Keep a new passkey.
+
+        Raises
+        ------
+        ParameterError
+            The library is not installed, the name cannot be used, or the passkey is known.
+        Unauthenticated
+            The browser's answer does not fit the challenge.
+        """
+        webauthn, _ = _library()
+        name = check_name(name, what="the passkey's name")
+        nonce = self._challenge(challenge, _REGISTER, account.id)
+        try:
+            verified = webauthn.verify_registration_response(
+                credential=credential,
+                expected_challenge=nonce,
+                expected_rp_id=site.host,
+                expected_origin=site.origin,
+                require_user_verification=True,
+            )
+        except _faults() as error:
+            raise Unauthenticated(_REFUSED) from error
+        row = {
+            "credential": webauthn.helpers.bytes_to_base64url(verified.credential_id),
+            "account": account.id,
+            "public_key": webauthn.helpers.bytes_to_base64url(verified.credential_public_key),
+            "sign_count": verified.sign_count,
+            "name": name,
+            "day": self._today(),
+        }
+        taken = select(_PASSKEY.c.account).where(_PASSKEY.c.credential == row["credential"])
+
+        def work(connection: Connection) -> None:
+            self._spend(connection, nonce)
+            if connection.execute(taken).first():
+                raise ParameterError("this passkey is known already; make a new one.")
+            connection.execute(insert(_PASSKEY), row)
+
+        self._transactions.write(work)
+
+    def begin_sign_in(self, site: Site) -> dict[str, Any]:
+        """Return what a browser needs to sign in: ``options`` and ``challenge``.
+
+        It names no account, so it tells nobody which there are.
+
+        Raises
+        ------
+        ParameterError
+            The library is not installed.
+        """
+        webauthn, structs = _library()
+        options = webauthn.generate_authentication_options(
+            rp_id=site.host, user_verification=structs.UserVerificationRequirement.REQUIRED
+        )
+        return self._begin(options, _SIGN_IN, "")
+
+    def finish_sign_in(self, site: Site, *, challenge: str, credential: dict[str, Any]) -> Account:
+        """Return whose passkey answered the challenge, which cannot be answered again.
+
+        Raises
+        ------
+        ParameterError
+            The library is not installed.
+        Unauthenticated
+            The passkey is unknown, or its answer does not fit the challenge.
+        """
+        webauthn, _ = _library()
+        nonce = self._challenge(challenge, _SIGN_IN, "")
+        found = _CREDENTIAL.fullmatch(str(credential.get("id")))
+        id_ = found and found[0]
+        query = (
+            select(_PASSKEY.c.public_key, _PASSKEY.c.sign_count, _PASSKEY.c.credential, _ACCOUNT)
+            .join(_ACCOUNT, _ACCOUNT.c.id == _PASSKEY.c.account)
+            .where(_PASSKEY.c.credential == id_, _ACCOUNT.c.state == ACTIVE)
+        )
+        row = self._transactions.read(lambda c: c.execute(query).first()) if id_ else None
+        if row is None:
+            raise Unauthenticated(_REFUSED)
+        try:
+            verified = webauthn.verify_authentication_response(
+                credential=credential,
+                expected_challenge=nonce,
+                expected_rp_id=site.host,
+                expected_origin=site.origin,
+                credential_public_key=webauthn.base64url_to_bytes(row.public_key),
+                credential_current_sign_count=row.sign_count,
+                require_user_verification=True,
+            )
+        except _faults() as error:
+            raise Unauthenticated(_REFUSED) from error
+        counted = update(_PASSKEY).where(_PASSKEY.c.credential == row.credential)
+
+        def work(connection: Connection) -> None:
+            self._spend(connection, nonce)
+            connection.execute(counted.values(sign_count=verified.new_sign_count))
+
+        self._transactions.write(work)
+        return account_of(row)
+
+    def _begin(self, options: Any, purpose: str, account: str) -> dict[str, Any]:
+        webauthn, _ = _library()
+        signed = [webauthn.helpers.bytes_to_base64url(options.challenge), account]
+        return {
+            "options": json.loads(webauthn.options_to_json(options)),
+            "challenge": self._signer(purpose).dumps(signed),
+        }
+
+    def _challenge(self, signed: str, purpose: str, account: str) -> bytes:
+        webauthn, _ = _library()
+        try:
+            nonce, for_whom = self._signer(purpose).loads(signed, max_age=CHALLENGE_SECONDS)
+        except BadSignature as error:
+            raise Unauthenticated("this took too long; try again.") from error
+        if for_whom != account:
+            raise Unauthenticated(_REFUSED)
+        return bytes(webauthn.base64url_to_bytes(nonce))
+
+    def _spend(self, connection: Connection, nonce: bytes) -> None:
+        digest, today = hashlib.sha256(nonce).hexdigest(), self._today()
+        if connection.execute(select(_SPENT).where(_SPENT.c.digest == digest)).first():
+            raise Unauthenticated(_REFUSED)
+        # Yesterday's may have been spent minutes ago; those before it are over.
+        yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
+        connection.execute(delete(_SPENT).where(_SPENT.c.day < yesterday))
+        connection.execute(insert(_SPENT), {"digest": digest, "day": today})
+
+    def _signer(self, purpose: str) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self._key(), salt=purpose)
+
+
+def _library() -> tuple[Any, Any]:
+    if not installed():
+        raise ParameterError(_NEEDED)
+    import webauthn
+    from webauthn.helpers import structs
+
+    return webauthn, structs
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    from webauthn.helpers.exceptions import WebAuthnException
+
+    # The library reads what a stranger sent; what it cannot read can fail in other ways too.
+    return (WebAuthnException, ValueError, TypeError, KeyError)

@@ -1,0 +1,151 @@
+"""In which browsers somebody is signed in; only hashes of what their cookies hold are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
+from starlette.responses import Response
+
+from masquerade.server.db.account_tables import SessionRow
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+COOKIE = "masquerade"
+SECURE_COOKIE = "__Host-masquerade"
+SESSION_DAYS = 30
+IDLE_DAYS = 7
+"""A session in which nothing was asked for so many days is over."""
+Hex = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
+"""An id or a digest in an address; anything else a database may refuse to look for."""
+
+_SESSION = table_of(SessionRow)
+
+
+def digest(secret: str) -> str:
+    """Return what is kept of a secret of 128 random bits or more."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def holds(today: str) -> ColumnElement[bool]:
+    """Return the condition under which a session is not over: neither old nor long unused."""
+    now = date.fromisoformat(today)
+    began = (now - timedelta(days=SESSION_DAYS)).isoformat()
+    used = (now - timedelta(days=IDLE_DAYS)).isoformat()
+    return (_SESSION.c.day >= began) & (_SESSION.c.used >= used)
+
+
+def csrf_token(secret: str) -> str:
+    """Return what forms of a session carry; says nothing about the cookie."""
+    return hmac.digest(secret.encode(), b"csrf", "sha256").hex()
+
+
+def session_secret(request: Request, *, https: bool) -> str:
+    """Return what the session cookie of a request holds, or an empty text."""
+    return request.cookies.get(SECURE_COOKIE if https else COOKIE, "")
+
+
+def set_cookie(response: Response, secret: str, *, https: bool) -> None:
+    """Let `response` sign its reader in."""
+    response.set_cookie(
+        SECURE_COOKIE if https else COOKIE,
+        secret,
+        max_age=SESSION_DAYS * 24 * 3600,
+        httponly=True,
+        samesite="lax",
+        secure=https,
+        path="/",
+    )
+
+
+def forget_cookie(response: Response, *, https: bool) -> None:
+    """Let `response` take the cookie back."""
+    response.delete_cookie(
+        SECURE_COOKIE if https else COOKIE, httponly=True, samesite="lax", secure=https, path="/"
+    )
+
+
+class Sessions:
+    """All sessions.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def start(self, account: str, team: str, *, instead_of: str = "") -> str:
+        """Begin a session and return what its cookie holds, always a new secret.
+
+        Parameters
+        ----------
+        account, team : str
+            Ids; the account is a member of the team.
+        instead_of : str
+            What the browser's cookie held before; that session ends.
+        """
+        secret = secrets.token_urlsafe(32)
+        today = self._today()
+        known = {"digest": digest(secret), "account": account, "team": team}
+        row = {**known, "day": today, "used": today}
+        over = not_(holds(today))
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                delete(_SESSION).where(over | (_SESSION.c.digest == digest(instead_of)))
+            )
+            connection.execute(insert(_SESSION), row)
+
+        self._transactions.write(work)
+        return secret
+
+    def of_account(self, account: str) -> list[tuple[str, str]]:
+        """Return digest and first day of each session, the newest first."""
+        query = (
+            select(_SESSION.c.digest, _SESSION.c.day)
+            .where(_SESSION.c.account == account, holds(self._today()))
+            .order_by(_SESSION.c.day.desc(), _SESSION.c.digest)
+        )
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return [(row.digest, row.day) for row in rows]
+
+    def use(self, session: str, *, last: str) -> None:
+        """Note that a session is used today; `last` is the day that is noted. Once a day it writes.
+
+        Parameters
+        ----------
+        session : str
+            Its digest.
+        last : str
+        """
+        today = self._today()
+        if last < today:
+            self._write(update(_SESSION).where(_SESSION.c.digest == session).values(used=today))
+
+    def switch(self, session: str, team: str) -> None:
+        """Let a session be about another team of its account."""
+        change = update(_SESSION).where(_SESSION.c.digest == session).values(team=team)
+        self._write(change)
+
+    def end(self, session: str) -> None:
+        """End one session, named by its digest."""
+        self._write(delete(_SESSION).where(_SESSION.c.digest == session))
+
+    def end_others(self, account: str, keep: str | None = None) -> None:
+        """End all sessions of an account but the one with digest `keep`."""
+        others = delete(_SESSION).where(_SESSION.c.account == account)
+        self._write(others if keep is None else others.where(_SESSION.c.digest != keep))
+
+    def _write(self, change: Any) -> None:
+        self._transactions.write(lambda c: c.execute(change))

@@ -1,0 +1,157 @@
+"""What the store keeps of surveyors: accounts, teams, sessions, tokens, passkeys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from masquerade.server.accounts.accounts import ACTIVE, Account, Accounts, account_of
+from masquerade.server.accounts.invitations import TeamInvitations
+from masquerade.server.accounts.passkeys import Passkeys
+from masquerade.server.accounts.roles import ROLES
+from masquerade.server.accounts.sessions import Sessions, digest, holds
+from masquerade.server.accounts.teams import Team, Teams
+from masquerade.server.accounts.tokens import ApiTokens
+from masquerade.server.db.account_tables import (
+    AccountRow,
+    ApiTokenRow,
+    MembershipRow,
+    SessionRow,
+    TeamRow,
+)
+from masquerade.server.db.server_key import Seals
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+_ACCOUNT, _MEMBERSHIP, _TEAM = table_of(AccountRow), table_of(MembershipRow), table_of(TeamRow)
+_SESSION, _TOKEN = table_of(SessionRow), table_of(ApiTokenRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Whose request it is.
+
+    Attributes
+    ----------
+    account : Account
+    team : Team
+    role : str
+    rights : frozenset of str
+        Of the role; of a token, those that are also its scopes.
+    session : str or None
+        Digest of the session; null for a token.
+    """
+
+    account: Account
+    team: Team
+    role: str
+    rights: frozenset[str]
+    session: str | None
+
+
+class Surveyors:
+    """All that is kept of surveyors.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    key : callable
+        Gives the server's secret that signs challenges.
+    seals : Seals, optional
+        Seals what one-time codes are made of.
+    clock : callable
+        Gives the seconds since 1970, for codes.
+
+    Attributes
+    ----------
+    accounts : Accounts
+    teams : Teams
+    invitations : TeamInvitations
+    sessions : Sessions
+    tokens : ApiTokens
+    passkeys : Passkeys
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        today: Callable[[], str],
+        key: Callable[[], str],
+        seals: Seals | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._transactions = transactions
+        self._today = today
+        self.accounts = Accounts(transactions, clock=clock, seals=seals)
+        self.teams = Teams(transactions, today=today)
+        self.invitations = TeamInvitations(transactions, today=today)
+        self.sessions = Sessions(transactions, today=today)
+        self.tokens = ApiTokens(transactions, today=today)
+        self.passkeys = Passkeys(transactions, today=today, key=key)
+
+    def by_session(self, secret: str) -> Known | None:
+        """Return whose session it is; None where it is over or nobody's."""
+        query = (
+            _known(_SESSION)
+            .add_columns(_SESSION.c.digest.label("session"), _SESSION.c.used)
+            .where(_SESSION.c.digest == digest(secret), holds(self._today()))
+        )
+        row = self._first(query)
+        if row is None:
+            return None
+        self.sessions.use(row.session, last=row.used)
+        return _who(row, ROLES[row.role], row.session)
+
+    def by_token(self, token: str) -> Known | None:
+        """Return for whom a token acts; None where it is over, revoked or none of ours."""
+        today = self._today()
+        query = (
+            _known(_TOKEN)
+            .add_columns(_TOKEN.c.digest, _TOKEN.c.scopes, _TOKEN.c.used)
+            .where(
+                _TOKEN.c.digest == digest(token),
+                _TOKEN.c.until.is_(None) | (_TOKEN.c.until >= today),
+            )
+        )
+        row = self._first(query)
+        if row is None:
+            return None
+        if row.used != today:
+            self.tokens.used(row.digest)
+        return _who(row, ROLES[row.role] & frozenset(row.scopes), None)
+
+    def by_account(self, account: Account) -> Known | None:
+        """Return what an account is in the first of its teams; None where it is in none."""
+        member = next(iter(self.teams.of_account(account.id)), None)
+        if member is None:
+            return None
+        return Known(account, member.team, member.role, ROLES[member.role], None)
+
+    def _first(self, query: Any) -> Any:
+        def work(connection: Connection) -> Any:
+            return connection.execute(query).first()
+
+        return self._transactions.read(work)
+
+
+def _known(table: Any) -> Any:
+    """Return the query for the account and the team of a row of `table`, and what joins them."""
+    member = (_MEMBERSHIP.c.account == table.c.account) & (_MEMBERSHIP.c.team == table.c.team)
+    return (
+        select(_ACCOUNT, _MEMBERSHIP.c.role, _TEAM.c.id.label("team"), _TEAM.c.name.label("of"))
+        .join(table, table.c.account == _ACCOUNT.c.id)
+        .join(_MEMBERSHIP, member)
+        .join(_TEAM, _TEAM.c.id == table.c.team)
+        .where(_ACCOUNT.c.state == ACTIVE)
+    )
+
+
+def _who(row: Any, rights: frozenset[str], session: str | None) -> Known:
+    return Known(account_of(row), Team(row.team, row.of), row.role, rights, session)

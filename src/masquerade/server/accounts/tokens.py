@@ -1,0 +1,161 @@
+"""Tokens by which programs act for a surveyor: shown once, kept as a hash."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+
+from masquerade.errors import NotFound, ParameterError
+from masquerade.server.accounts.accounts import check_name
+from masquerade.server.accounts.roles import RIGHTS
+from masquerade.server.accounts.sessions import digest
+from masquerade.server.db.account_tables import AccountRow, ApiTokenRow
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+PREFIX = "mq_"
+_TOKEN, _ACCOUNT = table_of(ApiTokenRow), table_of(AccountRow)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """A token as its team sees it; what it is made of is not kept.
+
+    Attributes
+    ----------
+    digest : str
+        Names it.
+    account, login : str
+        For whom it acts.
+    name, ending : str
+        What it is for; its last letters.
+    scopes : tuple of str
+        Rights that it has at most.
+    day, until, used : str or None
+        When it was made, the last day on which it works, the last on which it was used.
+    """
+
+    digest: str
+    account: str
+    login: str
+    name: str
+    ending: str
+    scopes: tuple[str, ...]
+    day: str
+    until: str | None
+    used: str | None
+
+
+class ApiTokens:
+    """All tokens.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def create(
+        self, account: str, team: str, *, name: str, scopes: Iterable[str], until: str | None
+    ) -> str:
+        """Return a new token, which cannot be seen again.
+
+        Parameters
+        ----------
+        account, team : str
+            Ids; the account is a member of the team.
+        name : str
+            What it is for.
+        scopes : iterable of str
+            Rights. The token has them as long as the account's role has.
+        until : str or None
+            ISO date of the last day on which it works.
+
+        Raises
+        ------
+        ParameterError
+            No scope or an unknown one, or a day that is none or over.
+        """
+        wanted = sorted(set(scopes))
+        unknown = [scope for scope in wanted if scope not in RIGHTS]
+        if unknown or not wanted:
+            what = f"{unknown[0]!r} is no scope" if unknown else "the token has no scope"
+            raise ParameterError(f"{what}; choose at least one of {', '.join(RIGHTS)}.")
+        token = PREFIX + secrets.token_urlsafe(32)
+        row = {
+            "digest": digest(token),
+            "account": account,
+            "team": team,
+            "name": check_name(name, what="what the token is for"),
+            "ending": token[-4:],
+            "scopes": wanted,
+            "day": self._today(),
+            "until": until and self._end_day(until),
+        }
+        self._transactions.write(lambda c: c.execute(insert(_TOKEN), row))
+        return token
+
+    def of_team(self, team: str) -> list[ApiToken]:
+        """Return the tokens of a team, by login and name."""
+        query = (
+            select(_TOKEN, _ACCOUNT.c.login)
+            .join(_ACCOUNT, _ACCOUNT.c.id == _TOKEN.c.account)
+            .where(_TOKEN.c.team == team)
+            .order_by(_ACCOUNT.c.login, _TOKEN.c.name, _TOKEN.c.digest)
+        )
+        return self._transactions.read(lambda c: [_token(row) for row in c.execute(query)])
+
+    def revoke(self, team: str, digest_: str, *, account: str | None = None) -> None:
+        """End a token of a team; with `account`, only one of its own.
+
+        Raises
+        ------
+        NotFound
+            There is none.
+        """
+        gone = delete(_TOKEN).where(_TOKEN.c.team == team, _TOKEN.c.digest == digest_)
+        if account is not None:
+            gone = gone.where(_TOKEN.c.account == account)
+        if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
+            raise NotFound("there is no such token; it was revoked already.")
+
+    def used(self, digest_: str) -> None:
+        """Remember that a token was used today."""
+        today = self._today()
+        change = update(_TOKEN).where(_TOKEN.c.digest == digest_).values(used=today)
+        self._transactions.write(lambda c: c.execute(change))
+
+    def _end_day(self, until: str) -> str:
+        try:
+            day = date.fromisoformat(until).isoformat()
+        except ValueError:
+            day = ""
+        if day < self._today():
+            raise ParameterError(
+                f"the last day is {until!r}, expected a day like {self._today()} that is not over."
+            )
+        return day
+
+
+def _token(row: Any) -> ApiToken:
+    return ApiToken(
+        digest=row.digest,
+        account=row.account,
+        login=row.login,
+        name=row.name,
+        ending=row.ending,
+        scopes=tuple(row.scopes),
+        day=row.day,
+        until=row.until,
+        used=row.used,
+    )

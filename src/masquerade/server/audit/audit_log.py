@@ -1,0 +1,135 @@
+"""The audit log: which surveyor did what to which object, on which day.
+
+Entries are only ever added, and each holds the hash of the one before, so that a change or a gap
+shows. Nothing in it is about participants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from masquerade.errors import BrokenChain
+from masquerade.server.db.payment_tables import AuditRow
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+
+BEGINNING = "0" * 64
+_ENTRY = table_of(AuditRow)
+_TOLD = ("team", "sequence", "account", "login", "action", "object", "day", "previous_hash")
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that somebody did.
+
+    Attributes
+    ----------
+    sequence : int
+        Counts what was done in the team, from 0.
+    account, login : str
+        Who; the login as it was then.
+    action : str
+        In words.
+    object : str
+        What it was done to: a survey's token, an account's id; empty where there is no one thing.
+    day, hash : str
+    """
+
+    sequence: int
+    account: str
+    login: str
+    action: str
+    object: str
+    day: str
+    hash: str
+
+
+class AuditLog:
+    """The audit logs of all teams.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def add(self, team: str, *, account: str, login: str, action: str, object: str) -> bool:
+        """Add an entry; return whether it was added.
+
+        It is not where it says the same as the one before: saving a draft again and again is one.
+        """
+        deed = {"account": account, "login": login, "action": action, "object": object[:64]}
+
+        def work(connection: Connection) -> bool:
+            # Two at once want the same place; the database lets one have it, the other tries again.
+            query = select(_ENTRY).where(_ENTRY.c.team == team)
+            last = connection.execute(query.order_by(_ENTRY.c.sequence.desc()).limit(1)).first()
+            values: dict[str, Any] = {**deed, "team": team, "day": self._today()}
+            if last is not None and all(getattr(last, name) == values[name] for name in values):
+                return False
+            values["sequence"] = 0 if last is None else last.sequence + 1
+            values["previous_hash"] = BEGINNING if last is None else last.hash
+            connection.execute(insert(_ENTRY), {**values, "hash": hash_of(values)})
+            return True
+
+        return self._transactions.write(work)
+
+    def page(self, team: str, *, before: int | None = None, limit: int = 100) -> list[Deed]:
+        """Return entries of a team, newest first, from below a sequence number."""
+        query = select(_ENTRY).where(_ENTRY.c.team == team)
+        if before is not None:
+            query = query.where(_ENTRY.c.sequence < before)
+        query = query.order_by(_ENTRY.c.sequence.desc()).limit(limit)
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return [
+            Deed(r.sequence, r.account, r.login, r.action, r.object, r.day, r.hash) for r in rows
+        ]
+
+    def verify(self, team: str) -> tuple[int, str]:
+        """Return how many entries a team's chain has and the hash of the last one.
+
+        Raises
+        ------
+        BrokenChain
+        """
+        return self._transactions.read(lambda c: verify_chain(c, team))
+
+
+def teams_with_entries(connection: Connection) -> list[str]:
+    """Return every team that has a chain."""
+    return list(connection.scalars(select(_ENTRY.c.team).distinct().order_by(_ENTRY.c.team)))
+
+
+def verify_chain(connection: Connection, team: str) -> tuple[int, str]:
+    """Return length and head of a team's chain.
+
+    Raises
+    ------
+    BrokenChain
+        An entry was changed, or one is gone from before the end.
+    """
+    previous, count = BEGINNING, 0
+    query = select(_ENTRY).where(_ENTRY.c.team == team).order_by(_ENTRY.c.sequence)
+    for row in connection.execute(query):
+        values = {name: getattr(row, name) for name in _TOLD}
+        if (row.sequence, row.previous_hash) != (count, previous) or row.hash != hash_of(values):
+            raise BrokenChain(f"entry {count} of a team's audit log was changed, or one is gone.")
+        previous, count = row.hash, count + 1
+    return count, previous
+
+
+def hash_of(values: dict[str, Any]) -> str:
+    """Return the hash of an entry with all its fields but the hash."""
+    text = json.dumps({name: values[name] for name in _TOLD}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""Surveys in the making: drafts, templates, plans, and their way from draft to results."""

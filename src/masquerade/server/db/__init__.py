@@ -1,0 +1,1 @@
+"""The database: connections, transactions, tables, migrations, keys and the order of rows."""

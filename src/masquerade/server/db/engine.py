@@ -1,0 +1,148 @@
+"""Connections to SQLite or PostgreSQL, and the schema's migrations."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import alembic.command
+import alembic.config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+
+from masquerade.errors import OperationError, WrongSchema
+from masquerade.server.db.database_key import sealed_driver, unlock
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
+
+
+def connect(url: str, *, key: str | None = None) -> Engine:
+    """Return an engine for `url`.
+
+    SQLite runs in write-ahead mode. A connection with the execution option ``write`` takes the
+    write lock at the start of each transaction (``BEGIN IMMEDIATE``), so that what the transaction
+    read still holds when it writes; others read beside it. Errors do not show what was written.
+    With a `key` the SQLite file is encrypted.
+    """
+    sqlite = url.startswith("sqlite")
+    if sqlite:
+        _make_private(make_url(url).database)
+    try:
+        engine = create_engine(
+            url,
+            json_serializer=_json,
+            hide_parameters=True,
+            **({} if sqlite else {"pool_size": 16, "max_overflow": 8}),
+            **({} if key is None else {"module": sealed_driver()}),
+        )
+    except ModuleNotFoundError as error:
+        raise OperationError(
+            f"the driver {error.name} of this database is missing; pip install "
+            "'masquerade[postgres]'."
+        ) from error
+    if engine.dialect.name == "sqlite":
+        if key is not None:
+            event.listen(engine, "connect", unlock(key))
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def migrate(engine: Engine, *, to: str = "head") -> None:
+    """Bring the schema to this version, from an empty database or any earlier version.
+
+    Raises
+    ------
+    WrongSchema
+        The database is of a version that this one does not know.
+    """
+    with engine.execution_options(write=True).begin() as connection:
+        upgrade(connection, to=to)
+
+
+def upgrade(connection: Connection, *, to: str = "head") -> None:
+    """Bring the schema to a revision, within a transaction of the caller; see `migrate`."""
+    config = alembic.config.Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+    require_known(revision(connection))
+    config.attributes["connection"] = connection
+    alembic.command.upgrade(config, to)
+
+
+def revisions() -> dict[str, str]:
+    """Return all revisions of the schema that this version knows, oldest first, in words."""
+    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
+    return {one.revision: one.doc for one in reversed(list(scripts))}
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the revision of a database's schema; None where there is no schema."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def require_known(found: str | None) -> None:
+    """Raise where a revision is none that this version knows.
+
+    Raises
+    ------
+    WrongSchema
+    """
+    if found is not None and found not in revisions():
+        raise WrongSchema(
+            f"the schema is at revision {found!r}, which this version does not know: a newer one "
+            "made it. Install that version, or restore a backup of before."
+        )
+
+
+def _make_private(file: str | None) -> None:
+    """Make an SQLite file that is not there yet, for this account's eyes only."""
+    if file and file != ":memory:" and not file.startswith("file:") and not Path(file).exists():
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun below, not by the driver
+    cursor = connection.cursor()
+    _require_readable(cursor)
+    for pragma in (
+        "busy_timeout=10000",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",  # what is deleted is overwritten
+        "temp_store=MEMORY",  # no rows in files of the temporary folder
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _require_readable(cursor: Any) -> None:
+    """Raise where a file is encrypted with another key than the one that was given, or with one."""
+    try:
+        cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except Exception as error:  # of one of two drivers
+        if "file is not a database" not in str(error):
+            raise
+        raise OperationError(
+            "the file of the database is none of SQLite's, or its key is another one: it is sealed "
+            "and no key was given, or it is not and one was. Check database_key_file; to seal a "
+            "database, back it up and restore it into a new folder with the key."
+        ) from error
+
+
+def _begin(connection: Any) -> None:
+    write = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

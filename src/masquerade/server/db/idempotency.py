@@ -1,0 +1,60 @@
+"""The same request sent again makes nothing twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from masquerade.errors import IdempotencyConflict
+from masquerade.server.db.draft_tables import MadeRow
+from masquerade.server.db.tables import table_of
+
+KEPT_DAYS = 2
+"""How many days a request that made something is remembered."""
+
+_MADE = table_of(MadeRow)
+
+
+def made_before(
+    connection: Connection, request: tuple[str, str] | None, token: str, *, today: str
+) -> str | None:
+    """Return what a request has made before; None where it is new, which is then kept.
+
+    Parameters
+    ----------
+    connection
+    request : tuple of str or None
+        Idempotency key, with whose it is and what for, and the request's body; None: not known.
+    token : str
+        Of what is made now.
+    today : str
+
+    Raises
+    ------
+    IdempotencyConflict
+        The key was used for another request.
+    """
+    if request is None:
+        return None
+    before = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
+    connection.execute(delete(_MADE).where(_MADE.c.day < before))
+    digest, body = (hashlib.sha256(part.encode()).hexdigest() for part in request)
+    row = connection.execute(select(_MADE).where(_MADE.c.digest == digest)).first()
+    if row is None:
+        values = {"digest": digest, "body": body, "token": token, "day": today}
+        connection.execute(insert(_MADE), values)
+        return None
+    if row.body != body:
+        raise IdempotencyConflict(
+            "this idempotency key was used for another request; draw a new one."
+        )
+    return str(row.token)
+
+
+def body_text(data: Any) -> str:
+    """Return a request's body in one form, to tell whether another is the same."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))

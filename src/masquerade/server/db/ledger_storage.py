@@ -1,0 +1,408 @@
+"""The ledger's storage in tables: every change of an account in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    insert,
+    literal_column,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+from sqlalchemy.orm import aliased
+
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
+from masquerade.accounting.storage import Change, Decision
+from masquerade.errors import BrokenChain
+from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.server.db.tables import (
+    PAID_WORDS,
+    BalanceRow,
+    CostRow,
+    EntryRow,
+    SurveyRow,
+    table_of,
+)
+from masquerade.server.db.transactions import Transactions
+
+_BALANCE, _ENTRY, _COST = table_of(BalanceRow), table_of(EntryRow), table_of(CostRow)
+_SURVEY = table_of(SurveyRow)
+_NAMES = Balance._fields[1:]
+_FINISHED = ("commit", "release", "clear_disclosure")
+
+_COLUMNS = (*_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts)
+_ENTRIES_ALONE = (
+    select(*_COLUMNS)
+    .join_from(_ENTRY, _COST)
+    .where(_ENTRY.c.person == bindparam("one"))
+    .order_by(_ENTRY.c.sequence)
+)
+_STOOD = (_BALANCE.c.caps.label("stood"), *(_BALANCE.c[name].label(f"b_{name}") for name in _NAMES))
+_STAND = select(*_STOOD).where(_BALANCE.c.person == bindparam("one"))
+_STAND_HELD = _STAND.with_for_update()
+# Written out, as a database finds a partial index by the words of its condition only.
+_STEP_OF_KEY = text("ledger_entry.kind <> 'adjust'")
+_PAID = text(f"ledger_entry.{PAID_WORDS}")
+_SOME_OPEN = _BALANCE.c.open > literal_column("0")
+
+
+def _with_entries(*conditions: Any) -> Any:
+    """Return a query of a person's balance beside those of their entries that fit."""
+    mine = and_(_ENTRY.c.person == _BALANCE.c.person, *conditions)
+    joined = _BALANCE.outerjoin(_ENTRY, mine).outerjoin(_COST, _COST.c.digest == _ENTRY.c.cost)
+    query = select(*_COLUMNS, *_STOOD).select_from(joined)
+    return query.where(_BALANCE.c.person == bindparam("one"))
+
+
+_WITH_ALL = _with_entries().order_by(_ENTRY.c.sequence)
+_WITH_PAID = _with_entries(_PAID)
+_OF_KEY = (_ENTRY.c.key == bindparam("key"), _STEP_OF_KEY)
+_WITH_KEY = _with_entries(*_OF_KEY)
+
+
+def _by_index(query: Any, index: str) -> Any:
+    """Return a query for SQLite that reads entries by an index.
+
+    SQLite takes a person's entries for few and reads all of them, unless it is told.
+    """
+    words = str(query.compile(dialect=sqlite_dialect(paramstyle="named")))
+    joined = "JOIN ledger_entry "
+    assert words.count(joined) == 1
+    words = words.replace(joined, f"{joined}INDEXED BY {index} ")
+    return text(words).columns(*query.selected_columns)
+
+
+_WITH_PAID_SQLITE = _by_index(_WITH_PAID, "entry_that_is_paid")
+_WITH_KEY_SQLITE = _by_index(_WITH_KEY, "one_step_of_a_kind")
+_STEPS = (
+    select(*_COLUMNS).join_from(_ENTRY, _COST).where(_ENTRY.c.person == bindparam("one"), *_OF_KEY)
+)
+_PAGE = _ENTRIES_ALONE.where(
+    _ENTRY.c.sequence >= bindparam("start"), _ENTRY.c.sequence < bindparam("end")
+)
+_LAST = (
+    select(_ENTRY.c.kind, _ENTRY.c.day)
+    .where(_ENTRY.c.person == bindparam("one"))
+    .order_by(_ENTRY.c.sequence.desc())
+    .limit(bindparam("most"))
+)
+_WRITE_BACK = update(_BALANCE).where(
+    _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
+)
+_KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
+
+
+@dataclass(slots=True)
+class _Account:
+    """A person's account while nobody else can change it; of its entries, those that were needed.
+
+    Attributes
+    ----------
+    balance : Balance or None
+    latest : dict of str to Entry or None
+        The latest entry of each key that was asked for.
+    """
+
+    balance: Balance | None
+    latest: dict[str, Entry | None]
+
+
+class LedgerTables:
+    """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
+
+    Parameters
+    ----------
+    connection : Connection
+        Its transaction takes the write lock at its start where it changes anything (SQLite).
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._postgresql = connection.dialect.name == "postgresql"
+        self._new: set[str] = set()
+        self._held: dict[str, _Account] = {}
+
+    def change(self, person: str, key: str, decide: Decision) -> Entry:
+        """Keep what `decide` returns; see `Storage.change`."""
+        account = self._account(person, key)
+        latest = account.latest[key]
+        change = decide(account.balance, latest)
+        if change is None:
+            assert latest is not None
+            return latest
+        return self._keep(person, account, change)
+
+    def hold(self, person: str) -> None:
+        """Let nobody else change a person's account until the transaction ends."""
+        self._account(person, "")
+
+    def balance(self, person: str) -> Balance | None:
+        """Return a person's balance; None where there are no entries."""
+        account = self._held.get(person)
+        if account is not None:
+            return account.balance
+        row = self._connection.execute(_STAND, {"one": person}).first()
+        return None if row is None else _balance(row)
+
+    def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and all entries, oldest first."""
+        balance, entries = self._read(_WITH_ALL, person)
+        if balance is None:  # entries without it are for the ledger to find
+            rows = self._connection.execute(_ENTRIES_ALONE, {"one": person})
+            return None, [_entry(row) for row in rows]
+        return balance, entries
+
+    def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and what they committed, oldest first.
+
+        What was reserved and given back is not read, however often that was.
+        """
+        account = self._held.get(person)
+        if account is not None and account.balance is not None and not account.balance.spent:
+            return account.balance, []
+        query = _WITH_PAID if self._postgresql else _WITH_PAID_SQLITE
+        balance, paid = self._read(query, person)
+        return balance, sorted(paid, key=lambda entry: entry.sequence)
+
+    def page(self, person: str, start: int, end: int) -> list[Entry]:
+        """Return a person's entries from place `start` to before `end`."""
+        given = {"one": person, "start": start, "end": end}
+        return [_entry(row) for row in self._connection.execute(_PAGE, given)]
+
+    def unopened(self, person: str, *, day: str, most: int) -> int:
+        """Return how many reservations a person has open or gave back on a day, up to about `most`.
+
+        Read are the last few entries of the chain, however long it is; what else is among them was
+        paid for.
+        """
+        balance = self.balance(person)
+        if balance is None or balance.entries <= most:
+            return 0
+        last = self._connection.execute(_LAST, {"one": person, "most": 4 * most}).all()
+        released = [row for row in last if row.kind == "release" and row.day == day]
+        return balance.open + len(released)
+
+    def persons(self) -> list[str]:
+        """Return everybody who has entries, or a balance."""
+        query = select(_BALANCE.c.person).union(select(_ENTRY.c.person))
+        return sorted(self._connection.scalars(query))  # in no order that tells who came when
+
+    def reservations(self, before: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation from before an ISO date."""
+        return self._open(_ENTRY.c.day < before)
+
+    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey."""
+        return self._open(_ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey == survey)))
+
+    def reservations_of_closed(self) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey that is closed."""
+        closed = select(_SURVEY.c.token).where(_SURVEY.c.state != "open")
+        return self._open(
+            _ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey.in_(closed)))
+        )
+
+    def keep_cost(self, cost: Cost) -> None:
+        """Keep a cost, once for all entries that will name it."""
+        # Remembered only where it was there before this transaction, which may be taken back.
+        known: set[str] = self._connection.info.setdefault("costs", set())
+        if cost.digest in known:
+            return
+        if self._connection.execute(_KNOWN, {"one": cost.digest}).first() is not None:
+            if cost.digest not in self._new:
+                known.add(cost.digest)
+        else:
+            self._new.add(cost.digest)
+            row = {
+                "digest": cost.digest,
+                "survey": cost.survey,
+                "mechanisms": list(cost.mechanisms),
+                "amounts": _amounts(cost),
+            }
+            self._or_nothing(_COST, row)
+
+    def _open(self, condition: Any) -> list[tuple[str, str]]:
+        later = aliased(EntryRow)
+        finished = (
+            select(later.sequence)
+            .where(later.person == _ENTRY.c.person, later.key == _ENTRY.c.key)
+            .where(later.kind.in_(_FINISHED))
+        )
+        query = (
+            select(_ENTRY.c.person, _ENTRY.c.key)
+            .where(_ENTRY.c.person.in_(select(_BALANCE.c.person).where(_SOME_OPEN)))
+            .where(_ENTRY.c.kind == "reserve", condition)
+            .where(~finished.exists())
+        )
+        return [(row.person, row.key) for row in self._connection.execute(query)]
+
+    def _read(self, query: Any, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        rows = self._connection.execute(query, {"one": person}).all()
+        if not rows:
+            return None, []
+        return _balance(rows[0]), [_entry(row) for row in rows if row.sequence is not None]
+
+    def _account(self, person: str, key: str) -> _Account:
+        # SQLite's transaction holds the one write lock. Whoever begins an account at the same time
+        # in PostgreSQL fails at its insertion, and the transaction is run again.
+        account = self._held.get(person)
+        if account is not None and key in account.latest:
+            return account
+        given = {"one": person, "key": key}
+        if not self._postgresql:
+            rows = self._connection.execute(_WITH_KEY_SQLITE, given).all()
+            if account is None:
+                account = self._held[person] = _Account(_balance(rows[0]) if rows else None, {})
+            steps = [row for row in rows if row.sequence is not None]
+        else:
+            if account is None:
+                row = self._connection.execute(_STAND_HELD, {"one": person}).first()
+                account = self._held[person] = _Account(None if row is None else _balance(row), {})
+            # A statement of its own: one that waited for the lock sees entries of before the wait.
+            steps = []
+            if key and account.balance is not None:
+                steps = list(self._connection.execute(_STEPS, given))
+        latest = max(steps, key=lambda row: row.sequence, default=None)
+        account.latest[key] = None if latest is None else _entry(latest)
+        return account
+
+    def _keep(self, person: str, account: _Account, change: Change) -> Entry:
+        entry, balance = change
+        charge = entry.charge
+        self.keep_cost(charge.cost)
+        self._connection.execute(
+            insert(_ENTRY),
+            {
+                "person": person,
+                "sequence": entry.sequence,
+                "kind": charge.kind,
+                "key": charge.key,
+                "cost": charge.cost.digest,
+                "day": charge.day,
+                "caps": None if charge.caps is None else charge.caps.text,
+                "previous_hash": entry.previous_hash,
+                "hash": entry.hash,
+            },
+        )
+        values = dict(zip(_NAMES, balance[1:], strict=True)) | {"caps": balance.caps.text}
+        if account.balance is None:
+            self._connection.execute(insert(_BALANCE), {"person": person, **values})
+        else:
+            done = self._connection.execute(
+                _WRITE_BACK, {"one": person, "before": account.balance.entries, **values}
+            )
+            if done.rowcount != 1:
+                raise BrokenChain(f"the balance of {person} changed while it was locked.")
+        account.balance = balance
+        account.latest[charge.key] = entry
+        return entry
+
+    def _or_nothing(self, table: Any, row: dict[str, Any]) -> None:
+        make = insert_postgresql if self._postgresql else insert_sqlite
+        self._connection.execute(make(table).on_conflict_do_nothing(), row)
+
+
+class LedgerDatabase:
+    """A ledger's storage, each call in a transaction of its own; see `accounting.Storage`."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def change(self, person: str, key: str, decide: Decision) -> Entry:
+        """Keep what `decide` returns; see `Storage.change`."""
+        return self._transactions.write(lambda c: LedgerTables(c).change(person, key, decide))
+
+    def balance(self, person: str) -> Balance | None:
+        """Return a person's balance; None where there are no entries."""
+        return self._transactions.read(lambda c: LedgerTables(c).balance(person))
+
+    def read(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and all entries, oldest first, of one moment."""
+        return self._transactions.read(lambda c: LedgerTables(c).read(person))
+
+    def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
+        """Return a person's balance and what they committed, oldest first, of one moment."""
+        return self._transactions.read(lambda c: LedgerTables(c).read_paid(person))
+
+    def persons(self) -> list[str]:
+        """Return everybody who has entries, or a balance."""
+        return self._transactions.read(lambda c: LedgerTables(c).persons())
+
+    def reservations(self, before: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation from before an ISO date."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations(before))
+
+    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations_of(survey))
+
+    def reservations_of_closed(self) -> list[tuple[str, str]]:
+        """Return person and key of each open reservation for a survey that is closed."""
+        return self._transactions.read(lambda c: LedgerTables(c).reservations_of_closed())
+
+
+@lru_cache(maxsize=1024)
+def caps_of(text: str) -> Caps:
+    """Return the caps that ``Caps.text`` describes."""
+    epsilon, delta, clear, *rule = text.split(",")
+    return Caps(Loss(int(epsilon)), Fraction(delta), int(clear), int(rule[0]) if rule else 1)
+
+
+def _balance(row: Any) -> Balance:
+    return Balance(caps_of(row.stood), *row[-len(_NAMES) :])
+
+
+def _entry(row: Any) -> Entry:
+    cost = _cost(row.survey, tuple(row.mechanisms), json.dumps(row.amounts))
+    caps = None if row.caps is None else caps_of(row.caps)
+    charge = Charge(row.person, cost, row.day, row.kind, row.key, caps)
+    return Entry(charge, row.sequence, row.previous_hash, row.hash)
+
+
+# By all that is kept and not by the digest, so that a change in the table changes the digest.
+@lru_cache(maxsize=4096)
+def _cost(survey: str, mechanisms: tuple[str, ...], amounts: str) -> Cost:
+    kept = json.loads(amounts)
+    return Cost(
+        survey,
+        mechanisms,
+        event=_loss(kept["event"]),
+        user=_loss(kept["user"]),
+        protected=None if kept["protected"] is None else _loss(kept["protected"]),
+        rho=None if kept["rho"] is None else Rho(_loss(kept["rho"]).micro),
+        clear=kept["clear"],
+        gaussian=kept.get("gaussian", False),
+    )
+
+
+def _loss(micro: int | str) -> Loss:
+    return INFINITE_LOSS if micro == "inf" else Loss(int(micro))
+
+
+def _amounts(cost: Cost) -> dict[str, Any]:
+    def micro(amount: Loss | Rho | None) -> int | str | None:
+        if amount is None:
+            return None
+        return amount.micro if isinstance(amount.micro, int) else "inf"
+
+    return {
+        "event": micro(cost.event),
+        "user": micro(cost.user),
+        "protected": micro(cost.protected),
+        "rho": micro(cost.rho),
+        "clear": cost.clear,
+        **({"gaussian": True} if cost.gaussian else {}),
+    }

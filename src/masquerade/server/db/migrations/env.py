@@ -1,0 +1,10 @@
+"""Runs migrations on the connection that the server hands over."""
+
+from alembic import context
+
+from masquerade.server.db.tables import Base
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=Base.metadata, render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

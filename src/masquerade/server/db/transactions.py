@@ -1,0 +1,216 @@
+"""Reading and writing in transactions; a change is durable before anybody is told of it.
+
+SQLite has one writer and waits for the disk at every commit. So one thread here writes for all:
+it takes whatever changes wait, puts them into one transaction, each behind a savepoint of its own,
+commits once, and only then tells each caller. What fails takes back itself and nothing else. Soon
+after a commit the same thread rewrites the file, so that it does not tell the order of arrival.
+PostgreSQL does the same inside, so there each change is a transaction of its own; only so many are
+under way at once as keep a processor busy, for more threads would take it from each other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from masquerade.server.db.postgresql_order import PostgresqlOrder
+from masquerade.server.db.sqlite_order import SqliteOrder
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+_ATTEMPTS = 8
+_MOST_AT_ONCE = 64
+_UNDER_WAY = 3
+_DEADLOCK = ("40P01", "40001")
+_REWRITING_SECONDS = 10.0
+
+
+class Transactions:
+    """Reads and writes of a database.
+
+    Parameters
+    ----------
+    engine : Engine
+    rewrites : bool
+        Whether an SQLite file is rewritten soon after each change. Of several processes on one file
+        one does.
+    """
+
+    def __init__(self, engine: Engine, *, rewrites: bool = True) -> None:
+        self._engine = engine
+        self._writing = engine.execution_options(write=True)
+        self._reading = engine
+        self._queue: _Writer | None = None
+        self._turns = threading.BoundedSemaphore(_UNDER_WAY)
+        self._order: SqliteOrder | PostgresqlOrder
+        if engine.dialect.name == "sqlite":
+            self._order = SqliteOrder(engine, by_itself=rewrites)
+            self._queue = _Writer(self._writing, self._order)
+        else:
+            # All statements of one reading see one moment.
+            self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
+            self._order = PostgresqlOrder(engine)
+
+    def read(self, work: Work[T]) -> T:
+        """Return what `work` reads; all its statements see one moment."""
+        try:
+            return self._read(work)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        return self._read(work)  # the database was started again
+
+    def _read(self, work: Work[T]) -> T:
+        with self._reading.connect() as connection, connection.begin():
+            return work(connection)
+
+    def write(self, work: Work[T]) -> T:
+        """Return what `work` gives, once what it changed is durable.
+
+        Where it raises, nothing of it is kept and the exception comes out. It may be run several
+        times before it is kept (and again where the connection was lost, so that nobody knows), so
+        it must change nothing but the database, be safe to repeat, and not call `write` itself.
+        """
+        if self._queue is not None:
+            return self._queue.run(work)
+        for _ in range(_ATTEMPTS):
+            try:
+                with self._turns, self._writing.begin() as connection:
+                    return work(connection)
+            except IntegrityError as error:
+                # The same came twice at once; the next attempt finds it.
+                last: DBAPIError = error
+            except OperationalError as error:
+                again = getattr(error.orig, "sqlstate", None) in _DEADLOCK
+                if not again and not error.connection_invalidated:
+                    raise
+                last = error
+        raise last
+
+    def rewrite(self, *, patience: float = _REWRITING_SECONDS) -> bool:
+        """Have all rows rewritten in the order of their keys; return whether they are now.
+
+        Where they are not within `patience` seconds, because somebody reads or there are many, it
+        goes on by itself until they are.
+        """
+        try:
+            if self._queue is not None:
+                return self._queue.rewrite().result(patience)
+            assert isinstance(self._order, PostgresqlOrder)
+            return self._order.rewrite().result(patience)
+        except Late:
+            return False
+
+    def overdue(self) -> str | None:
+        """Return why rows have lain in the order of arrival for too long; None where not."""
+        return self._order.overdue()
+
+    def close(self) -> None:
+        """Finish what waits and close all connections."""
+        if self._queue is not None:
+            self._queue.close()
+        if isinstance(self._order, PostgresqlOrder):
+            self._order.close()
+        self._engine.dispose()
+
+
+_Job = tuple[Work[Any], "Future[Any]"]
+
+
+class _Writer:
+    """The one thread that writes to SQLite, and rewrites its file."""
+
+    def __init__(self, engine: Engine, order: SqliteOrder) -> None:
+        self._engine = engine
+        self._order = order
+        # Work, a wish that the file is rewritten, or the end.
+        self._jobs: queue.SimpleQueue[_Job | Future[bool] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def run(self, work: Work[T]) -> T:
+        future: Future[T] = Future()
+        self._put((work, future))
+        return future.result()
+
+    def rewrite(self) -> Future[bool]:
+        future: Future[bool] = Future()
+        self._put(future)
+        return future
+
+    def close(self) -> None:
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                self._jobs.put(None)
+        if thread is not None:
+            thread.join()
+
+    def _put(self, job: _Job | Future[bool]) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="writer", daemon=True)
+                self._thread.start()
+            self._jobs.put(job)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=self._order.seconds())
+            except queue.Empty:
+                self._order.attempt()
+                continue
+            jobs: list[_Job] = []
+            while isinstance(job, tuple):
+                jobs.append(job)
+                if len(jobs) == _MOST_AT_ONCE:
+                    break
+                try:
+                    job = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+            if jobs:
+                self._commit(jobs)
+                self._order.changed()
+                self._order.attempt()
+            if isinstance(job, Future):
+                self._order.ask()
+                job.set_result(self._order.attempt())
+            elif job is None:
+                self._order.finish()
+                return
+
+    def _commit(self, jobs: list[_Job]) -> None:
+        outcomes: list[tuple[Future[Any], Any]] = []
+        try:
+            with self._engine.begin() as connection:
+                outcomes = [(future, _attempt(connection, work)) for work, future in jobs]
+        except BaseException as error:  # nothing of all was kept
+            for _, future in jobs:
+                future.set_exception(error)
+            return
+        for future, (value, failure) in outcomes:
+            if failure is None:
+                future.set_result(value)
+            else:
+                future.set_exception(failure)
+
+
+def _attempt(connection: Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
+    connection.exec_driver_sql("SAVEPOINT change")
+    try:
+        value = work(connection)
+    except BaseException as error:
+        connection.exec_driver_sql("ROLLBACK TO change")
+        connection.exec_driver_sql("RELEASE change")
+        return None, error
+    connection.exec_driver_sql("RELEASE change")
+    return value, None

@@ -1,1 +1,0 @@
-"""The desk: money, completion codes, messages to other programs, and who did what."""

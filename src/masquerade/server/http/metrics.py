@@ -1,0 +1,125 @@
+"""Counts for operators, in the form that Prometheus reads.
+
+No label names a person, a survey or an address: requests are counted by the template of their
+route, by method and by status.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from masquerade.server.operations.daily_jobs import Swept
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where the processes of one server put their counts, so that each can tell those of all."""
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_RESPONSE = ("PUT", "/api/v1/participations/{participation}/response", 201)
+NO_ROUTE = "none"
+
+
+class Metrics:
+    """The counts of one server, over all of its processes."""
+
+    def __init__(self) -> None:
+        from prometheus_client import (
+            CollectorRegistry,
+            Counter,
+            Histogram,
+            disable_created_metrics,
+        )
+
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        # Counts of several processes are collected from files, when somebody asks.
+        self._registry = CollectorRegistry()
+        of: dict[str, Any] = {"registry": self._registry}
+        self._requests = Counter(
+            "masquerade_requests", "Requests answered.", ("method", "route", "status"), **of
+        )
+        self._seconds = Histogram(
+            "masquerade_request_seconds",
+            "Seconds from a request to the end of its answer.",
+            ("route",),
+            buckets=_SECONDS,
+            **of,
+        )
+        self._accepted = Counter("masquerade_responses_accepted", "Responses accepted.", **of)
+        self._sweeps = Counter("masquerade_sweeps", "Daily sweeps.", ("outcome",), **of)
+        self._released = Counter(
+            "masquerade_reservations_released", "Reservations that a sweep gave back.", **of
+        )
+        self._raised = Counter("masquerade_caps_raised", "Caps that a sweep let begin.", **of)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+        if (method, route, status) == _RESPONSE:
+            self._accepted.inc()
+
+    def sweep(self, swept: Swept | None) -> None:
+        """Count a sweep; None is one that failed."""
+        self._sweeps.labels("failed" if swept is None else "done").inc()
+        if swept is not None:
+            self._released.inc(swept.released)
+            self._raised.inc(swept.raised)
+
+    def text(self) -> bytes:
+        """Return all counts, those of the other processes of this server too."""
+        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        if not os.environ.get(FOLDER_VARIABLE):
+            return generate_latest(self._registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+class RequestMetrics:
+    """Counts every request.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    metrics : Metrics
+    """
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and count it when it is answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 500
+        begin = time.perf_counter()
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        finally:
+            seconds = time.perf_counter() - begin
+            self._metrics.request(scope["method"], route_of(scope), status, seconds)
+
+
+def route_of(scope: Scope) -> str:
+    """Return the template of the route that a request took, such as ``/s/{token}``."""
+    path = getattr(scope.get("route"), "path", None)
+    if path is None and "endpoint" in scope:  # a folder of files
+        path = scope.get("root_path") or None
+    return path if isinstance(path, str) else NO_ROUTE

@@ -1,0 +1,51 @@
+"""Jinja templates and what all of them can use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import segno
+from fastapi import Request
+from fastapi.templating import Jinja2Templates
+from starlette.responses import Response
+
+WEB = Path(__file__).parents[1] / "web"
+STATIC = WEB / "static"
+
+_templates = Jinja2Templates(directory=WEB / "templates")
+_templates.env.trim_blocks = True
+_templates.env.lstrip_blocks = True
+
+
+def _percent(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def _points(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _epsilon(value: float | str) -> str:
+    if isinstance(value, str):
+        return "unlimited"
+    # Upwards, so that a page never promises more than the guarantee; amounts are whole millionths.
+    thousandths = -(-round(value * 1_000_000) // 1000)
+    return f"{thousandths / 1000:.3f}".rstrip("0").rstrip(".")
+
+
+_templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon)
+
+
+def render(
+    request: Request, name: str, context: dict[str, Any] | None = None, *, status: int = 200
+) -> Response:
+    """Return a page; it knows who reads it as ``actor``, and ``csrf`` is what its forms carry."""
+    actor = getattr(request.state, "actor", None)
+    known = {"actor": actor, "csrf": actor.csrf if actor else ""}
+    return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
+
+
+def qr_code(link: str) -> str:
+    """Return a QR code of `link` as a data URI, drawn here."""
+    return str(segno.make(link, error="m").svg_data_uri(scale=6, border=2, dark="#1d1329"))

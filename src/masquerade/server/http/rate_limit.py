@@ -1,0 +1,257 @@
+"""Limits on how often a participant, or an address, may ask; kept in memory and nowhere else."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from masquerade.errors import TooManyAttempts
+from masquerade.server.accounts.sessions import COOKIE, SECURE_COOKIE
+from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.http.problem import problem
+
+if TYPE_CHECKING:
+    from masquerade.server.surveys.frozen_surveys import Asked
+
+_WINDOW_SECONDS = 60
+_HOUR = 3600
+_PREVIEW = re.compile(r"/api/v1/surveys/[^/]+/(?:preview|curve)")
+
+
+class Buckets:
+    """A bucket for each asker, `quota` tokens in each window, refilled evenly.
+
+    Parameters
+    ----------
+    name : str
+        Of the policy, in the headers.
+    quota : int
+    seconds : int
+        How long the window is.
+    table : LimitTable, optional
+        Where they are kept; one of their own by default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        quota: int,
+        *,
+        seconds: int = _WINDOW_SECONDS,
+        table: LimitTable | None = None,
+    ) -> None:
+        self.name = name
+        self.quota = quota
+        self.policy = f'"{name}";q={quota};w={seconds}'
+        self._seconds = seconds
+        self._table = table or LimitTable()
+        self._prefix = name.encode() + b"\0"
+
+    def take(self, asker: bytes, now: float) -> tuple[bool, int, float]:
+        """Return whether a token was there, how many are left, and seconds until the next."""
+        left, wait = self._table.take(
+            self._prefix + asker, now, quota=self.quota, seconds=self._seconds
+        )
+        if wait:
+            return False, 0, wait
+        return True, int(left + 1e-6), max(0.0, (1 - left) * self._seconds / self.quota)
+
+    def give_back(self, asker: bytes) -> None:
+        """Give back a token that was taken for nothing."""
+        self._table.give_back(self._prefix + asker, quota=self.quota, seconds=self._seconds)
+
+
+class Beginnings:
+    """How many may begin one survey from one address in an hour, so that none is emptied at once.
+
+    Parameters
+    ----------
+    rewarded, other : int
+        Of surveys that give something, and of others; 0 is without limit.
+    table : LimitTable
+    now : callable
+        Seconds of a clock that only rises.
+    """
+
+    def __init__(
+        self,
+        *,
+        rewarded: int,
+        other: int,
+        table: LimitTable,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rewarded, self._other = (
+            Buckets(name, quota, seconds=_HOUR, table=table) if quota else None
+            for name, quota in (("rewarded", rewarded), ("survey", other))
+        )
+        self._now = now
+
+    def newcomer(self, address: str) -> Newcomer:
+        """Return what counts one participant at an address, if they begin."""
+        return Newcomer(self, network_of(address))
+
+    def buckets(self, asked: Asked) -> Buckets | None:
+        """Return those of a survey."""
+        return self._other if asked.reward is None else self._rewarded
+
+    def take(self, asked: Asked, network: bytes) -> None:
+        """Count somebody who begins a survey.
+
+        Raises
+        ------
+        TooManyAttempts
+        """
+        buckets = self.buckets(asked)
+        if buckets is None:
+            return
+        taken, _, wait = buckets.take(_at(asked, network), self._now())
+        if not taken:
+            seconds = math.ceil(wait)
+            raise TooManyAttempts(
+                "many people have begun this survey from your network of late. Nothing was "
+                f"charged; try again in {seconds} seconds.",
+                seconds=seconds,
+            )
+
+    def give_back(self, asked: Asked, network: bytes) -> None:
+        """Count somebody no more, who was refused afterwards."""
+        buckets = self.buckets(asked)
+        if buckets is not None:
+            buckets.give_back(_at(asked, network))
+
+
+class Newcomer:
+    """One participant who may begin a survey; counted once, however often a database tries.
+
+    Parameters
+    ----------
+    beginnings : Beginnings
+    network : bytes
+    """
+
+    def __init__(self, beginnings: Beginnings, network: bytes) -> None:
+        self._beginnings = beginnings
+        self._network = network
+        self._counted: Asked | None = None
+
+    def count(self, asked: Asked) -> None:
+        """Count the participant; raise `TooManyAttempts` where there were too many."""
+        if self._counted is None:
+            self._beginnings.take(asked, self._network)
+            self._counted = asked
+
+    def end(self, *, begun: bool) -> None:
+        """Count the participant no more, where nothing was begun."""
+        if self._counted is not None and not begun:
+            self._beginnings.give_back(self._counted, self._network)
+
+
+def _at(asked: Asked, network: bytes) -> bytes:
+    return asked.token.encode() + b"\0" + network
+
+
+class RateLimits:
+    """Refuses requests to the interface above a rate, and tells askers what they have left.
+
+    The headers are those of the draft "RateLimit header fields for HTTP". What is left of an
+    address is told only where nothing is: others share it.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    participant, address, preview : int
+        Most requests a minute, by one participant, from one address, and by one surveyor for
+        forecasts of plans; 0 is without limit.
+    table : LimitTable, optional
+        That other processes may share.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        participant: int,
+        address: int,
+        preview: int,
+        table: LimitTable | None = None,
+    ) -> None:
+        self.app = app
+        table = table or LimitTable()
+        limits = {"participant": participant, "address": address, "preview": preview}
+        self._participant, self._address, self._preview = (
+            Buckets(name, quota, table=table) if quota else None for name, quota in limits.items()
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on where tokens are left."""
+        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+            await self.app(scope, receive, send)
+            return
+        now = time.monotonic()
+        given = Headers(scope=scope)
+        network = network_of(str((scope.get("client") or ("",))[0]))
+        askers: list[tuple[Buckets, bytes]] = []
+        secret = given.get("masquerade-participant")
+        # The address first: secrets can be made up without end, addresses cannot.
+        if self._address is not None:
+            askers.append((self._address, network))
+        if self._participant is not None and secret is not None:
+            askers.append((self._participant, secret.encode()))
+        if self._preview is not None and _PREVIEW.fullmatch(scope["path"]):
+            askers += [(self._preview, one) for one in _surveyors_of(given) or [network]]
+        headers: list[tuple[bytes, bytes]] = []
+        wait = 0.0
+        for buckets, asker in askers:
+            taken, left, seconds = buckets.take(asker, now)
+            if taken and buckets is self._address:
+                continue  # what is left of it would tell how much others here have asked
+            state = f'"{buckets.name}";r={left};t={math.ceil(seconds)}'
+            headers.append((b"ratelimit-policy", buckets.policy.encode()))
+            headers.append((b"ratelimit", state.encode()))
+            if not taken:
+                wait = seconds
+                break
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        if wait:
+            refusal = problem(
+                429, "rate-limited", f"Too many requests; wait {math.ceil(wait)} seconds."
+            )
+            refusal.headers["retry-after"] = str(math.ceil(wait))
+            await refusal(scope, receive, send_with_headers)
+            return
+        await self.app(scope, receive, send_with_headers)
+
+
+def _surveyors_of(given: Headers) -> list[bytes]:
+    """Return all that may show which surveyor asks; what is made up beside it changes nothing."""
+    cookies = cookie_parser(given.get("cookie", ""))
+    shown = (given.get("authorization"), cookies.get(COOKIE), cookies.get(SECURE_COOKIE))
+    return [one.encode() for one in shown if one]
+
+
+def network_of(address: str) -> bytes:
+    """Return what counts as one address: of IPv6 the network, in which one device has them all.
+
+    An address of IPv4 is the same however it is written.
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:  # a proxy names something else
+        return address.encode(errors="replace")
+    if isinstance(found, ipaddress.IPv4Address):
+        return found.packed
+    return found.packed[:8] if found.ipv4_mapped is None else found.ipv4_mapped.packed

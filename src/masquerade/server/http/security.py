@@ -1,0 +1,205 @@
+"""Headers and body limits: what every page and request gets."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from masquerade.server.http.logs import described, fields
+from masquerade.server.http.metrics import route_of
+from masquerade.server.http.problem import problem
+
+LARGEST_BODY = 256 * 1024
+MOST_UPLOADED = 8 * 2**20
+UPLOADS: Final = {"/release/synthetic": MOST_UPLOADED}
+"""Addresses that take more, and how much: read only once it is known who sends it."""
+
+_LOGGER = logging.getLogger(__name__)
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-src 'self'; frame-ancestors 'none'"
+)
+
+PREVIEW_POLICY: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+"""Of the page that the builder shows in a frame; no other site may."""
+
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"permissions-policy": b"geolocation=(), camera=(), microphone=()",
+}
+
+
+class SecurityHeaders:
+    """Adds the content security policy and its companions to every response.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    public_url : str, optional
+        Where it begins with https, browsers that ask for its host are told to stay with https.
+    """
+
+    def __init__(self, app: ASGIApp, *, public_url: str | None = None) -> None:
+        self.app = app
+        public = urlsplit(public_url or "")
+        self._https_host = public.netloc.encode() if public.scheme == "https" else None
+
+    def _over_https(self, scope: Scope) -> bool:
+        # The scheme is the proxy's word, where the proxy is trusted.
+        return scope["scheme"] == "https" or (b"host", self._https_host) in scope["headers"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and complete the headers of its response."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        static = scope["path"].startswith("/static/")
+        participants = scope["path"].startswith(("/s/", "/me"))
+        # Forms of the owner's pages must carry their origin, which `same_origin` checks; a browser
+        # that may send no referrer sends no origin with them either.
+        referrer = b"no-referrer" if participants else b"same-origin"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message["headers"])
+                headers += list(_HEADERS.items())
+                headers.append((b"referrer-policy", referrer))
+                if self._over_https(scope):
+                    headers.append((b"strict-transport-security", b"max-age=31536000"))
+                # A page that others may show within theirs has a policy of its own.
+                if not any(name == b"content-security-policy" for name, _ in headers):
+                    headers.append((b"content-security-policy", POLICY.encode()))
+                # What never changes, as it is named by its hash, says so itself.
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
+                message["headers"] = headers
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class LastResort:
+    """Answers an unexpected error, and logs where it happened but not its text.
+
+    The text of a database's error can hold what somebody sent.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; answer with status 500 where that raises."""
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        except Exception as error:
+            if started:
+                raise
+            told = {"method": scope.get("method"), "route": route_of(scope), **described(error)}
+            _LOGGER.error(
+                "unexpected %s at %s\n%s",
+                told["error"],
+                told["place"],
+                "\n".join(told["frames"]),  # for logs that tell more than the first line
+                extra=fields(**told),
+            )
+            answer = problem(500, "server-error", "Something went wrong here; try again later.")
+            await answer(scope, receive, send)
+
+
+class BodyLimit:
+    """Refuses request bodies above 256 KiB, whether or not they announce their length.
+
+    Those of `UPLOADS` may be longer. They are counted while they are read and not read in advance,
+    so that a stranger makes the server hold none of it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body up to the limit, then pass the request on."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self.app(scope, receive, send)
+            return
+        if scope["path"] in UPLOADS:
+            await self._count(scope, receive, send, UPLOADS[scope["path"]])
+            return
+        body = bytearray()
+        more = not _announces_too_much(scope)
+        too_large = not more
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            too_large = len(body) > LARGEST_BODY
+            more = message.get("more_body", False) and not too_large
+        if too_large:
+            await _too_large(LARGEST_BODY)(scope, receive, send)
+            return
+        given = False
+
+        async def replay() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+        await self.app(scope, replay, send)
+
+    async def _count(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise _TooLargeError
+            return message
+
+        try:
+            await self.app(scope, counted, send)
+        except _TooLargeError:
+            await _too_large(most)(scope, receive, send)
+
+
+class _TooLargeError(Exception):
+    """A body was longer than its address takes; nothing was answered yet."""
+
+
+def _too_large(most: int) -> Response:
+    return problem(413, "body-too-large", f"The body is above {most} bytes; send less.")
+
+
+def _announces_too_much(scope: Scope) -> bool:
+    announced = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
+    digits = announced.lstrip(b"0")
+    return len(digits) > len(str(LARGEST_BODY)) or int(digits or b"0") > LARGEST_BODY
+
+
+def same_origin(request: Request) -> bool:
+    """Return whether a request that changes something was made by one of our own pages.
+
+    Browsers name the page's origin in such requests; one that names none is no browser form.
+    """
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site") in (None, "same-origin", "none")
+    return origin.partition("://")[2] == request.headers.get("host")

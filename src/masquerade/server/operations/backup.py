@@ -1,0 +1,153 @@
+"""Copying everything a server keeps into one file, of one moment, while the server runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Column, Connection, Engine, MetaData, Table, Text, cast, select, type_coerce
+
+from masquerade import __version__
+from masquerade.errors import NotEmpty, OperationError, WrongSchema
+from masquerade.server.db.engine import require_known, revision
+from masquerade.server.db.server_key import ServerKey, require_same_key
+from masquerade.server.operations.archive import ArchiveWriter, Header, kind_of
+
+VERSION_TABLE = "alembic_version"
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What a backup holds.
+
+    Attributes
+    ----------
+    revision : str
+        Of the schema.
+    rows : dict
+        Number of rows of each table that has any.
+    """
+
+    revision: str
+    rows: dict[str, int]
+
+
+def backup(
+    engine: Engine,
+    file: IO[bytes],
+    *,
+    server_key: ServerKey | None,
+    progress: Callable[[int], None] | None = None,
+) -> BackedUp:
+    """Write everything in a database to `file`.
+
+    All of it is of one moment: what was committed before the call is in it, and of what is
+    committed meanwhile nothing. Writers are not held up. The file holds the server's keys: whoever
+    has it and the secrets of devices can tell whose reports are whose.
+
+    Parameters
+    ----------
+    engine : Engine
+        Of any revision of the schema.
+    file : binary file
+    server_key : ServerKey or None
+        Vouches for the file. Without one anybody can change it unseen, and `restore` refuses it
+        unless it is told not to.
+    progress : callable, optional
+        Is told the number of rows so far.
+
+    Raises
+    ------
+    WrongSchema
+        The database is empty, or a newer version made its schema.
+    OperationError
+        The database was sealed with another server key.
+    """
+    reading = engine
+    if engine.dialect.name == "postgresql":
+        reading = engine.execution_options(isolation_level="REPEATABLE READ")
+    with reading.connect() as connection, connection.begin():
+        found = revision(connection)
+        require_known(found)
+        if found is None:
+            raise WrongSchema("this database has no schema of Masquerade; there is nothing to do.")
+        if server_key is not None:
+            require_same_key(connection, server_key)
+        tables = tables_of(connection)
+        columns = {t.name: [(c.name, kind_of(c)) for c in t.columns] for t in tables}
+        day = datetime.now(UTC).date().isoformat()
+        writer = ArchiveWriter(file, Header(found, day, __version__, columns), key=server_key)
+        count = 0
+        for table in tables:
+            for row in _rows(connection, table):
+                writer.add(table.name, row)
+                count += 1
+                if progress is not None and count % _AT_ONCE == 0:
+                    progress(count)
+        return BackedUp(found, writer.end())
+
+
+def tables_of(connection: Connection) -> list[Table]:
+    """Return the tables of a database as they are there, those that others refer to first."""
+    metadata = MetaData()
+    metadata.reflect(connection)
+    return [table for table in metadata.sorted_tables if table.name != VERSION_TABLE]
+
+
+def is_json(column: Column[Any]) -> bool:
+    """Return whether a column holds JSON."""
+    return kind_of(column) == "json"
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that is there, whole and durable, only once all went well.
+
+    For this account's eyes only.
+
+    Raises
+    ------
+    NotEmpty
+        A file of that name is there already.
+    OperationError
+        It cannot be written.
+    """
+    if path.exists():
+        raise NotEmpty(f"{path} is there already; name a new file.")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        number = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            with os.fdopen(number, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(draft, path)  # unlike a renaming, never over what came there meanwhile
+        finally:
+            draft.unlink()
+    except FileExistsError as error:
+        raise NotEmpty(f"{path} is there already; name a new file.") from error
+    except OSError as error:
+        raise OperationError(f"cannot write {path}: {error.strerror}.") from error
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[Any]:
+    # By key and not as they lie there, which would tell the order of arrival.
+    query = select(*(_as_kept(connection, column) for column in table.columns))
+    query = query.order_by(*table.primary_key.columns)
+    streaming = connection.execution_options(yield_per=_AT_ONCE)
+    yield from streaming.execute(query)
+
+
+def _as_kept(connection: Connection, column: Column[Any]) -> Any:
+    if not is_json(column):
+        return column
+    text = cast if connection.dialect.name == "postgresql" else type_coerce
+    return text(column, Text()).label(column.name)

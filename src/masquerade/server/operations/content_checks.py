@@ -1,0 +1,120 @@
+"""What is kept: every chain and balance of the ledger, and every survey's frozen definition."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from masquerade.accounting import Ledger
+from masquerade.errors import BrokenChain, MasqueradeError
+from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.operations.check_result import OK, PROBLEM, Finding
+from masquerade.server.surveys.quotas import wrong_counts
+from masquerade.surveys.survey import Definition
+
+_SURVEY = table_of(SurveyRow)
+_MOST_TOLD = 20
+_UNREADABLE = (
+    MasqueradeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+
+
+def ledger_findings(
+    connection: Connection, *, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Finding]:
+    """Yield every account whose chain is broken or whose balance is not what it comes to."""
+    tables = LedgerTables(connection)
+    ledger = Ledger(tables, clock=lambda: "1970-01-01")
+    persons = sorted(tables.persons())
+    broken, entries = 0, 0
+    for count, person in enumerate(persons, start=1):
+        wrong, length = _account(ledger, tables, person)
+        entries += length
+        if wrong is not None:
+            broken += 1
+            if broken <= _MOST_TOLD:
+                yield Finding("ledger", PROBLEM, wrong)
+        if progress is not None and (count % 100 == 0 or count == len(persons)):
+            progress(count, len(persons))
+    if broken > _MOST_TOLD:
+        yield Finding("ledger", PROBLEM, f"{broken - _MOST_TOLD} more accounts are broken.")
+    if not broken:
+        yield Finding(
+            "ledger",
+            OK,
+            f"{entries} entries of {len(persons)} people: every chain and balance holds.",
+        )
+
+
+def survey_findings(connection: Connection) -> Iterator[Finding]:
+    """Yield every open or ended survey that does not ask what it asked when it was opened.
+
+    And every one whose quotas count other people than have begun it.
+    """
+    query = select(_SURVEY.c.token, _SURVEY.c.definition, _SURVEY.c.hash, _SURVEY.c.state)
+    count, wrong = 0, False
+    for row in connection.execute(query.order_by(_SURVEY.c.token)):
+        if not row.hash or row.state == "draft":
+            continue
+        count += 1
+        if row.hash not in _hashes(row.definition):
+            wrong = True
+            yield Finding(
+                "surveys",
+                PROBLEM,
+                f"survey {row.token} was changed after it was opened: its definition does not have "
+                "its hash. Restore a backup.",
+            )
+    for token in wrong_counts(connection):
+        wrong = True
+        yield Finding(
+            "surveys",
+            PROBLEM,
+            f"the quotas of survey {token} count other people than have begun it. Set its quotas "
+            "again, which counts anew.",
+        )
+    if not wrong:
+        yield Finding("surveys", OK, f"{count} of them ask what they asked when they were opened.")
+
+
+def _hashes(definition: Any) -> set[str]:
+    """Return the hashes that a definition can have; earlier versions hashed it in other forms."""
+    found = {_canonical(definition)}
+    with contextlib.suppress(*_UNREADABLE):
+        found.add(Definition.from_json(definition).content_hash())
+        questions = [{k: v for k, v in q.items() if k != "truth"} for q in definition["questions"]]
+        found.add(_canonical({**definition, "questions": questions}))
+    return found
+
+
+def _canonical(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | None, int]:
+    """Return what is wrong with an account, and the number of its entries."""
+    try:
+        rebuilt = ledger.rebuild(person)
+        stored = tables.balance(person)
+    except BrokenChain as error:
+        return str(error), 0
+    except _UNREADABLE as error:
+        return f"the entries of {person} cannot be read ({type(error).__name__}).", 0
+    if stored is None:
+        return f"the balance of {person} is gone, whose entries are there.", rebuilt.entries
+    if stored != rebuilt:
+        names = [n for n in stored._fields if getattr(stored, n) != getattr(rebuilt, n)]
+        return (
+            f"the balance of {person} ({', '.join(names)}) is not what the {rebuilt.entries} "
+            "entries come to: it was changed, or entries were removed from the end. Restore a "
+            "backup.",
+            rebuilt.entries,
+        )
+    return None, rebuilt.entries

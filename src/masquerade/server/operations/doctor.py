@@ -1,0 +1,121 @@
+"""Looking for everything that is wrong with a server, without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+# All tables are known once the application is.
+import masquerade.server.app  # noqa: F401
+from masquerade.errors import OperationError
+from masquerade.server.db.engine import connect
+from masquerade.server.db.sealed_columns import plain_texts
+from masquerade.server.db.server_key import require_same_key
+from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, Finding
+from masquerade.server.operations.content_checks import ledger_findings, survey_findings
+from masquerade.server.operations.database_checks import (
+    clock_findings,
+    file_findings,
+    integrity_findings,
+    schema_finding,
+    structure_findings,
+)
+from masquerade.server.operations.order_checks import file_order_findings, table_order_findings
+from masquerade.server.operations.settings_checks import settings_findings
+from masquerade.server.payments.integrity import audit_findings, book_findings
+from masquerade.server.settings import Settings
+
+_CONTENT = ("surveys", "ledger", "book", "audit log")
+
+
+def examine(
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Finding]:
+    """Yield what each check finds.
+
+    Parameters
+    ----------
+    settings : Settings
+    now : callable, optional
+        Gives the time of this computer's clock.
+    progress : callable, optional
+        Is told how many accounts of the ledger are checked, and how many there are.
+    """
+    yield from settings_findings(settings)
+    file = settings.sqlite_file
+    if file is not None and not file.is_file():  # which connecting would make
+        yield Finding("database", PROBLEM, f"there is no database at {file}.")
+        return
+    yield from file_findings(file)
+    engine = connect(settings.database, key=settings.database_key)
+    try:
+        yield from _database(engine, settings, now or (lambda: datetime.now(UTC)), progress)
+    except OperationError as error:
+        yield Finding("database", PROBLEM, str(error))
+    except SQLAlchemyError as error:
+        yield Finding(
+            "database",
+            PROBLEM,
+            f"it cannot be reached or read ({type(error).__name__}); is it running, and is the "
+            "address right?",
+        )
+    finally:
+        engine.dispose()
+
+
+def _database(
+    engine: Engine,
+    settings: Settings,
+    now: Callable[[], datetime],
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[Finding]:
+    reading = engine
+    if engine.dialect.name == "postgresql":
+        reading = engine.execution_options(isolation_level="REPEATABLE READ")
+    with reading.connect() as connection, connection.begin():
+        yield Finding("database", OK, f"{engine.dialect.name} answers.")
+        schema = schema_finding(connection)
+        yield schema
+        yield from integrity_findings(connection)
+        if schema.status != OK:
+            detail = "not looked at, as the schema is of another version."
+            yield from (Finding(c, SKIPPED, detail) for c in ("tables", *_CONTENT))
+            return
+        structure = list(structure_findings(connection))
+        yield from structure
+        if any(one.status == PROBLEM and "index" not in one.detail for one in structure):
+            detail = "not looked at, as tables are not as they should be."
+            yield from (Finding(c, SKIPPED, detail) for c in _CONTENT)
+            return
+        yield from clock_findings(connection, now())
+        yield from _key_findings(connection, settings)
+        file = settings.sqlite_file
+        if file is not None:
+            sealed = settings.database_key is not None
+            yield from file_order_findings(connection, file, now(), sealed=sealed)
+        else:
+            yield from table_order_findings(connection, now())
+        yield from survey_findings(connection)
+        yield from ledger_findings(connection, progress=progress)
+        yield from book_findings(connection)
+        yield from audit_findings(connection)
+
+
+def _key_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    try:
+        known = require_same_key(connection, settings.server_key)
+    except OperationError as error:
+        yield Finding("server key", PROBLEM, str(error))
+        return
+    plain = plain_texts(connection)
+    if known and plain:
+        detail = f"{plain} secrets lie in the database as they are; the next start seals them."
+        yield Finding("server key", PROBLEM, detail)
+    elif known:
+        yield Finding("server key", OK, "it is the one that sealed the database's secrets.")

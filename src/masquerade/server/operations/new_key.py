@@ -1,0 +1,83 @@
+"""Giving a server another key."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+from sqlalchemy import Engine
+
+from masquerade.errors import NotEmpty, OperationError
+from masquerade.server.db.engine import migrate
+from masquerade.server.db.sealed_columns import begin_sealing, change_key, forget_sealed
+from masquerade.server.db.server_key import flush_folder, read_server_key, write_private
+from masquerade.server.settings import Settings
+
+
+def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[str, Any]:
+    """Make a new server key and seal all secrets with it; return what was done, in words.
+
+    The new key is on the disk before the database changes, and in its place after. Where that is
+    interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before.
+
+    Parameters
+    ----------
+    engine : Engine
+        Nothing else uses it meanwhile.
+    settings : Settings
+    forget : bool
+        Whether the old key is lost, and what it sealed is given up.
+
+    Raises
+    ------
+    OperationError
+        There is no file for the key, or no key yet, or it is another one than the database's.
+    NotEmpty
+        An older key lies in the way.
+    """
+    file = settings.server_key_file
+    if file is None:
+        raise OperationError(
+            "the server's key stands in its settings (server_key), where this cannot change it; "
+            "put it into a file that server_key_file names."
+        )
+    before = settings.server_key
+    if before is None and not forget:
+        raise OperationError(f"there is no server key in {file}; the next start makes one.")
+    new, old = (file.with_name(file.name + ending) for ending in (".new", ".old"))
+    if old.exists():
+        raise NotEmpty(f"{old} is there already; keep it where backups of its time are.")
+    if new.exists():
+        raise NotEmpty(
+            f"{new} is there already: an earlier new-key was interrupted. Where the server refuses "
+            f"the key in {file}, that one is its key; move it there. Else delete it."
+        )
+    migrate(engine)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(new, f"{secrets.token_hex(32)}\n")
+    except OSError as error:
+        raise OperationError(f"cannot write {new}: {error.strerror}.") from error
+    after = read_server_key(new)
+    accounts = webhooks = 0
+    with engine.execution_options(write=True).begin() as connection:
+        try:
+            if forget or before is None:
+                accounts, webhooks = forget_sealed(connection, after)
+            else:
+                begin_sealing(connection, before)
+                change_key(connection, before, after)
+        except BaseException:
+            new.unlink()  # only here: once it is to be committed, it may be the key already
+            raise
+    if file.exists():
+        os.link(file, old)
+    new.replace(file)
+    flush_folder(file.parent)
+    return {
+        "key": str(file),
+        "old_key": str(old) if old.exists() else None,
+        "accounts_without_codes": accounts,
+        "webhooks_removed": webhooks,
+    }

@@ -1,0 +1,212 @@
+"""Putting a backup into an empty database, of whatever kind, and checking all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import (
+    JSON,
+    Connection,
+    Insert,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+)
+
+from masquerade.accounting import Ledger
+from masquerade.errors import BrokenBackup, NotEmpty
+from masquerade.server.db.engine import connect, require_known, revision, upgrade
+from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.server_key import ServerKey
+from masquerade.server.operations.archive import ArchiveReader, authentic
+from masquerade.server.operations.backup import is_json, tables_of
+
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored.
+
+    Attributes
+    ----------
+    day : str
+        On which the backup was made.
+    made_at, revision : str
+        Revision of the schema in the backup, and the one that it has now.
+    rows : dict
+        Number of rows of each table of the backup that has any.
+    entries : int
+        Entries of the ledger, all of whose chains and balances hold.
+    """
+
+    day: str
+    made_at: str
+    revision: str
+    rows: dict[str, int]
+    entries: int
+
+
+def restore(
+    file: IO[bytes],
+    url: str,
+    *,
+    server_key: ServerKey | None,
+    key: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Restored:
+    """Put a backup into the empty database at `url`, and bring its schema to this version.
+
+    All of it or, where anything does not hold, nothing. First the file's authentication code is
+    checked, before anything is read from it, then its hash, the schema's revision, every chain of
+    the ledger and every balance. An older backup of the same server is as genuine as its newest:
+    nothing here tells that.
+
+    Parameters
+    ----------
+    file : binary file
+        A backup of a database of either kind.
+    url : str
+        SQLAlchemy URL.
+    server_key : ServerKey or None
+        Of the server that made the backup. None believes the file as it is: whoever had it in
+        their hands may then have changed reports, definitions, accounts and balances.
+    key : str, optional
+        With which an SQLite file is encrypted, in hexadecimal.
+    progress : callable, optional
+        Is told the number of rows so far.
+
+    Raises
+    ------
+    NotEmpty
+        There are tables in the database.
+    BrokenBackup
+        The file was cut short or changed, or is no backup, or `server_key` does not vouch for it.
+    WrongSchema
+        A newer version made the backup.
+    BrokenChain
+        The ledger was broken already when the backup was made.
+    """
+    with authentic(file, server_key) as genuine:
+        return _put(ArchiveReader(genuine), url, key, progress)
+
+
+def _put(
+    reader: ArchiveReader, url: str, key: str | None, progress: Callable[[int], None] | None
+) -> Restored:
+    require_known(reader.header.revision)
+    new = _new_file(url)
+    engine = connect(url, key=key)
+    try:
+        with engine.execution_options(write=True).begin() as connection:
+            return _fill(connection, reader, progress)
+    except BaseException:
+        engine.dispose()
+        if new is not None:
+            for ending in ("", "-wal", "-shm"):
+                new.with_name(new.name + ending).unlink(missing_ok=True)
+        raise
+    finally:
+        engine.dispose()
+
+
+def _fill(
+    connection: Connection, reader: ArchiveReader, progress: Callable[[int], None] | None
+) -> Restored:
+    names = inspect(connection).get_table_names()
+    if names:
+        raise NotEmpty(
+            f"the database is not empty: it has a table {names[0]}. Name a new one; nothing was "
+            "changed."
+        )
+    upgrade(connection, to=reader.header.revision)
+    tables = {table.name: table for table in tables_of(connection)}
+    for table in reversed(tables.values()):  # what the migrations put there is in the backup too
+        connection.execute(delete(table))
+    rows = _load(connection, reader, tables, progress)
+    if connection.dialect.name == "postgresql":
+        for table in tables.values():
+            _go_on_counting(connection, table)
+    upgrade(connection)
+    # The clock is not asked: nothing is written.
+    entries = Ledger(LedgerTables(connection), clock=lambda: reader.header.day).verify()
+    now = revision(connection) or ""
+    return Restored(reader.header.day, reader.header.revision, now, rows, entries)
+
+
+def _load(
+    connection: Connection,
+    reader: ArchiveReader,
+    tables: dict[str, Table],
+    progress: Callable[[int], None] | None,
+) -> dict[str, int]:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    for name, columns in reader.header.tables.items():
+        there = {c.name for c in tables[name].columns} if name in tables else set()
+        if there != {column for column, _ in columns}:
+            raise BrokenBackup(
+                f"table {name} of this backup is not the one of revision {reader.header.revision}."
+            )
+    rows: dict[str, int] = {}
+    waiting: list[dict[str, Any]] = []
+    at = ""
+
+    def put() -> None:
+        if waiting:
+            connection.execute(_insertion(connection, tables[at]), waiting)
+            rows[at] = rows.get(at, 0) + len(waiting)
+            waiting.clear()
+            if progress is not None:
+                progress(sum(rows.values()))
+
+    for name, values in reader.rows():
+        if name != at or len(waiting) == _AT_ONCE:
+            put()
+            at = name
+        columns = reader.header.tables[name]
+        waiting.append(dict(zip((column for column, _ in columns), values, strict=True)))
+    put()
+    return rows
+
+
+def _insertion(connection: Connection, table: Table) -> Insert:
+    """Return an insertion in which columns of JSON are given as their text."""
+    values: dict[str, Any] = {}
+    for column in table.columns:
+        if not is_json(column):
+            values[column.name] = bindparam(column.name)
+        elif connection.dialect.name == "postgresql":
+            values[column.name] = cast(bindparam(column.name, type_=Text()), JSON())
+        else:
+            values[column.name] = bindparam(column.name, type_=Text())
+    return insert(table).values(values)
+
+
+def _go_on_counting(connection: Connection, table: Table) -> None:
+    """Let a column that numbers its rows go on after the rows that came from the backup."""
+    for column in table.primary_key.columns:
+        name = connection.scalar(select(func.pg_get_serial_sequence(table.name, column.name)))
+        if name is not None:
+            highest = connection.scalar(select(func.max(column)))
+            if highest is not None:
+                connection.execute(select(func.setval(name, highest)))
+
+
+def _new_file(url: str) -> Path | None:
+    """Return the SQLite file of `url` where it is not there yet."""
+    address = make_url(url)
+    if address.get_backend_name() != "sqlite" or not address.database:
+        return None
+    path = Path(address.database)
+    return None if path.exists() else path

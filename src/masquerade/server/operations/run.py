@@ -1,0 +1,131 @@
+"""Running the application, in this process, until Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from masquerade.errors import ParameterError
+from masquerade.server.http.connections import BACKLOG, OpenConnections, most_connections
+from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.http.logs import configure
+from masquerade.server.settings import Settings
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on `host` and `port` (0: any free one).
+
+    Whoever connects before the server runs waits for it.
+
+    Raises
+    ------
+    ParameterError
+        The port is taken or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named so that asyncio sends at once: head and body of an answer are two
+    # pieces, and the second would wait 40 ms for the first to be acknowledged.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+        bound.listen()  # a port that is only bound can be bound again by others
+    except OSError as error:
+        bound.close()
+        raise ParameterError(
+            f"cannot listen on {host}:{port}: {error.strerror}. Choose another port with --port "
+            "(0 takes any free one), or another address with --host."
+        ) from error
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    """Return the address of a bound socket as people type it into a browser."""
+    host, port = bound.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+def server_of(app: FastAPI, settings: Settings, *, ready: Callable[[], None]) -> uvicorn.Server:
+    """Return what serves `app` and calls `ready` once it does.
+
+    No access log is written: it would say who answered when.
+    """
+
+    class Protocol(DeadlineProtocol):
+        open_connections = OpenConnections(
+            most=most_connections(),
+            from_address=settings.connections_address,
+            proxies=settings.trusted_proxies,
+        )
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http=Protocol,
+        ws="none",
+        backlog=BACKLOG,
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+    )
+    return _Server(config, ready)
+
+
+def serve(
+    app: FastAPI,
+    bound: socket.socket,
+    *,
+    ready: Callable[[], None],
+    settings: Settings | None = None,
+) -> None:
+    """Serve `app` on `bound` until Ctrl-C or a termination signal; both end it cleanly.
+
+    Requests under way are answered before it ends, for as long as the settings allow.
+    """
+    settings = settings or Settings("")
+    configure(settings.log_format)
+    server = server_of(app, settings, ready=ready)
+
+    def leave(_signal: int, _frame: Any) -> None:
+        sys.exit(0)
+
+    # The server handles signals while it runs, then raises them again for whoever was before it.
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        server.run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        bound.close()
+
+
+def open_browser(url: str) -> None:
+    """Open `url` in a browser, where there is one."""
+    with contextlib.suppress(webbrowser.Error):
+        webbrowser.open(url, new=2)

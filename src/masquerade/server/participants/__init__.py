@@ -1,0 +1,1 @@
+"""Participants: their participations, profile, commitments and privacy balance."""

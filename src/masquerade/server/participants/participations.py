@@ -1,0 +1,484 @@
+"""The participants' protocol: from a chosen level to reports, one step at a time.
+
+::
+
+    reserved -> opened -> sealed -> submitted -> withdrawn
+    reserved -> expired              (gave up, or too late: what was reserved is given back)
+    opened or sealed -> abandoned    (the questions were shown: what they cost stays spent)
+
+Each step is one transaction together with what it does to the ledger. The same step again changes
+nothing and is answered as before; any other is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
+
+from masquerade.accounting import Balance, Caps
+from masquerade.errors import (
+    AlreadyParticipated,
+    BrokenChain,
+    CommitmentMismatch,
+    IdempotencyConflict,
+    InsufficientFunds,
+    LevelNotAllowed,
+    NotFound,
+    SurveyHashMismatch,
+    TooManyReservations,
+    WrongState,
+)
+from masquerade.server.context import Ground
+from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
+from masquerade.server.participants.commitments import check_reports, commitment_of, require_sealed
+from masquerade.server.participants.privacy_balance import Account
+from masquerade.server.payments.completion_codes import code_of, give_code
+from masquerade.server.payments.rewards import BY_CODE, purse_of
+from masquerade.server.surveys.frozen_surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked
+from masquerade.server.surveys.quotas import begin, leave
+from masquerade.surveys.survey import CLEAR, OfferedLevel
+
+RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
+WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+_TABLE = table_of(ParticipationRow)
+_SURVEY = table_of(SurveyRow)
+_MINE = select(_TABLE, _SURVEY.c.state.label("survey_state")).join_from(_TABLE, _SURVEY)
+_MINE = _MINE.where(_TABLE.c.id == bindparam("one"))
+_MINE_HELD = _MINE.with_for_update(of=_TABLE)
+_BEGUN = select(_TABLE).where(
+    or_(
+        (_TABLE.c.survey == bindparam("in_survey")) & (_TABLE.c.pseudonym == bindparam("by")),
+        _TABLE.c.idempotency == bindparam("request"),
+    )
+)
+_BEGUN_HELD = _BEGUN.with_for_update()
+_STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """Where one participant stands in one survey.
+
+    Attributes
+    ----------
+    id : str
+    survey : Asked
+    level : OfferedLevel
+    state : str
+    account : Account or None
+        Of the person, where the step concerns it.
+    key : str
+        Of the participation on that account.
+    completion_code : str or None
+        By which a panel is shown that the reports have arrived.
+    """
+
+    id: str
+    survey: Asked
+    level: OfferedLevel
+    state: str
+    account: Account | None = None
+    key: str = ""
+    completion_code: str | None = None
+
+
+class Participations:
+    """The steps of the protocol.
+
+    Parameters
+    ----------
+    ground : Ground
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def reserve(
+        self,
+        who: Identity,
+        survey: str,
+        level: str,
+        *,
+        idempotency_key: str,
+        admit: Callable[[Asked], None] | None = None,
+    ) -> tuple[Participation, bool]:
+        """Choose a level, before any question is shown, and set its cost aside.
+
+        Parameters
+        ----------
+        who, survey, level
+        idempotency_key : str
+        admit : callable, optional
+            Called before something new is begun; what it raises refuses that.
+
+        Returns
+        -------
+        Participation, bool
+            And whether it was begun now, not before.
+
+        Raises
+        ------
+        NotFound, WrongState, LevelNotAllowed, AlreadyParticipated, IdempotencyConflict
+        SeatsTaken, TooManyReservations
+            As many as the survey takes have begun it, or this person opens nothing.
+        InsufficientBudget, ClearDisclosureRefused
+            The person's cap does not leave enough.
+        """
+        return self._ground.transactions.write(
+            lambda c: self._reserve(
+                c, who, survey, level, who.idempotency(idempotency_key), admit or _anybody
+            )
+        )
+
+    def _reserve(
+        self,
+        connection: Connection,
+        who: Identity,
+        token: str,
+        level: str,
+        request: str,
+        admit: Callable[[Asked], None],
+    ) -> tuple[Participation, bool]:
+        asked = self._ground.surveys.asked(connection, token)
+        standing = self._ground.surveys.standing(connection, token, hold=True)
+        offered = asked.definition.level(level)
+        pseudonym = who.pseudonym(asked.pseudonym_key)
+        found = connection.execute(
+            _BEGUN_HELD if connection.dialect.name == "postgresql" else _BEGUN,
+            {"in_survey": token, "by": pseudonym, "request": request},
+        ).all()
+        if any(row.idempotency == request and (row.survey, row.level) != (token, level)
+               for row in found):  # fmt: skip
+            raise IdempotencyConflict(
+                "this idempotency key was used for another request; draw a new one."
+            )
+        row = found[0] if found else None
+        if row is not None and (row.state != EXPIRED or row.idempotency == request):
+            if row.level != level:
+                raise AlreadyParticipated(
+                    "this device has begun this survey at another level, which cannot change."
+                )
+            return self._standing(connection, who, row), False
+        if standing.state != OPEN:
+            raise WrongState("this survey is closed; nobody can begin it any more.")
+        if level == CLEAR and not self._ground.surveys.allow_clear:
+            raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
+        tables = LedgerTables(connection)
+        admit(asked)
+        if standing.seats is not None:
+            begin(connection, token, level, most=int(standing.seats.get(level, 0)))
+        attempt = 1 if row is None else row.attempt + 1
+        drawn = secrets.token_hex(16)
+        values: dict[str, Any] = {
+            "id": drawn,
+            "level": level,
+            "state": RESERVED,
+            "attempt": attempt,
+            "day": self._ground.today(),
+            "idempotency": request,
+        }
+        if row is None:
+            values |= {"survey": token, "pseudonym": pseudonym}
+            connection.execute(insert(_TABLE), values)
+        else:
+            connection.execute(_STEP, {"one": row.id, **values})
+        # After the row, for which whoever begins at another level at the same time has to wait.
+        key = who.ledger_key(token, attempt)
+        self._ground.ledger(tables).reserve(who.person, key, offered.cost(token))
+        self._require_patience(tables, who)
+        purse = purse_of(connection, token) if _pays(asked) else None
+        if purse is not None:
+            purse.hold(connection, who, level, attempt, day=self._ground.today())
+        account = account_of(tables, who, self._ground.caps)
+        return Participation(drawn, asked, offered, RESERVED, account, key), True
+
+    def open(self, who: Identity, participation: str) -> Participation:
+        """Show the questions; from here on the cost is spent.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state != OPENED:
+                self._require(row, RESERVED)
+                self._require_open(connection, row, OPEN)
+                key = who.ledger_key(asked.token, row.attempt)
+                self._ground.ledger(LedgerTables(connection)).commit(who.person, key)
+                # How often it lapsed before stands in the ledger; here it would tell whose it is.
+                _step(connection, row, state=OPENED, day=None, attempt=0)
+            return _at(row, asked, OPENED)
+
+        return self._ground.transactions.write(work)
+
+    def seal(self, who: Identity, participation: str, commitment: str) -> Participation:
+        """Bind the participant to the reports that were drawn, without seeing them.
+
+        Raises
+        ------
+        NotFound, WrongState
+        CommitmentMismatch
+            Other reports were sealed before.
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state in (SEALED, SUBMITTED):
+                if row.commitment != commitment:
+                    raise CommitmentMismatch(
+                        "other reports were sealed before; they are drawn once and never again."
+                    )
+                return _at(row, asked, row.state)
+            self._require(row, OPENED)
+            self._require_open(connection, row)
+            _step(connection, row, state=SEALED, commitment=commitment)
+            return _at(row, asked, SEALED)
+
+        return self._ground.transactions.write(work)
+
+    def respond(
+        self,
+        who: Identity,
+        participation: str,
+        *,
+        reports: Sequence[int],
+        salt: str,
+        level: str,
+        survey_hash: str,
+    ) -> tuple[Participation, bool]:
+        """Accept the reports that were sealed.
+
+        Parameters
+        ----------
+        who, participation
+        reports : sequence of int
+            One for each question.
+        salt : str
+            Of the commitment.
+        level, survey_hash : str
+            What the participant's device masked for.
+
+        Returns
+        -------
+        Participation, bool
+            And whether the reports are new.
+
+        Raises
+        ------
+        NotFound, WrongState, LevelNotAllowed, SurveyHashMismatch, InvalidReport, CommitmentMismatch
+        """
+        commitment = commitment_of(participation, reports, salt)
+
+        def work(connection: Connection) -> tuple[Participation, bool]:
+            row, asked = self._mine(connection, who, participation)
+            if row.state == SUBMITTED:
+                require_sealed(row.commitment, commitment)
+                return self._standing(connection, who, row), False
+            self._require(row, SEALED)
+            self._require_open(connection, row, hold=True)
+            if level != row.level:
+                raise LevelNotAllowed("these reports are for another level than was chosen.")
+            if survey_hash != asked.hash:
+                raise SurveyHashMismatch(
+                    "these reports are for another version of the survey; reload the page."
+                )
+            check_reports(asked.definition.level(level), reports)
+            require_sealed(row.commitment, commitment)
+            _step(connection, row, state=SUBMITTED, reports=list(reports))
+            self._reward(connection, who, row, asked)
+            return self._standing(connection, who, row, SUBMITTED), True
+
+        return self._ground.transactions.write(work)
+
+    def withdraw(self, who: Identity, participation: str) -> Participation:
+        """Delete the reports, unless the survey is closed; what they cost stays spent.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state != WITHDRAWN:
+                self._require(row, SUBMITTED)
+                self._require_open(connection, row, hold=True)
+                self.forget(connection, row)
+            return _at(row, asked, WITHDRAWN)
+
+        return self._ground.transactions.write(work)
+
+    def abandon(self, who: Identity, participation: str) -> Participation:
+        """Give up; what was reserved is given back where no question was shown yet.
+
+        Raises
+        ------
+        NotFound, WrongState
+        """
+
+        def work(connection: Connection) -> Participation:
+            row, asked = self._mine(connection, who, participation)
+            if row.state in (EXPIRED, ABANDONED):
+                return _at(row, asked, row.state)
+            self._require(row, RESERVED, OPENED, SEALED)
+            return _at(row, asked, self.give_up(connection, who, row, asked))
+
+        return self._ground.transactions.write(work)
+
+    def give_up(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> str:
+        """End a participation that has no reports yet; return the state it is then in."""
+        # Held, so that nobody counts who takes part while one leaves.
+        survey_state = self._ground.surveys.state(connection, asked.token, hold=True)
+        leave(connection, asked.token, row.level)
+        if row.state == RESERVED:
+            key = who.ledger_key(asked.token, row.attempt)
+            self._ground.ledger(LedgerTables(connection)).release(who.person, key)
+            _step(connection, row, state=EXPIRED, day=None)
+            self._give_back(connection, row, asked)
+            return EXPIRED
+        _step(connection, row, state=ABANDONED, commitment=None)
+        if survey_state == CANCELLED:
+            # They were ready to answer, and it is not their doing. Too late, there is nothing left.
+            with contextlib.suppress(InsufficientFunds):
+                self._pay(connection, who, row, asked)
+        else:
+            self._give_back(connection, row, asked)
+        return ABANDONED
+
+    def _reward(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+        """Give what the survey gives to those who have answered, whatever they have."""
+        self._pay(connection, who, row, asked)
+        if asked.reward is not None and asked.reward.kind == BY_CODE:
+            give_code(connection, asked.token, code_of(who, asked.token))
+
+    def _pay(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+        purse = purse_of(connection, asked.token) if _pays(asked) else None
+        if purse is not None:
+            account = account_of(LedgerTables(connection), who, self._ground.caps)
+            attempt = _attempt_of(row, who, account)
+            purse.pay(connection, who, row.level, attempt, day=self._ground.today())
+
+    def _give_back(self, connection: Connection, row: Row[Any], asked: Asked) -> None:
+        purse = purse_of(connection, asked.token) if _pays(asked) else None
+        if purse is not None:
+            purse.release(connection, row.level, 1, day=self._ground.today())
+
+    def forget(self, connection: Connection, row: Row[Any]) -> None:
+        """Delete the reports of a participation, whose survey is held."""
+        leave(connection, row.survey, row.level)
+        _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
+
+    def _mine(
+        self, connection: Connection, who: Identity, participation: str
+    ) -> tuple[Row[Any], Asked]:
+        """Return a participation of this person; somebody else's is not there."""
+        query = _MINE_HELD if connection.dialect.name == "postgresql" else _MINE
+        # Anything else cannot be there, and a database may refuse to look for it.
+        possible = _ID.fullmatch(participation)
+        row = connection.execute(query, {"one": participation}).first() if possible else None
+        if row is not None:
+            asked = self._ground.surveys.asked(connection, row.survey)
+            if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
+                return row, asked
+        raise NotFound("there is no such participation of yours; begin the survey again.")
+
+    def _require(self, row: Row[Any], *states: str) -> None:
+        if row.state not in states:
+            raise WrongState(
+                f"this participation is {row.state}; this step follows on {' or '.join(states)}.",
+                state=row.state,
+            )
+
+    def _require_open(
+        self, connection: Connection, row: Row[Any], *states: str, hold: bool = False
+    ) -> None:
+        """Raise where the survey is closed; with `hold` it cannot be until the transaction ends.
+
+        While it is closing, what was opened can be finished.
+        """
+        state = row.survey_state
+        if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
+            state = self._ground.surveys.state(connection, row.survey, hold=True)
+        if state not in (states or TAKING):
+            raise WrongState("this survey is closed.", state=row.state)
+
+    def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
+        """Raise where a person has reserved too much today without opening it, this one counted."""
+        most = self._ground.unopened_reservations
+        if most and tables.unopened(who.person, day=self._ground.today(), most=most) > most:
+            raise TooManyReservations(
+                f"{most} surveys were begun and not opened by this device today. Nothing was "
+                "charged; open one that waits, or begin another tomorrow."
+            )
+
+    def _standing(
+        self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
+    ) -> Participation:
+        asked = self._ground.surveys.asked(connection, row.survey)
+        account = account_of(LedgerTables(connection), who, self._ground.caps)
+        key = who.ledger_key(asked.token, _attempt_of(row, who, account))
+        now = state or row.state
+        code = None
+        if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
+            code = code_of(who, asked.token)
+        return _at(row, asked, now, account, key, code)
+
+
+def _attempt_of(row: Row[Any], who: Identity, account: Account) -> int:
+    """Return which attempt of a person at a survey a participation is, counted from 1.
+
+    Raises
+    ------
+    BrokenChain
+        The ledger has lost what it cost.
+    """
+    if row.attempt:  # its questions were not shown yet
+        return int(row.attempt)
+    paid = {entry.charge.key for entry in account.paid}
+    for attempt in range(1, account.balance.entries + 1):
+        if who.ledger_key(row.survey, attempt) in paid:
+            return attempt
+    raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
+
+
+def _anybody(_asked: Asked) -> None:
+    pass
+
+
+def _pays(asked: Asked) -> bool:
+    return asked.reward is not None and asked.reward.pays
+
+
+def _at(
+    row: Row[Any],
+    asked: Asked,
+    state: str,
+    account: Account | None = None,
+    key: str = "",
+    code: str | None = None,
+) -> Participation:
+    level = asked.definition.level(row.level)
+    return Participation(row.id, asked, level, state, account, key, code)
+
+
+def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> Account:
+    """Return where a person stands; `caps` are those of a person without entries."""
+    balance, paid = tables.read_paid(who.person)
+    return Account(balance or Balance(caps), paid)
+
+
+def _step(connection: Connection, row: Row[Any], **values: Any) -> None:
+    connection.execute(_STEP, {"one": row.id, **values})

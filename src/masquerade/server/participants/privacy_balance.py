@@ -1,0 +1,93 @@
+"""What a person has left, and what a response cost them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
+from masquerade.accounting.statement import percent_left, spent_by
+from masquerade.surveys.survey import OfferedLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a person stands.
+
+    Attributes
+    ----------
+    balance : Balance
+    paid : sequence of Entry
+        What was committed, oldest first.
+    """
+
+    balance: Balance
+    paid: Sequence[Entry]
+
+    def spent(self) -> Spent:
+        """Return the smallest sound bound on everything committed."""
+        balance = self.balance
+        # In one order: what is spent does not depend on it, and people share what was worked out.
+        costs = tuple(sorted((e.charge.cost for e in self.paid), key=lambda cost: cost.digest))
+        return _spent(balance.caps, balance.spent_epsilon, balance.spent_unbounded, costs)
+
+    def battery(self) -> dict[str, Any]:
+        """Return what is left as a JSON object."""
+        spent = self.spent()
+        return {
+            "percent_left": percent_left(self.balance),
+            "epsilon_spent": spent.epsilon.to_json(),
+            "delta": float(spent.delta),
+            "epsilon_cap": self.balance.caps.epsilon.to_json(),
+            "clear": self.balance.spent_clear,
+            "method": spent.method,
+        }
+
+    def bill(self, key: str, level: OfferedLevel) -> dict[str, Any]:
+        """Return what the response under `key` cost, and all together, as a JSON object."""
+        mine = next(entry.charge for entry in self.paid if entry.charge.key == key)
+        spent, guarantee = self.spent(), level.guarantee()
+        return {
+            "survey_epsilon": guarantee.epsilon_user.to_json(),
+            "survey_delta": float(guarantee.delta),
+            "survey_rho": Rho(mine.cost.micro_rho).to_json(),
+            "total_epsilon": spent.epsilon.to_json(),
+            "total_delta": float(spent.delta),
+            "method": spent.method,
+            "surveys": len(self.paid),
+            "day": mine.day,
+        }
+
+
+def price(level: OfferedLevel, survey: str) -> dict[str, Any]:
+    """Return what a response at a level costs as a JSON object; epsilons hold at ``delta``."""
+    guarantee, cost = level.guarantee(), level.cost(survey)
+    return {
+        "rho": Rho(cost.micro_rho).to_json(),
+        "epsilon_event": guarantee.epsilon_event.to_json(),
+        "epsilon_user": guarantee.epsilon_user.to_json(),
+        "delta": float(guarantee.delta),
+        "clear": cost.clear,
+    }
+
+
+def caps_json(caps: Caps) -> dict[str, Any]:
+    """Return caps as a JSON object."""
+    return {
+        "epsilon": caps.epsilon.to_json(),
+        "delta": float(caps.delta),
+        "clear": caps.clear,
+        "rho": caps.rho.to_json(),
+    }
+
+
+@lru_cache(maxsize=4096)
+def _spent(caps: Caps, epsilon: int, unbounded: int, costs: tuple[Cost, ...]) -> Spent:
+    balance = Balance(caps, spent_epsilon=epsilon, spent_unbounded=unbounded)
+    return spent_by(balance, [_paid(cost) for cost in costs])
+
+
+def _paid(cost: Cost) -> Entry:
+    return Entry(Charge("", cost, ""), 0, "", "")

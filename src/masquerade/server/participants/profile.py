@@ -1,0 +1,268 @@
+"""What belongs to one person over all surveys: account, caps, invitations, export, leaving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from masquerade.accounting import Caps, Entry
+from masquerade.accounting.statement import statement
+from masquerade.errors import ConfirmationNeeded
+from masquerade.server.context import Ground
+from masquerade.server.db.ledger_storage import LedgerTables, caps_of
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.tables import ParticipationRow, RaiseRow, SurveyRow, table_of
+from masquerade.server.participants.participations import (
+    OPENED,
+    RESERVED,
+    SEALED,
+    Participations,
+    account_of,
+)
+from masquerade.server.participants.privacy_balance import Account
+from masquerade.server.surveys.frozen_surveys import (
+    OPEN,
+    SUBMITTED,
+    TAKING,
+    Asked,
+    participants_state,
+)
+
+_PARTICIPATION, _SURVEY, _RAISE = (
+    table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
+)  # fmt: skip
+_AT_ONCE = 100
+RAISE_DAYS = 2
+"""Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at
+least, as days are all that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A survey that a person may take part in or has begun.
+
+    Attributes
+    ----------
+    survey : Asked
+    state : str
+        The survey's, as participants are told it.
+    participation : dict or None
+        Its ``id``, ``state`` and ``level``, where the person has begun.
+    """
+
+    survey: Asked
+    state: str
+    participation: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What became of a person's responses when they left.
+
+    Attributes
+    ----------
+    withdrawn, given_up, kept : int
+        Reports deleted; participations without reports that were ended; responses to closed
+        surveys, whose results are out.
+    """
+
+    withdrawn: int
+    given_up: int
+    kept: int
+
+
+class People:
+    """Everybody's accounts.
+
+    Parameters
+    ----------
+    ground : Ground
+    participations : Participations
+    """
+
+    def __init__(self, ground: Ground, participations: Participations) -> None:
+        self._ground = ground
+        self._participations = participations
+
+    def account(self, who: Identity) -> Account:
+        """Return where a person stands."""
+        return self._ground.transactions.read(
+            lambda c: account_of(LedgerTables(c), who, self._ground.caps)
+        )
+
+    def statement(self, account: Account) -> tuple[str, ...]:
+        """Return what a person has spent and has left, in sentences."""
+        return statement(account.balance, account.paid)
+
+    def page(self, who: Identity, start: int, end: int) -> tuple[Account, Sequence[Entry]]:
+        """Return where a person stands, and their entries from place `start` to before `end`."""
+
+        def work(connection: Connection) -> tuple[Account, Sequence[Entry]]:
+            tables = LedgerTables(connection)
+            account = account_of(tables, who, self._ground.caps)
+            return account, tables.page(who.person, start, end)
+
+        return self._ground.transactions.read(work)
+
+    def surveys(self, entries: Iterable[Entry]) -> dict[str, Asked]:
+        """Return the surveys that entries name, by token."""
+        tokens = {entry.charge.survey for entry in entries} - {""}
+        query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
+        return self._ground.transactions.read(
+            lambda c: {
+                token: self._ground.surveys.asked(c, token) for token in c.scalars(query).all()
+            }
+        )
+
+    def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
+        """Return the higher caps that a person confirmed and the day on which they begin."""
+        query = select(_RAISE).where(_RAISE.c.person == who.person)
+        row = self._ground.transactions.read(lambda c: c.execute(query).first())
+        return None if row is None else (caps_of(row.caps), row.day)
+
+    def set_caps(self, who: Identity, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
+        """Lower the caps at once, or raise them in some days; return whether it was at once.
+
+        The last word counts: what was to come before is dropped.
+
+        Parameters
+        ----------
+        who : Identity
+        change : callable
+            Makes the new caps of those that hold at the moment of the change.
+        confirm : bool
+            Needed to raise one.
+
+        Raises
+        ------
+        ConfirmationNeeded
+            A cap would rise, and `confirm` is false.
+        """
+
+        def work(connection: Connection) -> bool:
+            tables = LedgerTables(connection)
+            ledger = self._ground.ledger(tables)
+            tables.hold(who.person)
+            now = ledger.balance(who.person).caps
+            caps = change(now)
+            lower = caps.within(now)
+            if not lower and not confirm:
+                raise ConfirmationNeeded(
+                    "this raises a cap, which weakens what is promised to you, for the past too. "
+                    f"Confirm it; it takes effect in {RAISE_DAYS} days."
+                )
+            connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
+            if lower:
+                if caps != now:
+                    ledger.lower_caps(who.person, caps)
+                return True
+            start = date.fromisoformat(self._ground.today()) + timedelta(days=RAISE_DAYS)
+            connection.execute(
+                insert(_RAISE),
+                {"person": who.person, "caps": caps.text, "day": start.isoformat()},
+            )
+            return False
+
+        return self._ground.transactions.write(work)
+
+    def invitations(
+        self, who: Identity, *, after: str, limit: int
+    ) -> tuple[list[Invitation], str | None]:
+        """Return surveys that a person has begun, and open ones that are listed, by token.
+
+        Returns
+        -------
+        list of Invitation, str or None
+            And after which token the next ones come.
+        """
+
+        def work(connection: Connection) -> tuple[list[Invitation], str | None]:
+            found: list[Invitation] = []
+            for invitation in self._invited(connection, who, after):
+                if len(found) == limit:
+                    return found, found[-1].survey.token
+                found.append(invitation)
+            return found, None
+
+        return self._ground.transactions.read(work)
+
+    def _invited(
+        self, connection: Connection, who: Identity, after: str = ""
+    ) -> Iterator[Invitation]:
+        query = select(_SURVEY.c.token, _SURVEY.c.state).order_by(_SURVEY.c.token).limit(_AT_ONCE)
+        while rows := connection.execute(query.where(_SURVEY.c.token > after)).all():
+            after = rows[-1].token
+            asked = {row.token: self._ground.surveys.asked(connection, row.token) for row in rows}
+            # A pseudonym is of one survey only, so that it alone finds the participation.
+            names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
+            begun = select(
+                _PARTICIPATION.c.survey, _PARTICIPATION.c.id, _PARTICIPATION.c.state,
+                _PARTICIPATION.c.level,
+            ).where(
+                _PARTICIPATION.c.survey.in_(asked), _PARTICIPATION.c.pseudonym.in_(names)
+            )  # fmt: skip
+            mine = {row.survey: row for row in connection.execute(begun)}
+            for row in rows:
+                one = mine.get(row.token)
+                if one is None and not (asked[row.token].listed and row.state == OPEN):
+                    continue
+                yield Invitation(
+                    asked[row.token],
+                    participants_state(row.state),
+                    None if one is None
+                    else {"id": one.id, "state": one.state, "level": one.level},
+                )  # fmt: skip
+
+    def everything(self, who: Identity) -> dict[str, Any]:
+        """Return everything that is held about a person and can be found by their secret."""
+
+        def work(connection: Connection) -> dict[str, Any]:
+            begun = [i.participation["id"] for i in self._invited(connection, who)
+                     if i.participation]  # fmt: skip
+            query = select(_PARTICIPATION).where(_PARTICIPATION.c.id.in_(begun))
+            query = query.order_by(_PARTICIPATION.c.id)
+            raises = select(_RAISE).where(_RAISE.c.person == who.person)
+            return {
+                "person": who.person,
+                "participations": [
+                    {k: v for k, v in row._mapping.items() if k != "idempotency"}
+                    for row in connection.execute(query)
+                ],
+                "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
+            }
+
+        return self._ground.transactions.read(work)
+
+    def leave(self, who: Identity) -> Left:
+        """Delete a person's reports of open surveys and end what they have begun.
+
+        The ledger stays under its keyed name, so that a return does not begin with a new budget.
+        """
+
+        def work(connection: Connection) -> Left:
+            withdrawn = given_up = kept = 0
+            for invitation in list(self._invited(connection, who)):
+                begun = invitation.participation
+                if begun is None:
+                    continue
+                query = select(_PARTICIPATION).where(_PARTICIPATION.c.id == begun["id"])
+                row = connection.execute(query.with_for_update()).one()
+                if row.state in (RESERVED, OPENED, SEALED):
+                    self._participations.give_up(connection, who, row, invitation.survey)
+                    given_up += 1
+                elif (
+                    row.state == SUBMITTED
+                    and self._ground.surveys.state(connection, row.survey, hold=True) in TAKING
+                ):
+                    self._participations.forget(connection, row)
+                    withdrawn += 1
+                else:
+                    kept += row.state == SUBMITTED
+            connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
+            return Left(withdrawn, given_up, kept)
+
+        return self._ground.transactions.write(work)

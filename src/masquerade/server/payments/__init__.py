@@ -1,0 +1,1 @@
+"""Money: the double-entry ledger, funds, wallets, rewards and completion codes."""

@@ -1,0 +1,130 @@
+"""Codes by which people show a panel that they have answered, without saying what.
+
+A code is made of the participant's secret and kept without a name, a level or a day. So whoever
+holds the database cannot tell whose response belongs to a code, and sending again gives the same
+one. The list of a survey's codes is shown once the survey is over: while it is open, a new code in
+the list would tell whose response has just come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from masquerade.errors import ParameterError, WrongState
+from masquerade.server.db.payment_tables import CompletionCodeRow
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.surveys.frozen_surveys import TAKING, Survey
+
+MOST_AT_ONCE = 2000
+VALID, USED, UNKNOWN = "valid", "checked-before", "unknown"
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: nothing looks like something else
+_LENGTH, _GROUP = 16, 4
+_MISREAD = str.maketrans("ILO", "110")
+_CODE = table_of(CompletionCodeRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The codes of a survey.
+
+    Attributes
+    ----------
+    given, checked : int
+        How many people have one; how many were checked off.
+    codes : list of tuple of str and bool, or None
+        Each with whether it was checked off, in an order that says nothing; None while the survey
+        takes responses.
+    """
+
+    given: int
+    checked: int
+    codes: list[tuple[str, bool]] | None
+
+
+def code_of(who: Identity, survey: str) -> str:
+    """Return the code of a participant for a survey: 80 bits, in four groups."""
+    number = int(who.completion(survey)[:20], 16)
+    letters = ""
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters += _ALPHABET[digit]
+    return "-".join(letters[i : i + _GROUP] for i in range(0, _LENGTH, _GROUP))
+
+
+def give_code(connection: Connection, survey: str, code: str) -> None:
+    """Make a code valid, within a transaction that accepts a response for the first time."""
+    connection.execute(insert(_CODE), {"survey": survey, "code": code, "checked": False})
+
+
+def written(typed: str) -> str:
+    """Return a code as it is kept, however it was typed.
+
+    Examples
+    --------
+    >>> written(" 0o1i abcd-efgh-jkmn")
+    '0011-ABCD-EFGH-JKMN'
+    """
+    letters = re.sub(r"[\s-]+", "", typed).upper().translate(_MISREAD)
+    return "-".join(letters[i : i + _GROUP] for i in range(0, len(letters), _GROUP))
+
+
+class CompletionCodes:
+    """The codes of all surveys.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    """
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def of_survey(self, survey: Survey) -> Codes:
+        """Return what a surveyor may see of a survey's codes."""
+        query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey.token)
+        rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
+        codes = [(row.code, bool(row.checked)) for row in rows]
+        over = survey.state not in TAKING
+        return Codes(len(codes), sum(done for _, done in codes), codes if over else None)
+
+    def check(self, survey: Survey, typed: Iterable[str]) -> list[tuple[str, str]]:
+        """Check codes off; return each with whether it is valid, was checked before, or unknown.
+
+        A code that comes twice in one list is valid the first time.
+
+        Raises
+        ------
+        ParameterError
+            None, or more than 2000 at once.
+        WrongState
+            The survey gives no codes.
+        """
+        codes = [written(one) for one in typed if one.strip()]
+        if not 0 < len(codes) <= MOST_AT_ONCE:
+            raise ParameterError(f"{len(codes)} codes were given; give 1 to {MOST_AT_ONCE}.")
+        if survey.reward is None or survey.reward.kind != "codes":
+            raise WrongState("this survey gives no completion codes.")
+        token = survey.token
+
+        def work(connection: Connection) -> list[tuple[str, str]]:
+            return [(code, _check(connection, token, code)) for code in codes]
+
+        return self._transactions.write(work)
+
+
+def _check(connection: Connection, survey: str, code: str) -> str:
+    # Anything else cannot be there, and a database may refuse to look for it.
+    if len(code) > 32 or not code.isascii() or "\0" in code:
+        return UNKNOWN
+    mine = (_CODE.c.survey == survey) & (_CODE.c.code == code)
+    first = update(_CODE).where(mine, _CODE.c.checked.is_(False)).values(checked=True)
+    if connection.execute(first).rowcount == 1:
+        return VALID
+    return USED if connection.execute(select(_CODE.c.code).where(mine)).first() else UNKNOWN

@@ -1,0 +1,162 @@
+"""The book: every amount that comes somewhere leaves somewhere else, in one step.
+
+::
+
+    outside -> funds -> escrow -> held -> wages -> wallet -> clearing -> outside
+                                          held -> commission
+
+``funds`` is what a team can use, ``escrow`` what a survey may spend, ``held`` what is set aside for
+people who have begun it. ``wages`` is always empty again at the end of a step: through it passes
+what people earn, so that no transfer names a survey and a wallet together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from masquerade.errors import IdempotencyConflict, InsufficientFunds
+from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
+from masquerade.server.db.tables import table_of
+
+OUTSIDE: Final = "external"
+FUNDS, ESCROW, HELD = "funds", "escrow", "held"
+WAGES, WALLET, COMMISSION, CLEARING = "wages", "wallet", "commission", "clearing"
+
+_ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
+_STAND = (
+    select(_ACCOUNT.c.id, _ACCOUNT.c.balance)
+    .where(_ACCOUNT.c.id.in_(bindparam("both", expanding=True)))
+    .order_by(_ACCOUNT.c.id)
+)
+_STAND_HELD = _STAND.with_for_update()
+_KNOWN = select(_TRANSFER).where(_TRANSFER.c.key == bindparam("one"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An account of a team's book.
+
+    Attributes
+    ----------
+    team, currency, kind : str
+    holder : str
+        A survey's token or a wallet's keyed name, where the team has several of a kind.
+    """
+
+    team: str
+    currency: str
+    kind: str
+    holder: str = ""
+
+    @property
+    def id(self) -> str:
+        """Name of the account's row."""
+        text = "\0".join((self.team, self.currency, self.kind, self.holder))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Book:
+    """All books, within one transaction of the caller.
+
+    Parameters
+    ----------
+    connection : Connection
+    day : str
+        ISO date of what is moved.
+    """
+
+    def __init__(self, connection: Connection, *, day: str) -> None:
+        self._connection = connection
+        self._day = day
+        self._postgresql = connection.dialect.name == "postgresql"
+
+    def balance(self, place: Place) -> int:
+        """Return what is at a place."""
+        query = select(_ACCOUNT.c.balance).where(_ACCOUNT.c.id == place.id)
+        return int(self._connection.execute(query).scalar() or 0)
+
+    def move(
+        self,
+        debit: Place,
+        credit: Place,
+        amount: int,
+        *,
+        what: str,
+        key: str | None = None,
+        note: str = "",
+    ) -> bool:
+        """Move an amount and return whether it was moved now.
+
+        Parameters
+        ----------
+        debit, credit : Place
+            Where it leaves, and where it comes to; of one team and currency.
+        amount : int
+            Above 0.
+        what : str
+        key : str, optional
+            The same key again moves nothing; drawn by default.
+        note : str
+
+        Raises
+        ------
+        InsufficientFunds
+            There is less at `debit`.
+        IdempotencyConflict
+            The key was used for another transfer.
+        """
+        assert amount > 0
+        assert (debit.team, debit.currency) == (credit.team, credit.currency)
+        values = {"debit": debit.id, "credit": credit.id, "amount": amount, "what": what}
+        key = key or secrets.token_hex(32)
+        stood = self._locked(debit, credit)
+        known = self._connection.execute(_KNOWN, {"one": key}).first()
+        if known is not None:
+            if any(getattr(known, name) != value for name, value in values.items()):
+                raise IdempotencyConflict(
+                    "this idempotency key was used for another transfer; draw a new one."
+                )
+            return False
+        if debit.kind != OUTSIDE and stood[debit.id] < amount:
+            raise InsufficientFunds(
+                f"this takes {amount} {debit.currency} and there are {stood[debit.id]}.",
+                needed=amount,
+                there=stood[debit.id],
+                currency=debit.currency,
+            )
+        for place, change in ((debit, -amount), (credit, amount)):
+            self._connection.execute(
+                update(_ACCOUNT)
+                .where(_ACCOUNT.c.id == place.id)
+                .values(balance=_ACCOUNT.c.balance + change)
+            )
+        self._connection.execute(
+            insert(_TRANSFER),
+            {"id": secrets.token_hex(16), **values, "note": note, "key": key, "day": self._day},
+        )
+        return True
+
+    def _locked(self, *places: Place) -> dict[str, int]:
+        """Return what is at places, which nobody else changes until the transaction ends."""
+        query = _STAND_HELD if self._postgresql else _STAND
+        wanted = {"both": [place.id for place in places]}
+        rows = self._connection.execute(query, wanted).all()
+        if len(rows) < len(places):
+            make = insert_postgresql if self._postgresql else insert_sqlite
+            known = {row.id for row in rows}
+            for place in sorted(places, key=lambda place: place.id):
+                if place.id not in known:
+                    row = {
+                        "id": place.id, "team": place.team, "currency": place.currency,
+                        "kind": place.kind, "holder": place.holder, "balance": 0,
+                    }  # fmt: skip
+                    self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)
+            rows = self._connection.execute(query, wanted).all()
+        return {row.id: row.balance for row in rows}

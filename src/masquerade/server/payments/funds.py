@@ -1,0 +1,385 @@
+"""A team's money: paid in, set aside for surveys, owed to participants, paid out."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.orm import aliased
+
+from masquerade.errors import ParameterError, WrongState
+from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow, PayoutRow
+from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.payments.double_entry import (
+    CLEARING,
+    COMMISSION,
+    ESCROW,
+    FUNDS,
+    HELD,
+    OUTSIDE,
+    WALLET,
+    Book,
+    Place,
+)
+from masquerade.server.payments.rewards import purse_of
+from masquerade.server.payments.wallets import (
+    ASKED,
+    PAID,
+    REFUSED,
+    Payout,
+    end_payout,
+    held_payout,
+    payout_of,
+)
+from masquerade.server.surveys.frozen_surveys import OPEN, Survey
+
+LARGEST_AMOUNT = 10**12
+LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+_ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
+    table_of(BookAccountRow), table_of(BookTransferRow), table_of(PayoutRow), table_of(SurveyRow),
+)  # fmt: skip
+
+
+@dataclass
+class Standing:
+    """A team's money in one currency.
+
+    Attributes
+    ----------
+    currency : str
+    free : int
+        Neither in a survey nor owed.
+    in_surveys, held : int
+        What surveys may still spend, and have set aside for people who have begun.
+    owed : int
+        In participants' wallets.
+    waiting : int
+        Asked to be paid out.
+    commission : int
+        Due to the operator.
+    paid_in : int
+        What came from outside, less what went back there.
+    """
+
+    currency: str
+    free: int = 0
+    in_surveys: int = 0
+    held: int = 0
+    owed: int = 0
+    waiting: int = 0
+    commission: int = 0
+    paid_in: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyMoney:
+    """A survey's money.
+
+    Attributes
+    ----------
+    token, title, state, currency : str
+    given, left, held, spent : int
+        What it got, may still set aside, has set aside, and has paid.
+    """
+
+    token: str
+    title: str
+    state: str
+    currency: str
+    given: int
+    left: int
+    held: int
+    spent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was moved on a day, of one kind; what concerns participants is added up.
+
+    Attributes
+    ----------
+    day, what, currency, note : str
+    amount, count : int
+    """
+
+    day: str
+    what: str
+    currency: str
+    note: str
+    amount: int
+    count: int
+
+
+@dataclass
+class Overview:
+    """Everything that a team may know of its money."""
+
+    standings: list[Standing] = field(default_factory=list)
+    surveys: list[SurveyMoney] = field(default_factory=list)
+    payouts: list[Payout] = field(default_factory=list)
+    history: list[Line] = field(default_factory=list)
+
+
+_OF_KIND = {
+    FUNDS: "free",
+    ESCROW: "in_surveys",
+    HELD: "held",
+    WALLET: "owed",
+    CLEARING: "waiting",
+    COMMISSION: "commission",
+    OUTSIDE: "paid_in",
+}
+
+
+class Funds:
+    """The money of all teams.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def pay_in(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
+        """Write down that money came from outside; return whether it was written down now.
+
+        Parameters
+        ----------
+        team : str
+        amount : int
+            Whole units; write ``EUR cent`` as the currency to count in cents.
+        currency, note : str
+        key : str
+            Idempotency key.
+
+        Raises
+        ------
+        ParameterError, IdempotencyConflict
+        """
+        check_amount(amount)
+        currency, note = check_currency(currency), check_note(note)
+        here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
+        return self._move(there, here, amount, what="deposit", key=f"{team} {key}", note=note)
+
+    def take_out(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
+        """Write down that free money went back outside; see `pay_in`.
+
+        Raises
+        ------
+        InsufficientFunds, ParameterError, IdempotencyConflict
+        """
+        check_amount(amount)
+        currency, note = check_currency(currency), check_note(note)
+        here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
+        return self._move(here, there, amount, what="withdrawal", key=f"{team} {key}", note=note)
+
+    def top_up(self, survey: Survey, amount: int, *, key: str) -> bool:
+        """Give an open survey more to spend; return whether that was done now.
+
+        Raises
+        ------
+        InsufficientFunds, ParameterError, IdempotencyConflict
+        WrongState
+            It is not open, or pays nobody.
+        """
+        check_amount(amount)
+
+        def work(connection: Connection) -> bool:
+            state = connection.execute(
+                select(_SURVEY.c.state).where(_SURVEY.c.token == survey.token).with_for_update()
+            ).scalar_one()
+            purse = purse_of(connection, survey.token)
+            if state != OPEN or purse is None:
+                raise WrongState("only an open survey that pays into wallets takes more money.")
+            return purse.fill(
+                connection, amount, day=self._today(), key=_digest(f"{survey.team} {key}")
+            )
+
+        return self._transactions.write(work)
+
+    def settle_payouts(self, team: str, payouts: Sequence[str], *, paid: bool) -> int:
+        """Say that payouts were made, or will not be; return how many were changed.
+
+        What is refused can be taken back by whoever asked for it.
+
+        Raises
+        ------
+        NotFound
+            One is none of this team's; nothing was changed.
+        WrongState
+            One was settled otherwise.
+        """
+        wanted = PAID if paid else REFUSED
+
+        def work(connection: Connection) -> int:
+            changed = 0
+            for payout in sorted(set(payouts)):
+                row = held_payout(connection, payout, team=team)
+                if row.state == wanted:
+                    continue
+                if row.state != ASKED:
+                    raise WrongState(f"this payout is {row.state}.", state=row.state)
+                if paid:
+                    book = Book(connection, day=self._today())
+                    clearing = Place(team, row.currency, CLEARING)
+                    outside = Place(team, row.currency, OUTSIDE)
+                    key = _digest(f"paid out {row.id}")
+                    book.move(clearing, outside, row.amount, what="paid_out", key=key)
+                end_payout(connection, row.id, wanted)
+                changed += 1
+            return changed
+
+        return self._transactions.write(work)
+
+    def payouts(self, team: str) -> list[Payout]:
+        """Return what a team is asked to pay out."""
+        return self._transactions.read(lambda c: _payouts(c, team))
+
+    def payouts_csv(self, team: str) -> str:
+        """Return what a team is asked to pay out as CSV, safe to open as a spreadsheet."""
+        file = io.StringIO()
+        writer = csv.writer(file)
+        writer.writerow(("payout", "asked", "amount", "currency", "destination"))
+        for one in self.payouts(team):
+            texts = (one.currency, one.destination)
+            safe = ["'" + text if text.startswith(_FORMULA) else text for text in texts]
+            writer.writerow((one.id, one.day, one.amount, *safe))
+        return file.getvalue()
+
+    def overview(self, team: str) -> Overview:
+        """Return everything that a team may know of its money."""
+        return self._transactions.read(lambda c: _overview(c, team))
+
+    def _move(
+        self, debit: Place, credit: Place, amount: int, *, what: str, key: str, note: str
+    ) -> bool:
+        def work(connection: Connection) -> bool:
+            book = Book(connection, day=self._today())
+            return book.move(debit, credit, amount, what=what, key=_digest(key), note=note)
+
+        return self._transactions.write(work)
+
+
+def check_amount(amount: int) -> None:
+    """Raise `ParameterError` where an amount is not a whole number in its range."""
+    if not 0 < amount <= LARGEST_AMOUNT:
+        raise ParameterError(
+            f"the amount is {amount}, expected a whole number from 1 to {LARGEST_AMOUNT}."
+        )
+
+
+def check_currency(currency: str) -> str:
+    """Return the name of a currency without spaces around it; raise `ParameterError`."""
+    kept = currency.strip()
+    if not 0 < len(kept) <= LONGEST_CURRENCY or not kept.isprintable():
+        raise ParameterError(
+            f"the currency is {kept[:40]!r}, expected 1 to {LONGEST_CURRENCY} visible letters."
+        )
+    return kept
+
+
+def check_note(note: str) -> str:
+    """Return a note without spaces around it; raise `ParameterError`."""
+    kept = note.strip()
+    if len(kept) > LONGEST_NOTE or not (kept.isprintable() or not kept):
+        raise ParameterError(f"the note is longer than {LONGEST_NOTE} visible letters.")
+    return kept
+
+
+def _payouts(connection: Connection, team: str) -> list[Payout]:
+    query = select(_PAYOUT).where(_PAYOUT.c.team == team, _PAYOUT.c.state == ASKED)
+    query = query.order_by(_PAYOUT.c.day, _PAYOUT.c.id)
+    return [payout_of(row) for row in connection.execute(query)]
+
+
+def _overview(connection: Connection, team: str) -> Overview:
+    standings: dict[str, Standing] = {}
+    at: dict[tuple[str, str], int] = {}
+    query = (
+        select(
+            _ACCOUNT.c.currency, _ACCOUNT.c.kind,
+            func.sum(_ACCOUNT.c.balance).label("balance"),
+        )
+        .where(_ACCOUNT.c.team == team)
+        .group_by(_ACCOUNT.c.currency, _ACCOUNT.c.kind)
+    )  # fmt: skip
+    for row in connection.execute(query):
+        standing = standings.setdefault(row.currency, Standing(row.currency))
+        name = _OF_KIND.get(row.kind)
+        if name is not None:
+            sign = -1 if row.kind == OUTSIDE else 1
+            setattr(standing, name, sign * int(row.balance))
+    purses = select(_ACCOUNT).where(_ACCOUNT.c.team == team, _ACCOUNT.c.kind.in_((ESCROW, HELD)))
+    for row in connection.execute(purses):
+        at[row.kind, row.holder] = row.balance
+    return Overview(
+        [standings[currency] for currency in sorted(standings)],
+        _surveys(connection, team, at),
+        _payouts(connection, team),
+        _history(connection, team),
+    )
+
+
+def _surveys(
+    connection: Connection, team: str, at: dict[tuple[str, str], int]
+) -> list[SurveyMoney]:
+    tokens = {token for _, token in at}
+    query = select(_SURVEY.c.token, _SURVEY.c.title, _SURVEY.c.state, _SURVEY.c.reward).where(
+        _SURVEY.c.team == team, _SURVEY.c.token.in_(tokens)
+    )
+    paid = (
+        select(_ACCOUNT.c.holder, func.sum(_TRANSFER.c.amount).label("amount"))
+        .join(_TRANSFER, _TRANSFER.c.debit == _ACCOUNT.c.id)
+        .where(
+            _ACCOUNT.c.team == team,
+            _ACCOUNT.c.kind == HELD,
+            _TRANSFER.c.what.in_(("pay", "commission")),
+        )
+        .group_by(_ACCOUNT.c.holder)
+    )
+    spent = {row.holder: int(row.amount) for row in connection.execute(paid)}
+    found = [
+        SurveyMoney(
+            row.token, row.title, row.state, row.reward["currency"], row.reward["given"],
+            at.get((ESCROW, row.token), 0), at.get((HELD, row.token), 0), spent.get(row.token, 0),
+        )
+        for row in connection.execute(query)
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.state != OPEN, one.title, one.token))
+
+
+def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Line]:
+    """Return what was moved, newest days first; what concerns participants added up by day."""
+    debit = aliased(BookAccountRow)
+    query: Any = (
+        select(
+            _TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note,
+            func.sum(_TRANSFER.c.amount).label("amount"), func.count().label("times"),
+        )
+        .join(debit, debit.id == _TRANSFER.c.debit)
+        .where(debit.team == team, _TRANSFER.c.what != "earned")
+        .group_by(_TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
+        .order_by(_TRANSFER.c.day.desc(), _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
+        .limit(limit)
+    )  # fmt: skip
+    return [
+        Line(row.day, row.what, row.currency, row.note, int(row.amount), row.times)
+        for row in connection.execute(query)
+    ]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,233 @@
+"""What people get for taking part, and the money for it: set aside when they begin, paid when done.
+
+What is paid follows from the level alone, which is chosen before a question is shown. It is paid
+because reports have arrived, whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, select, update
+
+from masquerade.errors import InsufficientFunds, SeatsTaken
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.payments.double_entry import (
+    COMMISSION,
+    ESCROW,
+    FUNDS,
+    HELD,
+    WAGES,
+    WALLET,
+    Book,
+    Place,
+)
+from masquerade.server.webhooks.webhooks import BUDGET_LOW, tell
+
+if TYPE_CHECKING:
+    from masquerade.server.surveys.document import Plan
+
+NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
+LOW_PERCENT = 20
+"""The share of what a survey was given below which its team is told."""
+
+_SURVEY = table_of(SurveyRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """What a survey gives to those who take part; it cannot change once the survey is open.
+
+    Attributes
+    ----------
+    kind : str
+        ``"wallet"``: an amount that can be paid out; ``"codes"``: a completion code.
+    currency : str
+    prices : dict of str to int
+        What a person gets, by level.
+    commission_percent : int
+        What the operator gets on top of each, rounded up.
+    given : int
+        What the survey was given to spend; all that can change of it, upwards.
+    """
+
+    kind: str
+    currency: str
+    prices: dict[str, int]
+    commission_percent: int = 0
+    given: int = 0
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Reward | None:
+        """Return what `to_json` described."""
+        return None if data is None else cls(**data)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "kind": self.kind,
+            "currency": self.currency,
+            "prices": dict(self.prices),
+            "commission_percent": self.commission_percent,
+            "given": self.given,
+        }
+
+    @property
+    def pays(self) -> bool:
+        """Whether money moves."""
+        return self.kind == IN_WALLET
+
+    def paid(self, level: str) -> int:
+        """Return what a person gets into the wallet."""
+        return self.prices.get(level, 0) if self.pays else 0
+
+    def commission(self, level: str) -> int:
+        """Return what the operator gets for a person."""
+        return -(-self.paid(level) * self.commission_percent // 100)
+
+    def cost(self, level: str) -> int:
+        """Return what a person costs the surveyor, all together."""
+        return self.paid(level) + self.commission(level)
+
+
+def reward_and_budget(
+    plan: Plan, asked: Mapping[str, int], commission_percent: int
+) -> tuple[Reward | None, int]:
+    """Return what a survey gives by its plan, and the money that this takes.
+
+    Parameters
+    ----------
+    plan : Plan
+    asked : mapping of str to int
+        How many people are expected to take part at each level.
+    commission_percent : int
+    """
+    if plan.reward == NOTHING:
+        return None, 0
+    prices = {level: plan.prices.get(level, 0) for level in asked}
+    reward = Reward(plan.reward, plan.currency.strip(), prices, commission_percent)
+    return reward, sum(people * reward.cost(level) for level, people in asked.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """The money of one survey.
+
+    Attributes
+    ----------
+    team, survey : str
+    reward : Reward
+    """
+
+    team: str
+    survey: str
+    reward: Reward
+
+    def place(self, kind: str, holder: str = "") -> Place:
+        """Return an account of the survey's team."""
+        return Place(self.team, self.reward.currency, kind, holder)
+
+    @property
+    def escrow(self) -> Place:
+        """What it may still set aside."""
+        return self.place(ESCROW, self.survey)
+
+    @property
+    def held(self) -> Place:
+        """What is set aside for people who have begun it."""
+        return self.place(HELD, self.survey)
+
+    def fill(
+        self, connection: Connection, amount: int, *, day: str, key: str | None = None
+    ) -> bool:
+        """Move an amount from the team's funds to the survey; see `Book.move`."""
+        if amount == 0:
+            return False
+        book = Book(connection, day=day)
+        moved = book.move(
+            self.place(FUNDS), self.escrow, amount, what="escrow", key=key, note=self.survey
+        )
+        if moved:
+            reward = replace(self.reward, given=self.reward.given + amount)
+            change = update(_SURVEY).where(_SURVEY.c.token == self.survey)
+            connection.execute(change.values(reward=reward.to_json()))
+        return moved
+
+    def hold(
+        self, connection: Connection, who: Identity, level: str, attempt: int, *, day: str
+    ) -> None:
+        """Set aside what somebody will get.
+
+        Raises
+        ------
+        SeatsTaken
+            There is not enough left.
+        """
+        cost = self.reward.cost(level)
+        if not cost:
+            return
+        book = Book(connection, day=day)
+        key = who.transfer(self.survey, "hold", attempt)
+        try:
+            book.move(self.escrow, self.held, cost, what="hold", key=key)
+        except InsufficientFunds:
+            raise SeatsTaken(
+                "this survey has no money left to pay you at this level. You were shown no "
+                "question and nothing was charged."
+            ) from None
+        if 100 * book.balance(self.escrow) < LOW_PERCENT * self.reward.given:
+            about = f"{BUDGET_LOW} {self.survey} {self.reward.given}"
+            tell(connection, self.team, BUDGET_LOW, survey=self.survey, about=about, day=day)
+
+    def pay(
+        self, connection: Connection, who: Identity, level: str, attempt: int, *, day: str
+    ) -> None:
+        """Pay what was set aside for somebody."""
+        amount, commission = self.reward.paid(level), self.reward.commission(level)
+        book = Book(connection, day=day)
+
+        def key(step: str) -> str:
+            return who.transfer(self.survey, step, attempt)
+
+        if amount:
+            # In two steps, so that no row names both the survey and the wallet.
+            wages = self.place(WAGES)
+            book.move(self.held, wages, amount, what="pay", key=key("pay"))
+            wallet = self.place(WALLET, who.wallet(self.team))
+            book.move(wages, wallet, amount, what="earned", key=key("earned"))
+        if commission:
+            due = self.place(COMMISSION)
+            book.move(self.held, due, commission, what="commission", key=key("commission"))
+
+    def release(self, connection: Connection, level: str, count: int, *, day: str) -> None:
+        """Take back what was set aside for people who will not be paid.
+
+        Where all of it was taken back before, because the survey is over, nothing is moved.
+        """
+        cost = self.reward.cost(level) * count
+        book = Book(connection, day=day)
+        if cost and book.balance(self.held) >= cost:
+            book.move(self.held, self.escrow, cost, what="release")
+
+    def settle(self, connection: Connection, *, keep: int, day: str) -> None:
+        """Give the team back all that is left, but for `keep` of what is set aside."""
+        book = Book(connection, day=day)
+        rest = book.balance(self.held) - keep
+        if rest > 0:
+            book.move(self.held, self.escrow, rest, what="release")
+        left = book.balance(self.escrow)
+        if left:
+            book.move(self.escrow, self.place(FUNDS), left, what="refund", note=self.survey)
+
+
+def purse_of(connection: Connection, survey: str) -> Purse | None:
+    """Return the money of a survey; None where it moves none."""
+    columns = (_SURVEY.c.team, _SURVEY.c.reward)
+    row = connection.execute(select(*columns).where(_SURVEY.c.token == survey)).first()
+    reward = None if row is None else Reward.from_json(row.reward)
+    if row is None or reward is None or not reward.pays:
+        return None
+    return Purse(row.team, survey, reward)

@@ -1,0 +1,234 @@
+"""What participants are owed, and how they ask to be paid, without saying what they answered.
+
+A wallet is of one person and one team. Its name is made of the person's secret, so that it leads
+neither to a response nor to the ledger nor to a wallet of another team. A wish to be paid names no
+wallet: only the amount went over.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from masquerade.errors import IdempotencyConflict, NotFound, ParameterError, WrongState
+from masquerade.server.db.account_tables import TeamRow
+from masquerade.server.db.payment_tables import BookAccountRow, PayoutRow
+from masquerade.server.db.pseudonyms import Identity, keyed
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.payments.double_entry import CLEARING, WALLET, Book, Place
+
+ASKED, PAID, REFUSED, TAKEN_BACK = "asked", "paid", "refused", "taken-back"
+LONGEST_DESTINATION = 300
+
+_ACCOUNT, _PAYOUT, _TEAM = table_of(BookAccountRow), table_of(PayoutRow), table_of(TeamRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """What a team owes a person.
+
+    Attributes
+    ----------
+    payer, name : str
+        The team, and what it is called.
+    currency : str
+    balance : int
+    """
+
+    payer: str
+    name: str
+    currency: str
+    balance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payout:
+    """A wish to be paid.
+
+    Attributes
+    ----------
+    id, payer, currency, destination, state, day : str
+    amount : int
+    """
+
+    id: str
+    payer: str
+    currency: str
+    amount: int
+    destination: str
+    state: str
+    day: str
+
+
+class Wallets:
+    """What all participants are owed.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+    def of(self, who: Identity) -> tuple[list[Wallet], list[Payout]]:
+        """Return what a person is owed, and what they asked to have paid."""
+
+        def work(connection: Connection) -> tuple[list[Wallet], list[Payout]]:
+            teams = {row.id: row.name for row in connection.execute(select(_TEAM))}
+            names = {who.wallet(team): team for team in teams}
+            query = select(_ACCOUNT).where(
+                _ACCOUNT.c.kind == WALLET,
+                _ACCOUNT.c.team.in_(teams),
+                _ACCOUNT.c.holder.in_(names),
+            )
+            wallets = [
+                Wallet(row.team, teams[row.team], row.currency, row.balance)
+                for row in connection.execute(query.order_by(_ACCOUNT.c.team, _ACCOUNT.c.currency))
+            ]
+            payees = [who.payee(team) for team in teams]
+            mine = select(_PAYOUT).where(_PAYOUT.c.payee.in_(payees))
+            rows = connection.execute(mine.order_by(_PAYOUT.c.day.desc(), _PAYOUT.c.id))
+            return wallets, [payout_of(row) for row in rows]
+
+        return self._transactions.read(work)
+
+    def ask(
+        self,
+        who: Identity,
+        *,
+        payer: str,
+        currency: str,
+        amount: int | None,
+        destination: str,
+        idempotency_key: str,
+    ) -> tuple[Payout, bool]:
+        """Ask a team to pay out an amount, by default all of it.
+
+        Parameters
+        ----------
+        who : Identity
+        payer, currency : str
+            Which wallet.
+        amount : int or None
+        destination : str
+            Where to pay to, in words for those who pay; deleted once they have.
+        idempotency_key : str
+
+        Returns
+        -------
+        Payout, bool
+            And whether it was asked for now.
+
+        Raises
+        ------
+        NotFound, InsufficientFunds, ParameterError, IdempotencyConflict
+        """
+        said = destination.strip()
+        if not 0 < len(said) <= LONGEST_DESTINATION or not said.isprintable():
+            raise ParameterError(
+                f"where to pay to is {said[:40]!r}, expected 1 to {LONGEST_DESTINATION} visible "
+                "letters on one line."
+            )
+        key = who.idempotency(f"payout {idempotency_key}")
+        id_ = key[:32]
+
+        def work(connection: Connection) -> tuple[Payout, bool]:
+            known = connection.execute(select(_PAYOUT).where(_PAYOUT.c.id == id_)).first()
+            if known is not None:
+                if (known.team, known.currency) != (payer, currency) or (
+                    amount is not None and known.amount != amount
+                ):
+                    raise IdempotencyConflict(
+                        "this idempotency key was used for another payout; draw a new one."
+                    )
+                return payout_of(known), False
+            wallet = Place(payer, currency, WALLET, who.wallet(payer))
+            book = Book(connection, day=self._today())
+            if not _is_place(connection, wallet):
+                raise NotFound("there is no such wallet of yours.")
+            wanted = book.balance(wallet) if amount is None else amount
+            if wanted < 1:
+                raise ParameterError("there is nothing to pay out.")
+            book.move(wallet, Place(payer, currency, CLEARING), wanted, what="payout", key=key)
+            row: dict[str, Any] = {
+                "id": id_, "team": payer, "payee": who.payee(payer), "currency": currency,
+                "amount": wanted, "destination": said, "state": ASKED, "day": self._today(),
+            }  # fmt: skip
+            connection.execute(insert(_PAYOUT), row)
+            return Payout(id_, payer, currency, wanted, said, ASKED, row["day"]), True
+
+        return self._transactions.write(work)
+
+    def take_back(self, who: Identity, payout: str) -> Payout:
+        """Put a payout that was refused, or is still waiting, back into the wallet.
+
+        Raises
+        ------
+        NotFound
+        WrongState
+            It was paid.
+        """
+
+        def work(connection: Connection) -> Payout:
+            row = held_payout(connection, payout)
+            if not secrets.compare_digest(row.payee, who.payee(row.team)):
+                raise NotFound("there is no such payout of yours.")
+            if row.state == PAID:
+                raise WrongState("this was paid out already.", state=row.state)
+            if row.state != TAKEN_BACK:
+                book = Book(connection, day=self._today())
+                wallet = Place(row.team, row.currency, WALLET, who.wallet(row.team))
+                clearing = Place(row.team, row.currency, CLEARING)
+                key = keyed(who.key, f"taken back:{row.id}:{who.secret}")
+                book.move(clearing, wallet, row.amount, what="taken_back", key=key)
+                end_payout(connection, row.id, TAKEN_BACK)
+            return payout_of(row, state=TAKEN_BACK)
+
+        return self._transactions.write(work)
+
+
+def held_payout(connection: Connection, payout: str, *, team: str | None = None) -> Any:
+    """Return the row of a payout, which nobody else changes until the transaction ends.
+
+    Raises
+    ------
+    NotFound
+        There is none, or it is another team's.
+    """
+    query = select(_PAYOUT).where(_PAYOUT.c.id == payout)
+    if connection.dialect.name == "postgresql":
+        query = query.with_for_update()
+    possible = payout.isascii() and payout.isalnum()
+    row = connection.execute(query).first() if possible else None
+    if row is None or team not in (None, row.team):
+        raise NotFound("there is no such payout.")
+    return row
+
+
+def end_payout(connection: Connection, payout: str, state: str) -> None:
+    """Change a payout's state and forget where it was to be paid."""
+    connection.execute(
+        update(_PAYOUT).where(_PAYOUT.c.id == payout).values(state=state, destination="")
+    )
+
+
+def payout_of(row: Any, *, state: str | None = None) -> Payout:
+    """Return the payout in a row of its table."""
+    now = state or row.state
+    destination = row.destination if now == ASKED else ""
+    return Payout(row.id, row.team, row.currency, row.amount, destination, now, row.day)
+
+
+def _is_place(connection: Connection, place: Place) -> bool:
+    possible = "\0" not in place.currency and "\0" not in place.team
+    query = select(_ACCOUNT.c.id).where(_ACCOUNT.c.id == place.id)
+    return possible and connection.execute(query).first() is not None

@@ -1,0 +1,1 @@
+"""Results of closed surveys: computed once, cached, and laid out for pages."""

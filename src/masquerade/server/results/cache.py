@@ -1,0 +1,134 @@
+"""Results as they are kept: computed once when a survey is closed, and the same ever after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from masquerade.errors import WrongState
+from masquerade.server.store import Store
+from masquerade.server.surveys.frozen_surveys import FINISHED, Survey
+
+if TYPE_CHECKING:
+    from masquerade.results import Codebook, CrossTable, SurveyReports
+
+CHUNK = 5000
+"""People whose reports are in memory at once while a file of them is sent."""
+
+_FORM = "result-2"
+"""Under which results are kept; pages read no other form, so earlier ones are computed anew."""
+
+
+class Findings:
+    """Results and files of closed surveys, from the reports in a store.
+
+    The mathematics is the library's (`masquerade.results`), so that the files give the same
+    results elsewhere. It is loaded when first needed.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def result_text(self, survey: Survey) -> str:
+        """Return the result of a survey as JSON text.
+
+        It is computed when it is first asked for and then kept, so that it never changes, also
+        where a later version of the program would compute it otherwise.
+
+        Raises
+        ------
+        WrongState
+            The survey still takes answers, or was cancelled.
+        """
+        _require_finished(survey)
+        return self._store.kept(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
+
+    def result(self, survey: Survey) -> dict[str, Any]:
+        """Return the result of a survey; see `result_text`."""
+        found: dict[str, Any] = json.loads(self.result_text(survey))
+        return found
+
+    def table(self, survey: Survey) -> str:
+        """Return the numbers of a survey's result as CSV."""
+        from masquerade.results import result_table
+
+        return result_table(self.result(survey))
+
+    def codebook(self, survey: Survey) -> Codebook:
+        """Return what one has to know to make sense of a survey's reports."""
+        from masquerade.results import Codebook
+
+        _require_finished(survey)
+        counts = self._store.level_counts(survey.token)
+        definition = survey.definition
+        return Codebook.of(
+            survey.token,
+            definition.to_json(),
+            hash=survey.hash,
+            known_shares=survey.simulated_truth,
+            n_by_level={level.name: counts.get(level.name, 0) for level in definition.levels},
+        )
+
+    def file(self, survey: Survey, kind: str) -> Iterator[bytes]:
+        """Yield a file of a survey's masked reports, piece by piece.
+
+        Pieces are read one after the other, so that who downloads slowly holds no transaction: the
+        reports of a closed survey do not change.
+
+        Parameters
+        ----------
+        survey : Survey
+        kind : {"csv", "parquet", "jsonl"}
+
+        Raises
+        ------
+        WrongState
+            The survey still takes answers, or was cancelled.
+        """
+        from masquerade.results import write_reports
+
+        return write_reports(self.codebook(survey), self._chunks(survey.token), kind=kind)
+
+    def notebook(self, survey: Survey) -> dict[str, Any]:
+        """Return a notebook that begins with a survey's reports."""
+        from masquerade.results import notebook
+
+        return notebook(self.codebook(survey), reports=f"reports-{survey.token}.parquet")
+
+    def cross_table(self, survey: Survey, first: str, second: str) -> CrossTable:
+        """Return how the answers to two questions of a survey go together."""
+        from masquerade.results import cross_table
+
+        return cross_table(self.reports(survey), first, second)
+
+    def reports(self, survey: Survey) -> SurveyReports:
+        """Return all reports of a survey."""
+        from masquerade.results import SurveyReports
+
+        _require_finished(survey)
+        rows = self._store.report_rows(survey.token)
+        columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
+        return SurveyReports.from_rows(self.codebook(survey), *columns)
+
+    def _computed(self, survey: Survey) -> str:
+        from masquerade.results import result_bytes, survey_result
+
+        return result_bytes(survey_result(self.reports(survey))).decode()
+
+    def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
+        last = ""
+        while rows := self._store.report_rows(token, after=last, limit=CHUNK):
+            yield rows
+            last = rows[-1][0]
+
+
+def _require_finished(survey: Survey) -> None:
+    if survey.state not in FINISHED:
+        raise WrongState(
+            f"this survey is {survey.state}; results and files are there once it is closed."
+        )

@@ -1,0 +1,230 @@
+"""Synthetic claims from a file or from a survey's reports, made while the browser waits."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from masquerade.errors import MasqueradeError, ParameterError, WrongState
+
+if TYPE_CHECKING:
+    from masquerade.release import Domain, Engine, ObjectClaims, Release
+    from masquerade.release.guarantee import Unit
+    from masquerade.results import SurveyReports
+
+ENGINES: Final = {
+    "hist": (
+        "Histogram",
+        "Counts in public bins with exact noise. The one to begin with.",
+    ),
+    "pooled": (
+        "Pooled histogram",
+        "The same noise; each object is read in the light of all others. For many objects with few "
+        "claims each.",
+    ),
+    "hist2": (
+        "Two passes",
+        "Weighs people by how well they agree with a first release. For people with many claims; "
+        "protects people.",
+    ),
+    "basic": (
+        "Noise on every claim",
+        "As wide as the range over ε. Needs no trusted collector where each device adds it.",
+    ),
+    "test-honest": (
+        "Privacy test",
+        "Publishes what passes a noisy test. To compare with: it also has a δ, and needs a "
+        "bandwidth.",
+    ),
+}
+"""Engines that promise something: name on the page and what each does."""
+
+MOST_AT_ONCE = 2
+"""Releases that one process computes at the same time."""
+
+_HEARTBEAT_SECONDS = 15
+_RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a release should be like, as it comes from a form.
+
+    Attributes
+    ----------
+    engine, epsilon : str
+    low, high, step : str
+        The public range; empty where a survey has its own.
+    unit : str
+        ``"claim"`` or ``"user"``.
+    cap, samples : int
+    delta, bandwidth : str
+        Of the privacy test.
+    """
+
+    engine: str = "hist"
+    epsilon: str = "1"
+    low: str = ""
+    high: str = ""
+    step: str = ""
+    unit: str = "claim"
+    cap: int = 10
+    samples: int = 30
+    delta: str = ""
+    bandwidth: str = ""
+
+    def domain(self) -> Domain:
+        """Return the public range.
+
+        Raises
+        ------
+        ParameterError
+            An end is missing or is no number.
+        """
+        from masquerade.release import Domain
+
+        if not self.low or not self.high:
+            raise ParameterError(
+                "the public range has no low or no high end; it comes from what was asked, never "
+                "from the claims."
+            )
+        return Domain(self.low, self.high, step=self.step or None)
+
+    def made(self, domain: Domain) -> Engine:
+        """Return the engine.
+
+        Raises
+        ------
+        ParameterError
+            The engine promises nothing, or a parameter is out of range.
+        """
+        from masquerade.release import engine_named
+
+        if self.engine not in ENGINES:
+            raise ParameterError(
+                f"the engine is {self.engine!r}, expected one of {', '.join(ENGINES)}."
+            )
+        if self.unit not in ("claim", "user"):
+            raise ParameterError(f"what is protected is {self.unit!r}, expected claim or user.")
+        unit: Unit = "user" if self.engine == "hist2" or self.unit == "user" else "claim"
+        tested = self.engine == "test-honest"
+        return engine_named(
+            self.engine,
+            epsilon=self.epsilon,
+            domain=domain,
+            unit=unit,
+            cap=self.cap,
+            delta=self.delta or None if tested else None,
+            bandwidth=self.bandwidth or None if tested else None,
+        )
+
+
+def promise(wish: Wish, domain: Domain) -> dict[str, Any]:
+    """Return what a release would promise; no claim is looked at."""
+    return wish.made(domain).guarantee().to_json()
+
+
+def from_file(data: bytes) -> ObjectClaims:
+    """Return the claims in a CSV file.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or a row cannot be used.
+    """
+    from masquerade.answers import Claims
+    from masquerade.answers.frames import read_csv_bytes
+    from masquerade.release import ObjectClaims
+
+    table = read_csv_bytes(data)
+    return ObjectClaims.of(Claims.from_frame(table, kind="numeric", duplicates="all"))
+
+
+def from_reports(reports: SurveyReports, level: str | None) -> ObjectClaims:
+    """Return the numeric reports of a survey as claims."""
+    from masquerade.release import ObjectClaims
+    from masquerade.results import numeric_claims
+
+    return ObjectClaims.of(numeric_claims(reports, level=level))
+
+
+def released(wish: Wish, claims: ObjectClaims, engine: Engine) -> Iterator[bytes]:
+    """Yield lines of JSON while a release is made: how far it is, and at last the release.
+
+    Nothing is kept. Where nobody reads on, the work ends with the next object.
+
+    Raises
+    ------
+    WrongState
+        So many are being made that one more would slow all down.
+    """
+    if not _RUNNING.acquire(blocking=False):
+        raise WrongState(f"{MOST_AT_ONCE} releases are being made here; try again in a minute.")
+    lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    gone = threading.Event()
+
+    def tell(done: int) -> None:
+        if gone.is_set():
+            raise _NobodyWaitsError
+        lines.put({"done": done})
+
+    def work() -> None:
+        from masquerade.release import synthesize
+
+        try:
+            made = synthesize(claims, engine=engine, samples=wish.samples, progress=tell)
+            lines.put({"release": _told(made)})
+        except _NobodyWaitsError:
+            pass
+        except MasqueradeError as error:
+            lines.put({"problem": str(error)})
+        except Exception:
+            lines.put({"problem": "Something went wrong here; nothing was released."})
+            raise
+        finally:
+            _RUNNING.release()
+            lines.put(None)
+
+    threading.Thread(target=work, name="release", daemon=True).start()
+    return _lines(lines, gone, {"of": claims.n_objects, "claims": len(claims.value)})
+
+
+class _NobodyWaitsError(Exception):
+    """Whoever asked for a release has gone."""
+
+
+def _lines(
+    lines: queue.Queue[dict[str, Any] | None], gone: threading.Event, first: dict[str, Any]
+) -> Iterator[bytes]:
+    try:
+        yield _line(first)
+        while True:
+            try:
+                told = lines.get(timeout=_HEARTBEAT_SECONDS)
+            except queue.Empty:
+                yield b"\n"  # still there; keeps proxies from hanging up
+                continue
+            if told is None:
+                return
+            yield _line(told)
+    finally:
+        gone.set()
+
+
+def _line(told: dict[str, Any]) -> bytes:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _told(made: Release) -> dict[str, Any]:
+    return {
+        "objects": len(made.objects),
+        "points": len(made.points),
+        "statuses": made.statuses,
+        "sentence": made.guarantee.sentence(),
+        "csv": made.csv().decode(),
+        "codebook": made.codebook(),
+    }

@@ -1,0 +1,210 @@
+"""Who may do what: every route of a surveyor asks here first."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fastapi import Request, Security
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import APIKeyCookie, HTTPBearer
+
+from masquerade.errors import Forbidden, NotFound, Unauthenticated
+from masquerade.server.accounts.accounts import Account
+from masquerade.server.accounts.sessions import COOKIE, csrf_token, session_secret
+from masquerade.server.accounts.surveyors import Known
+from masquerade.server.accounts.teams import Team
+from masquerade.server.http.security import same_origin
+from masquerade.server.settings import Settings
+
+if TYPE_CHECKING:
+    from masquerade.server.store import Store
+    from masquerade.server.surveys.frozen_surveys import Survey
+
+CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
+_READING = ("GET", "HEAD", "OPTIONS")
+_BEARER = "bearer "
+
+# For the interface's description alone: who asks is decided below.
+_TOKEN = Security(
+    HTTPBearer(
+        scheme_name="token",
+        bearerFormat="mq_…",
+        description="A surveyor's token, as the page of tokens shows it once",
+        auto_error=False,
+    )
+)
+_SESSION = Security(
+    APIKeyCookie(
+        name=COOKIE,
+        scheme_name="session",
+        description=f"A signed-in browser; what changes something also needs {CSRF_HEADER}",
+        auto_error=False,
+    )
+)
+SOMETIMES: dict[str, Any] = {"security": [{}, {"token": []}, {"session": []}]}
+"""What the description says of a route that asks who it is for some objects only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever makes a request, and what they may do.
+
+    Attributes
+    ----------
+    account : Account
+    team : Team
+        The one that this session or token is about.
+    role : str
+    rights : frozenset of str
+    csrf : str
+        What forms carry; empty for a token.
+    session : str or None
+        Digest of the session; null for a token and in the demonstration.
+    """
+
+    account: Account
+    team: Team
+    role: str
+    rights: frozenset[str]
+    csrf: str
+    session: str | None
+    store: Store
+
+    def may(self, right: str) -> bool:
+        """Return whether they have a right."""
+        return right in self.rights
+
+    def survey(self, token: str) -> Survey:
+        """Return a survey of their team.
+
+        Raises
+        ------
+        NotFound
+            There is none, or it is another team's.
+        """
+        survey = self.store.survey(token)
+        if survey.team != self.team.id:
+            raise NotFound("there is no such survey; check the link.")
+        return survey
+
+    def surveys(self) -> list[Survey]:
+        """Return the surveys of their team, open ones first."""
+        return self.store.surveys(team=self.team.id)
+
+
+Dependency = Callable[..., Coroutine[Any, Any, Actor]]
+
+
+class Guard:
+    """Tells who makes a request, and refuses what they may not do.
+
+    Parameters
+    ----------
+    store : Store
+    settings : Settings
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def right(self, *rights: str) -> Dependency:
+        """Return the dependency that lets through who has all of `rights`; none: every member.
+
+        It raises `Unauthenticated` (pages: sign in first) and `Forbidden`.
+        """
+
+        async def actor(request: Request, _token: Any = _TOKEN, _session: Any = _SESSION) -> Actor:
+            found = await self._admitted(request)
+            missing = [right for right in rights if right not in found.rights]
+            if missing:
+                raise Forbidden(
+                    f"this needs the right {missing[0]!r}, which your role ({found.role}) or your "
+                    "token does not have; ask an owner of your team."
+                )
+            return found
+
+        return actor
+
+    def in_person(self) -> Dependency:
+        """Return the dependency that lets through members, but no tokens."""
+
+        async def actor(request: Request) -> Actor:
+            found = await self._admitted(request)
+            if found.session is None and not self._settings.demo:
+                raise Forbidden("no token can do this; sign in.")
+            return found
+
+        return actor
+
+    def actor(self, request: Request) -> Actor | None:
+        """Return who makes a request, whatever it is; None for a stranger."""
+        authorization = request.headers.get("authorization", "")
+        secret = session_secret(request, https=self.https(request))
+        if authorization.lower().startswith(_BEARER):
+            # A token that does not hold is not helped by a cookie beside it.
+            known = self._store.surveyors.by_token(authorization[len(_BEARER) :].strip())
+            csrf = ""
+        else:
+            known = self._store.surveyors.by_session(secret) if secret else None
+            csrf = csrf_token(secret)
+        if known is None and self._settings.demo and not authorization:
+            known, csrf = self._demo_owner(), csrf_token(self._store.setting("demo_key"))
+        if known is None:
+            return None
+        return Actor(
+            known.account, known.team, known.role, known.rights, csrf, known.session, self._store
+        )
+
+    def base(self, request: Request) -> str:
+        """Return what links to this server begin with."""
+        return self._settings.public_url or str(request.base_url).rstrip("/")
+
+    def https(self, request: Request) -> bool:
+        """Return whether a browser made a request over https, perhaps to a proxy before us."""
+        public = urlsplit(self._settings.public_url or "")
+        return request.url.scheme == "https" or (
+            public.scheme == "https" and public.netloc == request.headers.get("host")
+        )
+
+    async def _admitted(self, request: Request) -> Actor:
+        found = await run_in_threadpool(self.actor, request)
+        if found is None:
+            raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
+        if found.csrf and request.method not in _READING:
+            await _check_form(request, found.csrf)
+        request.state.actor = found
+        return found
+
+    def _demo_owner(self) -> Known | None:
+        owner = self._store.surveyors.teams.first_owner()
+        return None if owner is None else self._store.surveyors.by_account(owner)
+
+
+def require_own_page(request: Request) -> None:
+    """Refuse a change that a page of somebody else asks for.
+
+    Raises
+    ------
+    Forbidden
+    """
+    if not same_origin(request):
+        raise Forbidden("this form was not filled in on a page of this server; open it here.")
+
+
+async def _check_form(request: Request, expected: str) -> None:
+    """Refuse a change that was not asked for on one of our own pages."""
+    given = request.headers.get(CSRF_HEADER)
+    if given is None:
+        field = (await request.form()).get(CSRF_FIELD)
+        given = field if isinstance(field, str) else ""
+    right = hmac.compare_digest(given.encode(), expected.encode())
+    require_own_page(request)
+    if not right:
+        raise Forbidden(
+            "this form was open since before you signed in; go back, reload the page and try again."
+        )

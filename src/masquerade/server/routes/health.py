@@ -1,0 +1,102 @@
+"""What machines that watch a server ask: does it run, can it serve, how much does it do."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from masquerade import __version__
+from masquerade.server.db.engine import revision, revisions
+from masquerade.server.http.metrics import Metrics
+from masquerade.server.settings import Settings
+
+_PATIENCE_SECONDS = 5
+_PROBE_BYTES = 65536
+_READ_ONLY = text("SHOW transaction_read_only")
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+def operation_routes(
+    engine: Engine,
+    settings: Settings,
+    metrics: Metrics | None,
+    *,
+    overdue: Callable[[], str | None],
+) -> APIRouter:
+    """Return the routes for operators; ``/metrics`` only where `metrics` are kept.
+
+    `overdue` gives why rows have lain in the order of arrival for too long; None where not.
+    """
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/healthz")
+    def health() -> dict[str, str]:
+        return {"status": "ok", "version": __version__}
+
+    @routes.get("/readyz")
+    async def ready() -> Response:
+        try:
+            found = asyncio.to_thread(not_ready, engine, settings.sqlite_file)
+            reason = await asyncio.wait_for(found, _PATIENCE_SECONDS)
+        except TimeoutError:
+            reason = "the database does not answer"
+        if reason is None:
+            why = overdue()  # no reason to be taken for dead
+            more = {} if why is None else {"warnings": [why]}
+            return JSONResponse({"status": "ready", "version": __version__, **more})
+        return JSONResponse({"status": "not ready", "reason": reason}, 503)
+
+    if metrics is not None:
+
+        @routes.get("/metrics")
+        def show(request: Request) -> Response:
+            if settings.metrics != "open" and not _asks_directly(request):
+                raise HTTPException(404)
+            return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return routes
+
+
+def not_ready(engine: Engine, file: Path | None = None) -> str | None:
+    """Return why a server cannot serve now; None where it can.
+
+    Beside the SQLite `file` a page is written into a file without a name, which is gone at once:
+    only so one learns of a full disk, a quota, and a disk that turned read-only. PostgreSQL is
+    asked whether it takes changes; a full disk there shows in its own log.
+    """
+    if file is not None:
+        try:
+            with tempfile.TemporaryFile(dir=file.parent) as probe:
+                probe.write(bytes(_PROBE_BYTES))
+        except OSError as error:
+            return f"nothing can be written beside the database: {error.strerror}"
+    try:
+        with engine.connect() as connection:
+            found = revision(connection)
+            if engine.dialect.name == "postgresql" and connection.scalar(_READ_ONLY) == "on":
+                return "the database takes no changes"
+    except SQLAlchemyError:
+        return "the database cannot be reached"
+    known = list(revisions())
+    if found == known[-1]:
+        return None
+    return f"the schema is at revision {found}, expected {known[-1]}"
+
+
+def _asks_directly(request: Request) -> bool:
+    """Return whether a program on this computer asks, and no proxy for somebody else."""
+    if request.client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

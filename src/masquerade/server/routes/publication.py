@@ -1,0 +1,100 @@
+"""Published results: a page for everybody, and a small one to be shown within other pages."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from masquerade import __version__
+from masquerade.errors import NotFound
+from masquerade.server.http.pages import render
+from masquerade.server.results.cache import Findings
+from masquerade.server.results.view import result_view
+from masquerade.server.routes.authorization import Guard
+from masquerade.server.routes.survey_summary import described
+from masquerade.server.store import Store, Survey
+from masquerade.server.surveys.frozen_surveys import PUBLISHED
+
+KEPT_SECONDS: Final = 300
+"""How long browsers and proxies may keep what is published, also after it no longer is."""
+
+EMBED_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors *"
+)
+"""No scripts, no forms, nothing from elsewhere; but any page may show it."""
+
+
+def publication_routes(store: Store, guard: Guard) -> APIRouter:
+    """Return the pages of published results.
+
+    They look at no session, so they are the same for everybody. A survey that is not published is
+    as little there as one that does not exist.
+    """
+    routes = APIRouter(include_in_schema=False, prefix="/r/{token}")
+    results = Findings(store)
+
+    @routes.get("")
+    def page(request: Request, token: str) -> Response:
+        survey = _published(store, token)
+        context = {
+            "survey": survey,
+            "shown": described(survey),
+            "view": result_view(survey.definition, results.result(survey)),
+        }
+        return _kept(request, render(request, "publication.html", context))
+
+    @routes.get("/embed")
+    def embed(request: Request, token: str) -> Response:
+        survey = _published(store, token)
+        context = {
+            "survey": survey,
+            "view": result_view(survey.definition, results.result(survey)),
+            "public_link": public_link(guard, request, token),
+        }
+        answer = _kept(request, render(request, "embed.html", context))
+        answer.headers["Content-Security-Policy"] = EMBED_POLICY
+        answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+        return answer
+
+    return routes
+
+
+def published_context(guard: Guard, request: Request, token: str) -> dict[str, Any]:
+    """Return the links of a survey's published results, for the surveyor's page."""
+    link = public_link(guard, request, token)
+    code = (
+        f'<iframe src="{link}/embed" title="Survey results" width="100%" height="480" '
+        'loading="lazy"></iframe>'
+    )
+    return {"public_link": link, "embed_code": code}
+
+
+def public_link(guard: Guard, request: Request, token: str) -> str:
+    """Return the address at which everybody sees a survey's published results."""
+    return f"{guard.base(request)}/r/{token}"
+
+
+def _published(store: Store, token: str) -> Survey:
+    missing = NotFound("there are no published results here; check the link.")
+    try:
+        survey = store.survey(token)
+    except NotFound:
+        raise missing from None
+    if survey.state != PUBLISHED:
+        raise missing
+    return survey
+
+
+def _kept(request: Request, page: Response) -> Response:
+    """Return a page that can be kept, or say that the one that was kept is still right."""
+    digest = hashlib.sha256(__version__.encode() + bytes(page.body)).hexdigest()[:32]
+    headers = {"ETag": f'"{digest}"', "Cache-Control": f"public, max-age={KEPT_SECONDS}"}
+    named = request.headers.get("if-none-match", "")
+    if any(tag.strip().removeprefix("W/") == headers["ETag"] for tag in named.split(",")):
+        return Response(status_code=304, headers=headers)
+    page.headers.update(headers)
+    return page

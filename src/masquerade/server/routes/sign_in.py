@@ -1,0 +1,202 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import ConfigDict, Field
+from starlette.responses import Response
+
+from masquerade.errors import Forbidden, TooManyAttempts
+from masquerade.server.accounts.accounts import Account
+from masquerade.server.accounts.passkeys import Site, installed
+from masquerade.server.accounts.sessions import forget_cookie, session_secret, set_cookie
+from masquerade.server.accounts.throttle import Attempts
+from masquerade.server.http.pages import render
+from masquerade.server.http.request_body import StrictBody
+from masquerade.server.routes.authorization import Actor, Guard, require_own_page
+from masquerade.server.store import Store
+
+HOME = "/surveys"
+_WRONG = "Login, password or code is wrong."
+_NO_TEAM = (
+    "this account is in no team any more; ask an owner of one for an invitation, open its link and "
+    "sign in there."
+)
+
+
+class PasskeyAnswer(StrictBody):
+    """What a browser made of a challenge."""
+
+    model_config = ConfigDict(strict=False)
+
+    challenge: Annotated[str, Field(max_length=1000)]
+    credential: dict[str, Any]
+    next: Annotated[str, Field(max_length=2000)] = HOME
+
+
+def safe_path(path: str) -> str:
+    """Return `path` where it leads to a page of ours, the first page otherwise.
+
+    Browsers read a backslash as a slash and skip control characters, so neither is let through.
+    """
+    if not path.isprintable() or "\\" in path or not path.startswith("/"):
+        return HOME
+    # Each further slash at the beginning would make a host of what follows.
+    return HOME if path.startswith("//") else path
+
+
+def sign_in_address(request: Request) -> str:
+    """Return where to sign in, and come back to the page of a request."""
+    if request.method != "GET":
+        return "/sign-in"
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"/sign-in?next={quote(request.url.path + query, safe='/')}"
+
+
+class Door:
+    """How people come in: by the right login, password and code, as often as they may try.
+
+    Parameters
+    ----------
+    store : Store
+    guard : Guard
+    attempts : Attempts
+    """
+
+    def __init__(self, store: Store, guard: Guard, attempts: Attempts) -> None:
+        self._surveyors = store.surveyors
+        self._guard = guard
+        self._attempts = attempts
+
+    def try_it(self, request: Request, login: str) -> None:
+        """Count an attempt to show who one is.
+
+        Raises
+        ------
+        TooManyAttempts
+            There were too many.
+        """
+        address = request.client.host if request.client else ""
+        self._attempts.take(login=login, address=address)
+
+    def recognise(self, request: Request, login: str, password: str, code: str) -> Account | None:
+        """Return whose login, password and code these are; see `Accounts.recognise`.
+
+        Raises
+        ------
+        TooManyAttempts
+            There were too many.
+        """
+        self.try_it(request, login)
+        return self._surveyors.accounts.recognise(login, password, code)
+
+    def let_in(
+        self, request: Request, response: Response, account: Account, *, team: str | None = None
+    ) -> None:
+        """Let `response` begin a session, in the account's first team by default.
+
+        Raises
+        ------
+        Forbidden
+            The account is in no team.
+        """
+        if team is None:
+            known = self._surveyors.by_account(account)
+            if known is None:
+                raise Forbidden(_NO_TEAM)
+            team = known.team.id
+            request.state.member = known  # for the audit log
+        https = self._guard.https(request)
+        before = session_secret(request, https=https)
+        secret = self._surveyors.sessions.start(account.id, team, instead_of=before)
+        set_cookie(response, secret, https=https)
+
+    def site(self, request: Request) -> Site:
+        """Return what passkeys are bound to."""
+        parts = urlsplit(self._guard.base(request))
+        return Site(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
+
+
+def sign_in_routes(store: Store, guard: Guard, door: Door) -> APIRouter:
+    """Return the routes by which somebody signs in and out."""
+    routes = APIRouter(include_in_schema=False)
+    surveyors = store.surveyors
+    person = Depends(guard.in_person())
+
+    @routes.get("/owner")
+    def enter(request: Request, token: str = "") -> Response:
+        if not token and guard.actor(request) is not None:
+            return RedirectResponse(HOME, 303)
+        if not token or not store.spend_owner_token(token):
+            return render(request, "owner_needed.html", status=401)
+        owner = surveyors.teams.first_owner()
+        if owner is None:
+            raise Forbidden("the owner has a password or passkey by now: sign in with that.")
+        response = RedirectResponse(HOME, 303)
+        door.let_in(request, response, owner)
+        return response
+
+    @routes.get("/sign-in")
+    def ask(request: Request, next: str = HOME) -> Response:
+        if guard.actor(request) is not None:
+            return RedirectResponse(safe_path(next), 303)
+        return _page(request, path=next)
+
+    @routes.post("/sign-in")
+    def sign_in(
+        request: Request,
+        login: Annotated[str, Form()] = "",
+        password: Annotated[str, Form()] = "",
+        code: Annotated[str, Form()] = "",
+        next: Annotated[str, Form()] = HOME,
+    ) -> Response:
+        require_own_page(request)
+        response = RedirectResponse(safe_path(next), 303)
+        try:
+            account = door.recognise(request, login, password, code)
+            if account is None:
+                return _page(request, path=next, login=login, error=_WRONG, status=401)
+            door.let_in(request, response, account)
+        except TooManyAttempts as error:
+            refusal = _page(request, path=next, login=login, error=str(error), status=429)
+            refusal.headers["Retry-After"] = str(error.seconds)
+            return refusal
+        except Forbidden as error:
+            return _page(request, path=next, login=login, error=str(error), status=403)
+        return response
+
+    @routes.post("/sign-in/passkey/begin")
+    def begin(request: Request) -> Response:
+        require_own_page(request)
+        return JSONResponse(surveyors.passkeys.begin_sign_in(door.site(request)))
+
+    @routes.post("/sign-in/passkey")
+    def finish(request: Request, answer: PasskeyAnswer) -> Response:
+        require_own_page(request)
+        account = surveyors.passkeys.finish_sign_in(
+            door.site(request), challenge=answer.challenge, credential=answer.credential
+        )
+        response = JSONResponse({"next": safe_path(answer.next)})
+        door.let_in(request, response, account)
+        return response
+
+    @routes.post("/sign-out")
+    def sign_out(request: Request, actor: Actor = person) -> Response:
+        if actor.session is not None:
+            surveyors.sessions.end(actor.session)
+        response = RedirectResponse("/sign-in", 303)
+        forget_cookie(response, https=guard.https(request))
+        return response
+
+    return routes
+
+
+def _page(
+    request: Request, *, path: str, login: str = "", error: str = "", status: int = 200
+) -> Response:
+    context = {"next": safe_path(path), "login": login, "error": error, "passkeys": installed()}
+    return render(request, "sign_in.html", context, status=status)

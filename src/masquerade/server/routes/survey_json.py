@@ -1,0 +1,89 @@
+"""A survey or draft as the surveyors' interface and pages show it, in JSON objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from masquerade.server.surveys.document import Document, definition_of
+from masquerade.server.surveys.drafts import Draft
+from masquerade.server.surveys.forecast import barriers, forecast
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.lifecycle import Listed, Progress, Workshop
+
+LEAST_SHOWN = 5
+"""Levels at which fewer people answered are not shown apart."""
+
+
+def draft_json(draft: Draft, workshop: Workshop) -> dict[str, Any]:
+    """Return a draft with what is missing in it, and what it can be expected to tell."""
+    return {
+        "token": draft.token,
+        "state": draft.state,
+        "version": draft.version,
+        "changed": draft.day,
+        "document": draft.document.to_json(),
+        **verdict(draft.document, workshop),
+    }
+
+
+def verdict(document: Document, workshop: Workshop) -> dict[str, Any]:
+    """Return whether a document can be opened, why not, and its forecast where it is finished."""
+    caps, places, found = workshop.caps, workshop.unfinished(document), None
+    if not places:
+        definition = definition_of(document)
+        found = forecast(document, definition, caps=caps)
+        places = barriers(document, definition, caps=caps)
+    return {
+        "valid": not places,
+        "errors": [{"pointer": pointer, "detail": detail} for pointer, detail in places],
+        "forecast": found,
+    }
+
+
+def survey_json(survey: Survey, workshop: Workshop, *, link: str) -> dict[str, Any]:
+    """Return a survey that is open or was."""
+    return {
+        "token": survey.token,
+        "state": survey.state,
+        "hash": survey.hash,
+        "link": link,
+        "opened": survey.opened,
+        "closes": survey.closes,
+        "closed": survey.closed,
+        "responses": survey.responses,
+        "seats": survey.seats,
+        "document": workshop.document(survey).to_json(),
+    }
+
+
+def listed_json(one: Listed) -> dict[str, Any]:
+    """Return a survey or draft as a list shows it."""
+    return {
+        "token": one.token,
+        "title": one.title,
+        "state": one.state,
+        "template": one.template,
+        "day": one.day,
+        "questions": one.questions,
+        "responses": one.responses,
+    }
+
+
+def progress_json(survey: Survey, progress: Progress) -> dict[str, Any]:
+    """Return counts alone: how many answered, and at which level where these are not too few."""
+    few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
+    total = sum(progress.responses.values())
+    # One hidden level could be told from the total: a second one is hidden with it.
+    shown = {name: count for name, count in progress.responses.items() if name not in few}
+    if len(few) == 1 and shown:
+        del shown[min(shown, key=lambda name: (shown[name], name))]
+    return {
+        "state": survey.state,
+        "responses": total,
+        "levels": [
+            {"name": name, "responses": shown.get(name), "seats": (survey.seats or {}).get(name)}
+            for name in progress.responses
+        ],
+        "unfinished": progress.unfinished,
+        "closes": survey.closes,
+    }

@@ -1,0 +1,104 @@
+"""What participants are owed, and how they ask to be paid."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import Field
+from starlette.responses import Response
+
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.http.padding import padded, spare
+from masquerade.server.payments.wallets import Payout, Wallet
+from masquerade.server.routes.funds import payout_json
+from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, participant_of
+from masquerade.server.routes.response_models import PayoutAsked, WalletPage, answers
+from masquerade.server.store import Store
+
+_LONGEST_AMOUNT = 20
+
+
+class Wish(Body):
+    """What to pay out, and where to."""
+
+    payer: Hex128
+    currency: Annotated[str, Field(max_length=16)]
+    amount: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    destination: Annotated[
+        str,
+        Field(
+            max_length=400,
+            description="Read by people who pay; deleted once they have. Visible letters, one line",
+            json_schema_extra={"pattern": r"\S"},
+        ),
+    ]
+
+
+def wallet_routes(store: Store) -> APIRouter:
+    """Return the routes by which participants see and ask for what they earned."""
+    routes = APIRouter(prefix="/api/v1/me", tags=["account"])
+    wallets = store.desk.wallets
+    who_asks = participant_of(store)
+
+    @routes.get("/wallet", summary="What this person is owed", responses=answers(WalletPage, 401))
+    def read(who: Identity = who_asks) -> Response:
+        held = wallet_json(store, who)
+        amounts = [one["balance"] for one in held["wallets"]]
+        amounts += [one["amount"] for one in held["payouts"]]
+        # The amount says at which levels somebody took part.
+        return padded(held, room=sum(spare(amount, _LONGEST_AMOUNT) for amount in amounts))
+
+    @routes.post(
+        "/payouts",
+        status_code=201,
+        summary="Ask to be paid",
+        responses=answers(PayoutAsked, 401, 404, 409, 413, 422, status=201),
+    )
+    def ask(
+        wish: Wish,
+        idempotency_key: IdempotencyKey,
+        who: Identity = who_asks,
+    ) -> Response:
+        payout, new = wallets.ask(
+            who,
+            payer=wish.payer,
+            currency=wish.currency,
+            amount=wish.amount,
+            destination=wish.destination,
+            idempotency_key=idempotency_key,
+        )
+        return _payout(payout, 201 if new else 200)
+
+    @routes.post(
+        "/payouts/{payout}/take-back",
+        summary="Put a payout that was not made back into the wallet",
+        responses=answers(PayoutAsked, 401, 404, 409),
+    )
+    def take_back(payout: str, who: Identity = who_asks) -> Response:
+        return _payout(wallets.take_back(who, payout))
+
+    return routes
+
+
+def wallet_json(store: Store, who: Identity) -> dict[str, Any]:
+    """Return what a person is owed and asked for."""
+    wallets, payouts = store.desk.wallets.of(who)
+    return {
+        "wallets": [_wallet(one) for one in wallets],
+        "payouts": [payout_json(one) for one in payouts],
+    }
+
+
+def _wallet(wallet: Wallet) -> dict[str, Any]:
+    return {
+        "payer": wallet.payer,
+        "name": wallet.name,
+        "currency": wallet.currency,
+        "balance": wallet.balance,
+    }
+
+
+def _payout(payout: Payout, status: int = 200) -> Response:
+    answer = {"payout": payout_json(payout)}
+    return padded(answer, status, room=spare(payout.amount, _LONGEST_AMOUNT))

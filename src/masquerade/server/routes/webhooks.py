@@ -1,0 +1,162 @@
+"""The interface and the page of webhooks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Path, Request
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import FailFast, Field
+from starlette.responses import Response
+
+from masquerade.errors import ParameterError, WrongState
+from masquerade.server.http.pages import render
+from masquerade.server.http.problem import status_of
+from masquerade.server.http.request_body import StrictBody
+from masquerade.server.routes.authorization import Actor, Guard
+from masquerade.server.store import Store
+from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
+from masquerade.server.webhooks.deliveries import SIGNATURE
+from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
+
+HERE = "/webhooks"
+WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+
+
+class NewWebhook(StrictBody):
+    """Where to tell which events."""
+
+    # What else holds of both is told here and checked where they are kept, for pages too.
+    url: Annotated[
+        str, Field(max_length=LONGEST_ADDRESS, json_schema_extra={"pattern": "^https?://"})
+    ]
+    events: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"enum": list(EVENTS)})]],
+        Field(max_length=20, json_schema_extra={"minItems": 1}),
+        FailFast(),
+    ]
+
+
+def webhook_routes(store: Store, guard: Guard) -> APIRouter:
+    """Return the routes by which a team says where it wants to be told of events."""
+    routes = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
+    webhooks = store.desk.webhooks
+    owner = Depends(guard.right("team:manage"))
+
+    @routes.get("", summary="A team's webhooks")
+    def listing(actor: Actor = owner) -> dict[str, Any]:
+        return {"webhooks": [webhook_json(one) for one in webhooks.of_team(actor.team.id)]}
+
+    @routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
+    def create(new: NewWebhook, actor: Actor = owner) -> Response:
+        made, secret = webhooks.create(actor.team.id, url=new.url, events=new.events)
+        return JSONResponse({**webhook_json(made), "secret": secret}, 201)
+
+    @routes.delete("/{webhook}", status_code=204, summary="Remove a webhook")
+    def remove(webhook: WebhookId, actor: Actor = owner) -> Response:
+        webhooks.remove(actor.team.id, webhook)
+        return Response(status_code=204)
+
+    @routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
+    def test(webhook: WebhookId, actor: Actor = owner) -> Response:
+        webhooks.test(actor.team.id, webhook)
+        return JSONResponse({"state": "waiting"}, 202)
+
+    @routes.get("/{webhook}/deliveries", summary="What a webhook was told, and how that went")
+    def deliveries(webhook: WebhookId, actor: Actor = owner) -> dict[str, Any]:
+        found = webhooks.log(actor.team.id, webhook=webhook)
+        return {"deliveries": [delivery_json(one) for one in found]}
+
+    return routes
+
+
+def webhook_pages(store: Store, guard: Guard) -> APIRouter:
+    """Return the page of webhooks."""
+    routes = APIRouter(include_in_schema=False, prefix=HERE)
+    webhooks = store.desk.webhooks
+    owner = Depends(guard.right("team:manage"))
+
+    @routes.get("")
+    def show(request: Request, actor: Actor = owner) -> Response:
+        return page(request, actor)
+
+    @routes.post("")
+    def create(
+        request: Request,
+        url: Annotated[str, Form()] = "",
+        events: Annotated[list[str] | None, Form()] = None,
+        actor: Actor = owner,
+    ) -> Response:
+        wanted = events or []
+        try:
+            made, secret = webhooks.create(actor.team.id, url=url, events=wanted)
+        except ParameterError as error:
+            return page(request, actor, error=error, url=url, chosen=wanted)
+        # Shown once and here only.
+        return page(request, actor, made=made, secret=secret)
+
+    @routes.post("/{webhook}/remove")
+    def remove(webhook: WebhookId, actor: Actor = owner) -> Response:
+        webhooks.remove(actor.team.id, webhook)
+        return RedirectResponse(HERE, 303)
+
+    @routes.post("/{webhook}/test")
+    def test(request: Request, webhook: WebhookId, actor: Actor = owner) -> Response:
+        try:
+            webhooks.test(actor.team.id, webhook)
+        except WrongState as error:
+            return page(request, actor, error=error)
+        return RedirectResponse(f"{HERE}#log", 303)
+
+    def page(
+        request: Request,
+        actor: Actor,
+        *,
+        error: ParameterError | WrongState | None = None,
+        url: str = "",
+        chosen: list[str] | None = None,
+        made: Webhook | None = None,
+        secret: str = "",
+    ) -> Response:
+        known = webhooks.of_team(actor.team.id)
+        context = {
+            "webhooks": known,
+            "hosts": {one.id: one.url.split("/")[2] for one in known},
+            "log": webhooks.log(actor.team.id),
+            "titles": {one.token: one.title for one in store.workshop.listed(team=actor.team.id)},
+            "events": EVENTS,
+            "chosen": list(EVENTS) if chosen is None else chosen,
+            "url": url,
+            "made": made,
+            "secret": secret,
+            "header": SIGNATURE,
+            "private": webhooks.private,
+            "error": error,
+        }
+        status = status_of(error)[0] if error else 200
+        return render(request, "webhooks.html", context, status=status)
+
+    return routes
+
+
+def webhook_json(webhook: Webhook) -> dict[str, Any]:
+    """Return a webhook as the interface shows it."""
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "events": list(webhook.events),
+        "day": webhook.day,
+    }
+
+
+def delivery_json(delivery: Delivery) -> dict[str, Any]:
+    """Return a delivery as the interface shows it."""
+    return {
+        "id": delivery.id,
+        "event": delivery.event,
+        "survey": delivery.survey,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "outcome": delivery.outcome,
+        "day": delivery.day,
+    }

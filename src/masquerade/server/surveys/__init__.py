@@ -1,0 +1,1 @@
+"""Surveys on the server: drafts, lifecycle, forecasts, waves, quotas and invitations."""

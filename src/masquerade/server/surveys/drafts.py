@@ -1,0 +1,284 @@
+"""Drafts: surveys that are still being written, by several people perhaps."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from masquerade.accounting import Caps
+from masquerade.errors import InvalidDocument, NotFound, StaleVersion
+from masquerade.server.context import Ground
+from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
+from masquerade.server.db.idempotency import made_before
+from masquerade.server.db.tables import table_of
+from masquerade.server.payments.rewards import Purse, Reward
+from masquerade.server.surveys.document import (
+    Document,
+    Place,
+    changed,
+    definition_of,
+    places_of,
+    read_document,
+)
+from masquerade.server.surveys.forecast import barriers
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.webhooks.webhooks import OPENED, tell
+
+DRAFT = "draft"
+
+_DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A survey that is being written.
+
+    Attributes
+    ----------
+    token : str
+        Which it will open with.
+    team : str
+    document : Document
+    version : int
+        Counts changes.
+    day : str
+        Of the last change.
+    """
+
+    token: str
+    team: str
+    document: Document
+    version: int
+    day: str
+
+    state = DRAFT
+
+
+class Drafts:
+    """The drafts of all teams.
+
+    Parameters
+    ----------
+    ground : Ground
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    @property
+    def caps(self) -> Caps:
+        """Of a person who has none of their own yet."""
+        return self._ground.caps
+
+    @property
+    def today(self) -> str:
+        """The day, for dates that must not be over."""
+        return self._ground.today()
+
+    def create(
+        self, document: Document, *, team: str, request: tuple[str, str] | None = None
+    ) -> tuple[Draft, bool]:
+        """Keep a new draft.
+
+        Parameters
+        ----------
+        document : Document
+        team : str
+        request : tuple of str, optional
+            Idempotency key, with whose it is, and the request's body.
+
+        Returns
+        -------
+        Draft, bool
+            And whether it was made now; the same request again gives the same draft.
+
+        Raises
+        ------
+        IdempotencyConflict
+            The key was used for another request.
+        """
+        token = secrets.token_hex(8)
+        values = {
+            "token": token, "team": team, "document": document.to_json(), "version": 1,
+            "day": self._ground.today(),
+        }  # fmt: skip
+
+        def work(connection: Connection) -> tuple[str, bool]:
+            known = made_before(connection, request, token, today=self._ground.today())
+            if known is not None:
+                return known, False
+            connection.execute(insert(_DRAFT), values)
+            return token, True
+
+        found, new = self._ground.transactions.write(work)
+        if not new:
+            try:
+                return self.draft(found, team=team), False
+            except NotFound:  # opened or deleted in the meantime
+                return Draft(found, team, document, 1, self._ground.today()), False
+        return Draft(token, team, document, 1, self._ground.today()), True
+
+    def draft(self, token: str, *, team: str) -> Draft:
+        """Return a draft of a team.
+
+        Raises
+        ------
+        NotFound
+            There is none, or it is another team's.
+        """
+        return self._ground.transactions.read(lambda c: _draft(c, token, team))
+
+    def is_draft(self, token: str, *, team: str) -> bool:
+        """Return whether a team has a draft of this token."""
+        try:
+            self.draft(token, team=team)
+        except NotFound:
+            return False
+        return True
+
+    def change(self, token: str, changes: Any, *, team: str, version: int) -> Draft:
+        """Change a draft, finished or not.
+
+        Parameters
+        ----------
+        token : str
+        changes : dict
+            Fields to set anew, some of the plan's among them.
+        team : str
+        version : int
+            That was read.
+
+        Raises
+        ------
+        StaleVersion, InvalidDocument, NotFound
+        """
+
+        def work(connection: Connection) -> Draft:
+            old = _draft(connection, token, team, hold=True)
+            _require_version(old, version)
+            new = Draft(
+                token, team, changed(old.document, changes), version + 1, self._ground.today()
+            )
+            connection.execute(
+                update(_DRAFT)
+                .where(_DRAFT.c.token == token)
+                .values(document=new.document.to_json(), version=new.version, day=new.day)
+            )
+            return new
+
+        return self._ground.transactions.write(work)
+
+    def delete(self, token: str, *, team: str, version: int | None = None) -> None:
+        """Delete a draft.
+
+        Raises
+        ------
+        StaleVersion, NotFound
+        """
+
+        def work(connection: Connection) -> None:
+            old = _draft(connection, token, team, hold=True)
+            if version is not None:
+                _require_version(old, version)
+            connection.execute(delete(_RUN).where(_RUN.c.survey == token))
+            connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
+
+        self._ground.transactions.write(work)
+
+    def unfinished(self, document: Document) -> list[Place]:
+        """Return all that is missing or wrong in a document."""
+        return places_of(
+            document, allow_clear=self._ground.surveys.allow_clear, today=self._ground.today()
+        )
+
+    def places(self, document: Document) -> list[Place]:
+        """Return all that keeps a document from being opened: as written, or as nobody could come.
+
+        The usual caps decide; whoever has spent some of theirs can afford less.
+        """
+        unfinished = self.unfinished(document)
+        return unfinished or barriers(document, definition_of(document), caps=self.caps)
+
+    def open(
+        self,
+        token: str,
+        *,
+        team: str,
+        version: int | None = None,
+        seats: Mapping[str, int] | None = None,
+        reward: Reward | None = None,
+        budget: int = 0,
+    ) -> Survey:
+        """Open a draft: what it asks cannot change from here on.
+
+        Parameters
+        ----------
+        token, team
+        version : int, optional
+            That was read.
+        seats : mapping of str to int, optional
+            How many people may take part at each level.
+        reward : Reward, optional
+            What people get.
+        budget : int
+            How much of the team's money the survey may spend on that.
+
+        Raises
+        ------
+        InvalidDocument
+            It is not finished.
+        InsufficientFunds
+            The team has less.
+        StaleVersion, NotFound
+        """
+
+        def work(connection: Connection) -> Survey:
+            old = _draft(connection, token, team, hold=True)
+            if version is not None:
+                _require_version(old, version)
+            places = self.places(old.document)
+            if places:
+                raise InvalidDocument(places)
+            connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
+            self._ground.surveys.insert(
+                connection,
+                definition_of(old.document),
+                day=self._ground.today(),
+                simulated_truth=None,
+                listed=old.document.listed,
+                team=team,
+                token=token,
+                document=old.document.to_json(),
+                closes=old.document.plan.closes,
+                seats=None if seats is None else dict(seats),
+                reward=reward,
+            )
+            if reward is not None:
+                Purse(team, token, reward).fill(connection, budget, day=self._ground.today())
+            tell(connection, team, OPENED, survey=token, day=self._ground.today())
+            return self._ground.surveys.read(connection, token)
+
+        return self._ground.transactions.write(work)
+
+
+def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:
+    query = select(_DRAFT).where(_DRAFT.c.token == token, _DRAFT.c.team == team)
+    if hold and connection.dialect.name == "postgresql":
+        query = query.with_for_update()
+    possible = token.isascii() and "\0" not in token
+    row = connection.execute(query).first() if possible else None
+    if row is None:
+        raise NotFound("there is no such draft; it may be open already, or deleted.")
+    return Draft(row.token, row.team, read_document(row.document), row.version, row.day)
+
+
+def _require_version(draft: Draft, version: int) -> None:
+    if draft.version != version:
+        raise StaleVersion(
+            f"this draft was changed in the meantime (version {draft.version}, yours is "
+            f"{version}); read it again, then change it."
+        )

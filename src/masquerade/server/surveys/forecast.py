@@ -1,0 +1,244 @@
+"""What a survey can be expected to tell, and what it costs: the plan of a draft in numbers.
+
+Whom to ask is decided by privacy levels and prices alone. Reports of one person to two surveys
+cannot be brought together here, so what somebody reported before plays no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from masquerade.accounting import Caps
+from masquerade.server.surveys.document import Document, Place
+from masquerade.surveys.survey import CLEAR, Definition, OfferedLevel
+
+if TYPE_CHECKING:
+    from masquerade.selection import LevelOffer
+
+_PARTS = 1_000_000
+
+PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
+"""Shares of people who choose each level, as observed by Kandappu et al. (2014)."""
+
+
+def forecast(document: Document, definition: Definition, *, caps: Caps) -> dict[str, Any]:
+    """Return how many people a plan asks for, what they cost, and what they will tell.
+
+    Parameters
+    ----------
+    document : Document
+        For its plan.
+    definition : Definition
+        What it opens as.
+    caps : Caps
+        Of a person who has taken part in nothing yet.
+    """
+    from masquerade.selection import seats_by_level
+
+    names = [level.name for level in definition.levels]
+    plan = document.plan
+    expected = expected_levels(names, plan.shares, plan.people)
+    prices = {name: plan.prices.get(name, 0) for name in names}
+    chosen = seats_by_level(
+        offers_of(definition, expected, prices, caps),
+        budget=plan.budget,
+        policy=plan.policy,
+        alpha=float(plan.alpha),
+    )
+    return {
+        "people": plan.people,
+        "asked": sum(chosen.values()),
+        "budget": plan.budget,
+        "cost": sum(chosen[name] * prices[name] for name in names),
+        "currency": plan.currency,
+        "policy": plan.policy,
+        "alpha": plan.alpha,
+        "estimator": document.estimator,
+        "levels": [
+            {
+                "name": level.name,
+                "expected": expected[level.name],
+                "asked": chosen[level.name],
+                "price": prices[level.name],
+                "epsilon_user": level.guarantee().epsilon_user.to_json(),
+                "share_of_cap": share_of_cap(level, caps),
+                "percent_of_cap": percent_of_cap(level, caps),
+            }
+            for level in definition.levels
+        ],
+        "questions": margins(definition, chosen, estimator=document.estimator),
+    }
+
+
+def error_by_cost(
+    document: Document, definition: Definition, *, caps: Caps, steps: int = 8
+) -> list[dict[str, Any]]:
+    """Return what the plan costs, whom it asks and what it tells, at budgets in equal steps.
+
+    Returns
+    -------
+    list of dict
+        ``cost``, ``asked``, and ``margin`` of the first question, from the smallest budget on.
+    """
+    whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
+    full = forecast(whole, definition, caps=caps)["cost"]
+    found = []
+    for step in range(1, steps + 1):
+        plan = document.plan.model_copy(update={"budget": full * step // steps})
+        one = forecast(document.model_copy(update={"plan": plan}), definition, caps=caps)
+        margin = one["questions"][0]["margin"]
+        found.append({"cost": one["cost"], "asked": one["asked"], "margin": margin})
+    return found
+
+
+def margins(
+    definition: Definition, people: Mapping[str, int], *, estimator: str
+) -> list[dict[str, Any]]:
+    """Return how wide the 95 % interval of each question's estimate will be.
+
+    Parameters
+    ----------
+    definition : Definition
+    people : mapping of str to int
+        How many answer at each level.
+    estimator : str
+    """
+    from masquerade.truth.expected_margin import expected_margin, report_variance
+
+    found = []
+    for place, question in enumerate(definition.questions):
+        masks = {level.name: level.mechanisms[place] for level in definition.levels}
+        kind = report_variance(question, next(iter(masks.values()))).kind
+        margin = expected_margin(question, masks, people, estimator=estimator)
+        found.append(
+            {
+                "id": question.id,
+                "kind": kind,
+                "margin": None if math.isnan(margin) else round(margin, 6),
+                "unit": getattr(question, "unit", "points" if kind == "mean" else "share"),
+            }
+        )
+    return found
+
+
+def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
+    """Return how many of `people` are expected at each level; they add up to all of them.
+
+    Parameters
+    ----------
+    names : list of str
+        Levels that the survey offers.
+    shares : mapping of str to float
+        As planned; where empty, those that were observed elsewhere.
+    people : int
+    """
+    given = shares or {name: PRIOR_SHARES.get(name, 0.25) for name in names}
+    weight = {name: float(given.get(name, 0)) for name in names}
+    total = sum(weight.values()) or 1.0
+    exact = {name: people * weight[name] / total for name in names}
+    found = {name: int(exact[name]) for name in names}
+    by_rest = sorted(names, key=lambda name: found[name] - exact[name])
+    for name in by_rest[: people - sum(found.values())]:
+        found[name] += 1
+    return found
+
+
+def offers_of(
+    definition: Definition, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
+) -> list[LevelOffer]:
+    """Return the people at each level, as a selection sees them."""
+    from masquerade.selection import LevelOffer
+    from masquerade.truth.expected_margin import report_variance
+
+    found = []
+    for offered in definition.levels:
+        noise = [
+            report_variance(question, mask).masks
+            for question, mask in zip(definition.questions, offered.mechanisms, strict=True)
+        ]
+        found.append(
+            LevelOffer(
+                offered.name,
+                expected.get(offered.name, 0),
+                float(prices.get(offered.name, 0)),
+                sum(noise) / len(noise),
+                share_of_cap(offered, caps),
+            )
+        )
+    return found
+
+
+def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
+    """Return the share of a fresh account that a response takes; 0 for answers in clear.
+
+    A cap holds where either of two sums does, of epsilons or of rhos; it is the smaller share,
+    rounded up, so that it is above 1 exactly where masked answers are not `affordable`.
+    """
+    cost = offered.cost("")
+    most = caps.rho if cost.other else caps.gaussian
+    shares = [_share(cost.micro_rho, most.micro)]
+    if not cost.unbounded:
+        shares.append(_share(cost.micro_epsilon, caps.epsilon.micro))
+    return min(shares)
+
+
+def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
+    """Return the share of a fresh account in whole percent, rounded up; above 100 if refused."""
+    share = share_of_cap(offered, caps)
+    return share if math.isinf(share) else -(-round(share * _PARTS) * 100 // _PARTS)
+
+
+def affordable(offered: OfferedLevel, caps: Caps) -> bool:
+    """Return whether a fresh account can pay for a response."""
+    cost = offered.cost("")
+    epsilon = math.inf if cost.unbounded else cost.micro_epsilon
+    return caps.admit(
+        epsilon=epsilon, rho=cost.micro_rho, clear=cost.clear, gaussian=not cost.other
+    )
+
+
+def barriers(document: Document, definition: Definition, *, caps: Caps) -> list[Place]:
+    """Return what keeps everybody from a survey that could be opened: where it is, and what to do.
+
+    Parameters
+    ----------
+    document : Document
+    definition : Definition
+        What it opens as.
+    caps : Caps
+        Of a person who has taken part in nothing yet.
+    """
+    if not any(affordable(level, caps) for level in definition.levels):
+        masked = [level for level in definition.levels if level.name != CLEAR]
+        if not masked:
+            clear = f"this server lets a person send {caps.clear} answers in clear in all"
+            return [("/levels", f"Nobody could take part: {clear}. Offer a level that masks.")]
+        needs = ", ".join(f"{level.name} {percent_of_cap(level, caps)} %" for level in masked)
+        return [
+            (
+                "/levels",
+                f"Nobody could take part: of what everything a person ever answers may cost, one "
+                f"response takes more than all ({needs}). Ask fewer questions, or offer a level "
+                "that hides more.",
+            )
+        ]
+    if not forecast(document, definition, caps=caps)["asked"]:
+        return [
+            (
+                "/plan",
+                "Planned for 0 people: the plan's shares or budget leave nobody at a level that "
+                "people can afford. Plan people at another level, or raise the budget.",
+            )
+        ]
+    return []
+
+
+def _share(amount: float, cap: float) -> float:
+    if not cap:
+        return math.inf if amount else 0.0
+    if math.isinf(amount):
+        return math.inf
+    # exact: whole numbers, so that one millionth too much is above 1
+    return -(-_PARTS * int(amount) // int(cap)) / _PARTS

@@ -1,0 +1,313 @@
+"""Surveys as they are kept: opened once, closed once, never changed in between."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from masquerade.errors import NotFound, ParameterError
+from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.tables import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
+from masquerade.server.payments.rewards import Reward
+from masquerade.server.surveys.quotas import count_anew
+from masquerade.surveys.survey import CLEAR, Definition
+
+OPEN, CLOSING, CLOSED = "open", "closing", "closed"
+PUBLISHED, CANCELLED = "published", "cancelled"
+TAKING = (OPEN, CLOSING)
+"""States in which what was begun can be finished."""
+FINISHED = (CLOSED, PUBLISHED)
+"""States in which there are results."""
+SUBMITTED = "submitted"
+_TOKEN = re.compile(r"[0-9a-f]{1,32}")
+_SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
+_STATE = select(_SURVEY.c.state, _SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
+_STATE_HELD = _STATE.with_for_update(read=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A survey as it is kept.
+
+    Attributes
+    ----------
+    token : str
+        Unguessable name, part of the share link.
+    definition : Definition
+    hash : str
+        Of the definition.
+    state : str
+        ``"open"``, ``"closing"`` (nobody begins it, what was begun can be finished),
+        ``"closed"``, ``"published"`` or ``"cancelled"``.
+    opened, closed : str or None
+        ISO dates.
+    responses : int
+        How many responses were accepted and not withdrawn.
+    simulated_truth : dict or None
+        For made-up crowds only: question id to the share of people behind each answer.
+    listed : bool
+        Whether participants of other surveys are shown it too.
+    team : str
+        Whose it is.
+    document : dict or None
+        As it was written; None for what was opened without a draft.
+    closes : str or None
+        The last day on which it is open, or takes what was begun.
+    seats : dict or None
+        How many people may take part at each level.
+    reward : Reward or None
+        What people get for taking part.
+    """
+
+    token: str
+    definition: Definition
+    hash: str
+    state: str
+    opened: str
+    closed: str | None
+    responses: int
+    simulated_truth: dict[str, list[float]] | None
+    listed: bool = False
+    team: str = FIRST_TEAM
+    document: dict[str, Any] | None = None
+    closes: str | None = None
+    seats: dict[str, int] | None = None
+    reward: Reward | None = None
+
+
+class Asked:
+    """What of a survey never changes once it is open.
+
+    Attributes
+    ----------
+    token, pseudonym_key : str
+    text, hash : str
+        The canonical form of the definition, and its SHA-256.
+    definition : Definition
+    simulated, listed : bool
+    reward : Reward or None
+        As it was at the opening; what the survey was given since is in its row only.
+    """
+
+    def __init__(self, row: Any) -> None:
+        self.token: str = row.token
+        self.pseudonym_key: str = row.pseudonym_key
+        self.simulated: bool = row.simulated_truth is not None
+        self.listed: bool = row.listed
+        self.reward = Reward.from_json(row.reward)
+        self._definition: dict[str, Any] = row.definition
+
+    @cached_property
+    def definition(self) -> Definition:
+        """What is asked."""
+        return Definition.from_json(self._definition)
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical form of what is asked, which devices read and hash."""
+        return self.definition.text()
+
+    @cached_property
+    def hash(self) -> str:
+        """What the text hashes to, in today's form whatever release opened the survey."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class Surveys:
+    """All surveys of a database, within transactions of the caller.
+
+    Parameters
+    ----------
+    allow_clear : bool
+        Whether surveys may offer to send answers as they are.
+    """
+
+    def __init__(self, *, allow_clear: bool) -> None:
+        self.allow_clear = allow_clear
+        self._asked: dict[str, Asked] = {}
+
+    def asked(self, connection: Connection, token: str) -> Asked:
+        """Return what is asked in a survey; raise `NotFound` where there is none of this token."""
+        known = self._asked.get(token)
+        if known is None:
+            known = Asked(_row(connection, token))
+            self._asked[token] = known
+        return known
+
+    def standing(self, connection: Connection, token: str, *, hold: bool = False) -> Any:
+        """Return a survey's `state` and `seats`; with `hold` they stay until the transaction ends.
+
+        The seats are how many people may take part at each level, or None.
+        """
+        held = hold and connection.dialect.name == "postgresql"
+        query = _STATE_HELD if held else _STATE
+        return connection.execute(query, {"one": token}).one()
+
+    def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
+        """Return a survey's state; with `hold` it stays that way until the transaction ends."""
+        return str(self.standing(connection, token, hold=hold).state)
+
+    def insert(
+        self,
+        connection: Connection,
+        definition: Definition,
+        *,
+        day: str,
+        simulated_truth: dict[str, list[float]] | None,
+        listed: bool,
+        team: str = FIRST_TEAM,
+        token: str | None = None,
+        document: dict[str, Any] | None = None,
+        closes: str | None = None,
+        seats: dict[str, int] | None = None,
+        reward: Reward | None = None,
+    ) -> Survey:
+        """Keep a new survey, open; its token is a draft's, or drawn."""
+        names = [level.name for level in definition.levels]
+        if CLEAR in names and not self.allow_clear:
+            raise ParameterError(
+                "this survey would let people send answers as they are, which this server does "
+                "not allow. Leave out level 'none', or set MASQUERADE_ALLOW_CLEAR=1."
+            )
+        token = token or secrets.token_hex(8)
+        connection.execute(
+            insert(_SURVEY),
+            {
+                "token": token,
+                "title": definition.title,
+                "definition": definition.to_json(),
+                "hash": definition.content_hash(),
+                "pseudonym_key": secrets.token_hex(32),
+                "state": OPEN,
+                "opened": day,
+                "simulated_truth": simulated_truth,
+                "listed": listed,
+                "team": team,
+                "document": document,
+                "closes": closes,
+                "seats": seats,
+                "reward": None if reward is None else reward.to_json(),
+            },
+        )
+        tables = LedgerTables(connection)
+        for level in definition.levels:
+            tables.keep_cost(level.cost(token))
+        count_anew(connection, token, seats)
+        return self.read(connection, token)
+
+    def read(self, connection: Connection, token: str) -> Survey:
+        """Return a survey with the number of its responses."""
+        row = _row(connection, token)
+        return self._survey(connection, row, counts(connection, [token]).get(token, 0))
+
+    def read_all(self, connection: Connection, *, team: str | None = None) -> list[Survey]:
+        """Return all surveys, or a team's, open ones first, each group by title."""
+        query = select(_SURVEY) if team is None else select(_SURVEY).where(_SURVEY.c.team == team)
+        rows = connection.execute(query).all()
+        found = counts(connection, None if team is None else [row.token for row in rows])
+        surveys = [self._survey(connection, row, found.get(row.token, 0)) for row in rows]
+        return sorted(surveys, key=lambda s: (s.state not in TAKING, s.definition.title, s.token))
+
+    def close(self, connection: Connection, token: str, *, day: str) -> None:
+        """Close a survey; closing a closed one changes nothing."""
+        _row(connection, token)
+        connection.execute(
+            update(_SURVEY)
+            .where(_SURVEY.c.token == token, _SURVEY.c.state.in_(TAKING))
+            .values(state=CLOSED, closed=day)
+        )
+
+    def step(
+        self, connection: Connection, token: str, *, states: Sequence[str], **values: Any
+    ) -> bool:
+        """Change a survey that is in one of `states`; return whether it was."""
+        condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
+        return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
+
+    def set_quotas(self, connection: Connection, token: str, quotas: dict[str, int] | None) -> bool:
+        """Say how many an open survey takes at each level; return whether it was open."""
+        # The change holds the survey's row, so nobody comes or goes while they are counted.
+        done = self.step(connection, token, states=(OPEN,), seats=quotas)
+        if done:
+            count_anew(connection, token, quotas)
+        return done
+
+    def lapse(self, connection: Connection, *, day: str, until: str) -> list[str]:
+        """Let what ends by itself end: grace first, then the last day of being open.
+
+        Parameters
+        ----------
+        connection
+        day : str
+            Today.
+        until : str
+            The day to which surveys that end today take what was begun.
+
+        Returns
+        -------
+        list of str
+            Tokens of those that are closed now.
+        """
+        past = _SURVEY.c.closes < day
+        closed = connection.scalars(
+            update(_SURVEY)
+            .where(_SURVEY.c.state == CLOSING, past)
+            .values(state=CLOSED, closed=day, closes=None)
+            .returning(_SURVEY.c.token)
+        ).all()
+        connection.execute(
+            update(_SURVEY).where(_SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
+        )
+        return list(closed)
+
+    def _survey(self, connection: Connection, row: Any, responses: int) -> Survey:
+        return Survey(
+            token=row.token,
+            definition=self.asked(connection, row.token).definition,
+            hash=row.hash,
+            state=row.state,
+            opened=row.opened,
+            closed=row.closed,
+            responses=responses,
+            simulated_truth=row.simulated_truth,
+            listed=row.listed,
+            team=row.team,
+            document=row.document,
+            closes=row.closes,
+            seats=row.seats,
+            reward=Reward.from_json(row.reward),
+        )
+
+
+def participants_state(state: str) -> str:
+    """Return a survey's state as participants are told it."""
+    return state if state in TAKING else CLOSED
+
+
+def counts(connection: Connection, tokens: Iterable[str] | None = None) -> dict[str, int]:
+    """Return the number of submitted responses of each survey that has any."""
+    query = (
+        select(_PARTICIPATION.c.survey, func.count().label("responses"))
+        .where(_PARTICIPATION.c.state == SUBMITTED)
+        .group_by(_PARTICIPATION.c.survey)
+    )
+    if tokens is not None:
+        query = query.where(_PARTICIPATION.c.survey.in_(list(tokens)))
+    return {row.survey: row.responses for row in connection.execute(query)}
+
+
+def _row(connection: Connection, token: str) -> Any:
+    # Anything else cannot be there, and a database may refuse to look for it.
+    possible = _TOKEN.fullmatch(token)
+    query = select(_SURVEY).where(_SURVEY.c.token == token)
+    row = connection.execute(query).first() if possible else None
+    if row is None:
+        raise NotFound("there is no such survey; check the link.")
+    return row

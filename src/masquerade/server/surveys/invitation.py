@@ -1,0 +1,111 @@
+"""What a survey says before it is begun, without a question's text, and what it asks once it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+from masquerade.accounting import Rho, blur_in_words, explain, odds_in_words
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.server.http.padding import encoded
+from masquerade.server.payments.rewards import Reward
+from masquerade.server.surveys.frozen_surveys import Asked
+from masquerade.surveys.survey import CLEAR, Definition, OfferedLevel
+
+
+def invitation(asked: Asked, *, state: str) -> dict[str, Any]:
+    """Return what everybody may know of a survey."""
+    return {**_fixed(asked), "state": state}
+
+
+@lru_cache(maxsize=1024)
+def _fixed(asked: Asked) -> dict[str, Any]:
+    return introduction(
+        asked.definition,
+        token=asked.token,
+        hash_=asked.hash,
+        simulated=asked.simulated,
+        reward=asked.reward,
+    )
+
+
+def introduction(
+    definition: Definition,
+    *,
+    token: str,
+    hash_: str,
+    simulated: bool = False,
+    reward: Reward | None = None,
+) -> dict[str, Any]:
+    """Return what everybody may know of a survey whatever its state, open or to be opened."""
+    return {
+        "token": token,
+        "title": definition.title,
+        "description": definition.description,
+        "topic": definition.topic,
+        "hash": hash_,
+        "reveal": definition.reveal,
+        "simulated": simulated,
+        "questions": len(definition.questions),
+        "kinds": dict(Counter(question.kind for question in definition.questions)),
+        "template": definition.template,
+        "estimator": definition.estimator,
+        "levels": [level_json(level, token) for level in definition.levels],
+        "masks": masks_json(definition),
+        "linked": [list(group) for group in definition.levels[0].linked],
+        "fixed_level": definition.fixed_level,
+        "reward": _reward(reward),
+    }
+
+
+def masks_json(definition: Definition) -> dict[str, dict[str, Any]]:
+    """Return the device form of each mechanism of any level, by its text form.
+
+    All levels together, so that nothing about the level that was chosen shows.
+    """
+    used = {str(m): m for level in definition.levels for m in level.mechanisms}
+    return {text: _device_form(mechanism) for text, mechanism in used.items()}
+
+
+def _device_form(mechanism: Mechanism) -> dict[str, Any]:
+    assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
+    return mechanism.device_form()
+
+
+def _reward(reward: Reward | None) -> dict[str, Any] | None:
+    if reward is None:
+        return None
+    amounts = {name: reward.paid(name) for name in reward.prices} if reward.pays else {}
+    return {"kind": reward.kind, "currency": reward.currency, "amounts": amounts}
+
+
+def level_json(level: OfferedLevel, survey: str) -> dict[str, Any]:
+    """Return what a level means for a survey, in numbers and in words."""
+    guarantee = level.guarantee()
+    words = explain(guarantee)
+    return {
+        "name": level.name,
+        "mechanisms": [str(mechanism) for mechanism in level.mechanisms],
+        "rho": "inf" if level.name == CLEAR else Rho(level.cost(survey).micro_rho).to_json(),
+        "epsilon_single": guarantee.epsilon_single.to_json(),
+        "epsilon_event": guarantee.epsilon_event.to_json(),
+        "epsilon_user": guarantee.epsilon_user.to_json(),
+        "delta": float(guarantee.delta),
+        "odds": odds_in_words(level.mechanisms),
+        "words": words.one_answer,
+        "words_all": words.all_answers,
+        "blur": blur_in_words(level.mechanisms),
+    }
+
+
+@lru_cache(maxsize=1024)
+def masks_of(asked: Asked) -> dict[str, dict[str, Any]]:
+    """Return the device form of each mechanism of a survey; see `masks_json`."""
+    return masks_json(asked.definition)
+
+
+@lru_cache(maxsize=1024)
+def longest_mechanisms(asked: Asked) -> int:
+    """Return the length in bytes of the mechanisms' names at the level where they are longest."""
+    return max(len(encoded([str(m) for m in one.mechanisms])) for one in asked.definition.levels)

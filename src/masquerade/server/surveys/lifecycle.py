@@ -1,0 +1,335 @@
+"""Surveys from a first draft to the end: written, opened, closed, published or cancelled.
+
+::
+
+    draft -> open -> closing -> closed -> published
+    draft -> (deleted)      open, closing -> cancelled
+
+While a survey is closing nobody begins it, and what was opened can be finished.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.server.context import Ground
+from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
+from masquerade.server.db.idempotency import made_before
+from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
+from masquerade.server.operations.daily_jobs import Sweeper
+from masquerade.server.surveys.document import Document, document_of, read_document
+from masquerade.server.surveys.drafts import DRAFT, Drafts
+from masquerade.server.surveys.frozen_surveys import (
+    CANCELLED,
+    CLOSED,
+    CLOSING,
+    OPEN,
+    PUBLISHED,
+    TAKING,
+    Survey,
+    counts,
+)
+from masquerade.server.surveys.waves import runs_of
+
+_DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
+_SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
+_BEGUN = ("opened", "sealed")
+_MOST = 1_000_000  # seats at a level
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A survey or draft in a list.
+
+    Attributes
+    ----------
+    token, title, state, template, day : str
+    responses, questions : int
+    """
+
+    token: str
+    title: str
+    state: str
+    template: str
+    day: str
+    responses: int
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a survey is, in counts alone.
+
+    Attributes
+    ----------
+    responses : dict of str to int
+        Submitted, at each level that the survey offers.
+    unfinished : int
+        People to whom the questions were shown and who have not sent anything yet.
+    """
+
+    responses: dict[str, int]
+    unfinished: int
+
+
+class Workshop(Drafts):
+    """What surveyors do to surveys: drafts, and what becomes of them.
+
+    Parameters
+    ----------
+    ground : Ground
+    sweeper : Sweeper
+    """
+
+    def __init__(self, ground: Ground, sweeper: Sweeper) -> None:
+        super().__init__(ground)
+        self._sweeper = sweeper
+
+    def close(self, survey: Survey, *, grace_days: int = 0) -> None:
+        """Let nobody begin a survey any more, and end it once what was begun is finished.
+
+        Parameters
+        ----------
+        survey : Survey
+        grace_days : int
+            How many days after this one what was opened can be finished; 0 ends it now.
+
+        Raises
+        ------
+        WrongState
+            It is neither open nor closing.
+        """
+        if not 0 <= grace_days <= 30:
+            raise ParameterError(f"grace_days is {grace_days}, expected 0 to 30.")
+        token, day = survey.token, self._ground.today()
+        until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
+
+        def work(connection: Connection) -> bool:
+            ends = grace_days == 0 or not _unfinished(connection, token)
+            values = {"state": CLOSED, "closed": day, "closes": None}
+            if not ends:
+                values = {"state": CLOSING, "closes": until}
+            return self._ground.surveys.step(connection, token, states=TAKING, **values)
+
+        if not self._ground.transactions.write(work):
+            raise _wrong(survey, "only an open one can be closed")
+        self._sweeper.survey_closed(token)
+
+    def extend(self, survey: Survey, closes: str | None) -> None:
+        """Move the last day of an open survey to a later one, or take it away.
+
+        Raises
+        ------
+        WrongState, ParameterError
+        """
+        earliest = survey.closes or self._ground.today()
+        try:
+            late = closes is None or date.fromisoformat(closes).isoformat() >= earliest
+        except (TypeError, ValueError):
+            late = False
+        if not late:
+            raise ParameterError(
+                f"the last day is {closes!r}, expected a day (YYYY-MM-DD) not before {earliest}; "
+                "an open survey can only be given more time."
+            )
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(c, survey.token, states=(OPEN,), closes=closes)
+        ):
+            raise _wrong(survey, "only an open one can be extended")
+
+    def set_seats(self, survey: Survey, seats: Mapping[str, int] | None) -> None:
+        """Say how many people may take part at each level of an open survey.
+
+        Who has begun goes on, also where more have than may from now on.
+
+        Parameters
+        ----------
+        survey : Survey
+        seats : mapping of str to int, or None
+            For each level that the survey offers; None: as many as come.
+
+        Raises
+        ------
+        WrongState, ParameterError
+        """
+        new = None if seats is None else dict(seats)
+        names = {level.name for level in survey.definition.levels}
+        if new is not None and set(new) != names:
+            raise ParameterError(
+                f"seats are given for {sorted(new)}, expected one number for each of "
+                f"{sorted(names)}; or none at all, for as many as come."
+            )
+        for name, count in (new or {}).items():
+            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= _MOST:
+                raise ParameterError(
+                    f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
+                )
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.set_quotas(c, survey.token, new)
+        ):
+            raise _wrong(survey, "only an open one takes more people")
+
+    def cancel(self, survey: Survey) -> None:
+        """End a survey without results; what people were charged stays charged.
+
+        Raises
+        ------
+        WrongState
+        """
+        values = {"state": CANCELLED, "closed": self._ground.today(), "closes": None}
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(c, survey.token, states=TAKING, **values)
+        ):
+            raise _wrong(survey, "only an open one can be cancelled")
+        self._sweeper.survey_closed(survey.token)
+
+    def publish(self, survey: Survey) -> None:
+        """Let everybody see the results; publishing again changes nothing.
+
+        Raises
+        ------
+        WrongState
+        """
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(
+                c, survey.token, states=(CLOSED, PUBLISHED), state=PUBLISHED
+            )
+        ):
+            raise _wrong(survey, "only a closed one can be published")
+
+    def unpublish(self, survey: Survey) -> None:
+        """Show the results to the team alone again; doing so twice changes nothing.
+
+        Raises
+        ------
+        WrongState
+        """
+        if not self._ground.transactions.write(
+            lambda c: self._ground.surveys.step(
+                c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED
+            )
+        ):
+            raise _wrong(survey, "only a published one can be unpublished")
+
+    def progress(self, survey: Survey) -> Progress:
+        """Return how far a survey is."""
+
+        def work(connection: Connection) -> Progress:
+            query = (
+                select(_PARTICIPATION.c.level, func.count().label("people"))
+                .where(
+                    _PARTICIPATION.c.survey == survey.token, _PARTICIPATION.c.state == "submitted"
+                )
+                .group_by(_PARTICIPATION.c.level)
+            )
+            found = {row.level: row.people for row in connection.execute(query)}
+            levels = {level.name: found.get(level.name, 0) for level in survey.definition.levels}
+            return Progress(levels, _unfinished(connection, survey.token))
+
+        return self._ground.transactions.read(work)
+
+    def document(self, survey: Survey) -> Document:
+        """Return the document of a survey that is open or was."""
+        if survey.document is not None:
+            return read_document(survey.document)
+        return document_of(survey.definition, listed=survey.listed)
+
+    def listed(self, *, team: str, after: str = "", limit: int = 100_000) -> list[Listed]:
+        """Return a team's surveys and drafts, by token."""
+
+        def work(connection: Connection) -> list[Listed]:
+            drafts = connection.execute(
+                select(_DRAFT)
+                .where(_DRAFT.c.team == team, _DRAFT.c.token > after)
+                .order_by(_DRAFT.c.token)
+                .limit(limit)
+            ).all()
+            surveys = connection.execute(
+                select(
+                    _SURVEY.c.token, _SURVEY.c.title, _SURVEY.c.state, _SURVEY.c.definition,
+                    _SURVEY.c.opened, _SURVEY.c.closed,
+                )
+                .where(_SURVEY.c.team == team, _SURVEY.c.token > after)
+                .order_by(_SURVEY.c.token)
+                .limit(limit)
+            ).all()  # fmt: skip
+            count = counts(connection, [row.token for row in surveys])
+            found = [
+                Listed(
+                    row.token, row.document["title"], DRAFT, row.document["template"], row.day, 0,
+                    len(row.document["questions"]),
+                )
+                for row in drafts
+            ]  # fmt: skip
+            found += [
+                Listed(
+                    row.token, row.title, row.state, row.definition["template"],
+                    row.closed or row.opened, count.get(row.token, 0),
+                    len(row.definition["questions"]),
+                )
+                for row in surveys
+            ]  # fmt: skip
+            return sorted(found, key=lambda one: one.token)[:limit]
+
+        return self._ground.transactions.read(work)
+
+    def keep_run(
+        self, token: str, run: dict[str, Any], *, request: tuple[str, str]
+    ) -> dict[str, Any]:
+        """Keep a selection run and return it; the same request again returns the first one.
+
+        Raises
+        ------
+        IdempotencyConflict
+            The key was used for another request.
+        """
+        drawn = secrets.token_hex(16)
+        before = select(func.count()).where(_RUN.c.survey == token)
+
+        def work(connection: Connection) -> str:
+            known = made_before(connection, request, drawn, today=self._ground.today())
+            if known is None:
+                number = int(connection.execute(before).scalar_one()) + 1
+                row = {"id": drawn, "survey": token, "day": self._ground.today()}
+                connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
+            return known or drawn
+
+        return self.run(token, self._ground.transactions.write(work))
+
+    def runs(self, token: str) -> list[dict[str, Any]]:
+        """Return the selection runs of a survey, the first one first."""
+        return self._ground.transactions.read(lambda c: runs_of(c, token))
+
+    def run(self, token: str, run: str) -> dict[str, Any]:
+        """Return a selection run of a survey.
+
+        Raises
+        ------
+        NotFound
+        """
+        query = select(_RUN).where(_RUN.c.survey == token, _RUN.c.id == run)
+        possible = run.isascii() and "\0" not in run
+        row = (
+            self._ground.transactions.read(lambda c: c.execute(query).first()) if possible else None
+        )
+        if row is None:
+            raise NotFound("there is no such selection run.")
+        return {"id": row.id, "day": row.day, **row.run}
+
+
+def _unfinished(connection: Connection, token: str) -> int:
+    query = select(func.count()).where(
+        _PARTICIPATION.c.survey == token, _PARTICIPATION.c.state.in_(_BEGUN)
+    )
+    return int(connection.execute(query).scalar_one())
+
+
+def _wrong(survey: Survey, rule: str) -> WrongState:
+    return WrongState(f"this survey is {survey.state}; {rule}.", state=survey.state)

@@ -1,0 +1,78 @@
+"""How many people have begun a survey of limited quotas, counted as they come and go.
+
+A count changes in the transaction of what it counts, so that it is exact however many compete, and
+taking part costs the same whether ten have come or a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from masquerade.errors import SeatsTaken
+from masquerade.server.db.tables import ParticipationRow, QuotaCountRow, table_of
+
+COUNTED = ("reserved", "opened", "sealed", "submitted")
+"""States of a participation that takes up a place of its level's quota."""
+
+_COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
+_AT = (_COUNT.c.survey == bindparam("one"), _COUNT.c.level == bindparam("at"))
+_BEGIN = (
+    update(_COUNT).where(*_AT, _COUNT.c.begun < bindparam("most")).values(begun=_COUNT.c.begun + 1)
+)
+_LEAVE = update(_COUNT).where(*_AT).values(begun=_COUNT.c.begun - bindparam("how_many"))
+
+
+def begin(connection: Connection, survey: str, level: str, *, most: int) -> None:
+    """Count somebody who begins a survey at a level of which there is a count.
+
+    Raises
+    ------
+    SeatsTaken
+        As many as the survey asks for have.
+    """
+    given = {"one": survey, "at": level, "most": most}
+    if connection.execute(_BEGIN, given).rowcount != 1:
+        raise SeatsTaken(
+            "as many people as this survey asks for at this level have begun it. Nothing was "
+            "charged; another level may still be open."
+        )
+
+
+def leave(connection: Connection, survey: str, level: str, how_many: int = 1) -> None:
+    """Count those who leave, where there is a count; the survey's row is held by the caller."""
+    connection.execute(_LEAVE, {"one": survey, "at": level, "how_many": how_many})
+
+
+def count_anew(connection: Connection, survey: str, seats: Mapping[str, Any] | None) -> None:
+    """Begin to count, or stop where there are no quotas; the survey's row is held by the caller."""
+    connection.execute(delete(_COUNT).where(_COUNT.c.survey == survey))
+    if seats:
+        found = begun(connection, survey)
+        rows = [{"survey": survey, "level": one, "begun": found.get(one, 0)} for one in seats]
+        connection.execute(insert(_COUNT), rows)
+
+
+def wrong_counts(connection: Connection) -> list[str]:
+    """Return the surveys whose counts are not what counting one by one comes to."""
+    kept: dict[str, dict[str, int]] = {}
+    for row in connection.execute(select(_COUNT).order_by(_COUNT.c.survey)):
+        kept.setdefault(row.survey, {})[row.level] = row.begun
+    found = {survey: begun(connection, survey) for survey in kept}
+    return [
+        survey
+        for survey, counts in kept.items()
+        if any(counts[level] != found[survey].get(level, 0) for level in counts)
+    ]
+
+
+def begun(connection: Connection, survey: str) -> dict[str, int]:
+    """Return how many participations take up a place at each level, counted one by one."""
+    query = (
+        select(_PARTICIPATION.c.level, func.count().label("people"))
+        .where(_PARTICIPATION.c.survey == survey, _PARTICIPATION.c.state.in_(COUNTED))
+        .group_by(_PARTICIPATION.c.level)
+    )
+    return {row.level: row.people for row in connection.execute(query)}

@@ -1,0 +1,184 @@
+"""Selection runs: how many people of each level to ask, decided, kept and explained.
+
+A run sees levels, prices and how many people came; never a person, and never a report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from masquerade.accounting import Caps
+from masquerade.errors import InvalidDocument, ParameterError, WrongState
+from masquerade.server.http.request_body import StrictBody
+from masquerade.server.routes.authorization import Actor
+from masquerade.server.routes.survey_json import progress_json
+from masquerade.server.store import Store
+from masquerade.server.surveys.document import Document, definition_of
+from masquerade.server.surveys.drafts import DRAFT
+from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
+from masquerade.server.surveys.frozen_surveys import OPEN, Survey
+from masquerade.server.surveys.lifecycle import Progress
+from masquerade.surveys.survey import Definition
+
+
+class Wish(StrictBody):
+    """What a selection run is to decide; what is left out is as in the plan."""
+
+    budget: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    alpha: Annotated[float, Field(ge=0, le=1)] | None = None
+    policy: Literal["precision", "stratified-random", "random"] | None = None
+    precision_target: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="Standard error to stop at, in widths of the range"
+    )
+    wave: Annotated[int, Field(ge=1, le=5)] | None = None
+    response_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
+    apply: bool = Field(default=False, description="Whether an open survey takes so many people")
+
+
+def run_selection(
+    store: Store, actor: Actor, token: str, wish: Wish, *, request: tuple[str, str]
+) -> dict[str, Any]:
+    """Decide how many people of each level to ask, keep that, and return it.
+
+    Raises
+    ------
+    NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
+    """
+    workshop = store.workshop
+    if workshop.is_draft(token, team=actor.team.id):
+        survey, state = None, DRAFT
+        document = workshop.draft(token, team=actor.team.id).document
+        if places := workshop.places(document):
+            raise InvalidDocument(places)
+        definition = definition_of(document)
+        came = {level.name: 0 for level in definition.levels}
+    else:
+        survey = actor.survey(token)
+        state, document = survey.state, workshop.document(survey)
+        definition = survey.definition
+        came = known_levels(survey, workshop.progress(survey), document.plan.shares)
+    if wish.apply and state != OPEN:
+        raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
+    run = {"state": state, **_decided(document, definition, came, wish, workshop.caps)}
+    kept = workshop.keep_run(token, run, request=request)
+    if wish.apply and survey is not None:
+        seats = {level["name"]: level["seats"] for level in run["levels"]}
+        workshop.set_seats(survey, seats)
+    return kept
+
+
+def known_levels(survey: Survey, progress: Progress, shares: Mapping[str, float]) -> dict[str, int]:
+    """Return how many answered at each level, as far as the page of a survey tells it.
+
+    Levels that are not counted apart get their sum in the proportions that were expected, so that
+    a run tells no more than the page. The total is exact.
+    """
+    shown = progress_json(survey, progress)
+    known = {level["name"]: level["responses"] for level in shown["levels"]}
+    hidden = [name for name, count in known.items() if count is None]
+    rest = shown["responses"] - sum(count or 0 for count in known.values())
+    planned = {name: shares[name] for name in hidden if shares.get(name)}
+    return {**known, **expected_levels(hidden, planned, rest)}
+
+
+def _decided(
+    document: Document, definition: Definition, came: dict[str, int], wish: Wish, caps: Caps
+) -> dict[str, Any]:
+    """Return what a run decides, and all that it was decided by."""
+    from masquerade.selection import seats_by_level, seats_of_wave, worth_by_level
+
+    plan = document.plan
+    names = [level.name for level in definition.levels]
+    prices = {name: plan.prices.get(name, 0) for name in names}
+    people = max(plan.people, sum(came.values()))
+    expected = expected_levels(names, plan.shares, people)
+    expected = {name: max(expected[name], came[name]) for name in names}
+    paid = any(prices.values())
+    # Where nobody is paid, a wave divides people: each costs one.
+    costs = prices if paid or wish.wave is None else dict.fromkeys(names, 1)
+    offers = offers_of(definition, expected, costs, caps)
+    budget = plan.budget if wish.budget is None else wish.budget
+    alpha = float(plan.alpha if wish.alpha is None else wish.alpha)
+    policy = wish.policy or plan.policy
+    if wish.wave is None:
+        seats = seats_by_level(
+            offers,
+            budget=budget,
+            policy=policy,
+            alpha=alpha,
+            precision_target=wish.precision_target,
+        )
+        total = {name: max(seats[name], came[name]) for name in names}
+    else:
+        if policy != "precision":
+            raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
+        if budget is None:
+            budget = sum(expected[name] * costs[name] for name in names)
+        seats = seats_of_wave(
+            offers,
+            budget=float(budget),
+            wave=wish.wave,
+            response_rate=wish.response_rate,
+            responded=came,
+            alpha=alpha,
+        )
+        total = {name: came[name] + seats[name] for name in names}
+    worth = worth_by_level(offers, budget=budget, alpha=alpha)
+    inputs = [
+        [o.name, o.people, o.price, o.noise_variance, o.privacy_share, came[o.name]] for o in offers
+    ]
+    return {
+        "policy": policy,
+        "alpha": alpha,
+        "budget": budget,
+        "precision_target": wish.precision_target,
+        "wave": wish.wave,
+        "response_rate": wish.response_rate,
+        "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
+        "cost": sum(total[name] * prices[name] for name in names),
+        "currency": plan.currency,
+        "responses": sum(came.values()),
+        "expected": round(sum(seats.values()) * wish.response_rate),
+        "levels": [
+            {
+                "name": offer.name,
+                "responded": came[offer.name],
+                "asked": seats[offer.name],
+                "seats": total[offer.name],
+                "price": prices[offer.name],
+                "noise_variance": offer.noise_variance,
+                "privacy_share": offer.privacy_share if offer.privacy_share < math.inf else None,
+                "precision": worth[offer.name][0],
+                "burden": worth[offer.name][1] if worth[offer.name][1] < math.inf else None,
+            }
+            for offer in offers
+        ],
+        "questions": margins(definition, total, estimator=document.estimator),
+        "why": _why(policy, alpha, wish, paid=paid),
+        "applied": wish.apply,
+    }
+
+
+def _why(policy: str, alpha: float, wish: Wish, *, paid: bool) -> str:
+    how = {
+        "precision": "whoever adds most precision for money and privacy comes first, with seats "
+        "for every level",
+        "stratified-random": "each level by its share of the people, at random",
+        "random": "anybody, at random",
+    }[policy]
+    parts = [f"People are asked by level alone: {how}."]
+    if alpha:
+        parts.append(f"Privacy that is used up counts {alpha:g}, money {1 - alpha:g}.")
+    if wish.precision_target is not None and policy == "precision":
+        parts.append(f"It stops at a standard error of {wish.precision_target:g} widths.")
+    if wish.wave is not None:
+        parts.append(f"Wave {wish.wave}: who came counts, what they reported does not.")
+        if not paid:
+            parts.append("Nobody is paid, so the budget counts people.")
+    return " ".join(parts)

@@ -1,0 +1,1 @@
+"""Webhooks: events for other programs, signed, sent again until they arrive."""

@@ -1,0 +1,216 @@
+"""Sending what webhooks are to be told: signed, to public addresses, again until it arrives.
+
+When to try again is remembered in this process only: no time finer than a day is kept. After a
+restart whatever waits is tried at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import http.client
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from masquerade import __version__
+from masquerade.errors import MasqueradeError, OperationError
+from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
+from masquerade.server.db.server_key import Seals, place_of
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.webhooks.addresses import Target, read_address, resolve
+from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, WAITING
+
+SIGNATURE = "Masquerade-Signature"
+PAUSES_SECONDS = (60, 300, 1800, 7200, 21600, 55000)
+"""How long after each attempt that failed the next one is made: a day all together."""
+
+_PATIENCE_SECONDS = 10.0
+_AT_ONCE = 20
+_LOGGER = logging.getLogger(__name__)
+_WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
+
+Send = Callable[[Target, str, bytes, Mapping[str, str]], int]
+"""Takes target, address, body and headers; gives the status of the answer."""
+
+
+def signature(secret: str, body: bytes, *, seconds: int) -> str:
+    """Return the header that shows who sent a message, and when.
+
+    Parameters
+    ----------
+    secret : str
+        Of the webhook.
+    body : bytes
+        As it is sent.
+    seconds : int
+        Now, since 1970; a receiver refuses messages that are minutes old.
+
+    Examples
+    --------
+    >>> signature("00", b"{}", seconds=1)[:20]
+    't=1,v1=9850829f9fde2'
+    """
+    mac = hmac.digest(secret.encode(), b"%d." % seconds + body, "sha256").hex()
+    return f"t={seconds},v1={mac}"
+
+
+class Deliveries:
+    """Sends what waits.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    private : bool
+        Whether addresses of this computer and its network are allowed.
+    seals : Seals, optional
+        Opens the secrets that sign messages.
+    before : mapping, optional
+        What is done before an event is told, by its name, with the survey's token.
+    send : callable, optional
+        Replaced in tests.
+    clock : callable
+        Gives seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        private: bool,
+        seals: Seals | None = None,
+        before: Mapping[str, Callable[[str], object]] | None = None,
+        send: Send | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._transactions = transactions
+        self._private = private
+        self._seals = seals or Seals(None)
+        self._before = dict(before or {})
+        self._send = send or post
+        self._clock = clock
+        self._due: dict[str, float] = {}
+        self._ending = threading.Event()
+
+    def end(self) -> None:
+        """Begin no further delivery."""
+        self._ending.set()
+
+    def deliver(self) -> int:
+        """Try whatever is due once; return how many messages arrived."""
+        arrived = 0
+        for row in self._transactions.read(self._waiting):
+            if self._ending.is_set():
+                break
+            if self._due.get(row.id, 0.0) <= self._clock():
+                arrived += self._try(row)
+        return arrived
+
+    def _waiting(self, connection: Connection) -> list[Any]:
+        query = (
+            select(_DELIVERY, _WEBHOOK.c.url, _WEBHOOK.c.secret)
+            .join(_WEBHOOK, _WEBHOOK.c.id == _DELIVERY.c.webhook)
+            .where(_DELIVERY.c.state == WAITING)
+            .order_by(_DELIVERY.c.attempts, _DELIVERY.c.id)
+        )
+        now = self._clock()
+        rows = connection.execute(query).all()
+        self._due = {row.id: self._due[row.id] for row in rows if row.id in self._due}
+        return [row for row in rows if self._due.get(row.id, 0.0) <= now][:_AT_ONCE]
+
+    def _try(self, row: Any) -> bool:
+        good, outcome = self._attempt(row)
+        attempts = row.attempts + 1
+        state = DELIVERED if good else WAITING
+        if not good and attempts > len(PAUSES_SECONDS):
+            state = FAILED
+        if state == WAITING:
+            self._due[row.id] = self._clock() + PAUSES_SECONDS[attempts - 1]
+        values = {"state": state, "attempts": attempts, "outcome": outcome}
+        change = update(_DELIVERY).where(_DELIVERY.c.id == row.id).values(**values)
+        self._transactions.write(lambda c: c.execute(change))
+        return good
+
+    def _attempt(self, row: Any) -> tuple[bool, str]:
+        """Return whether a message arrived, and what came of it in a few words."""
+        try:
+            prepare = self._before.get(row.payload["event"])
+            if prepare is not None:
+                prepare(row.payload["survey"])
+        except Exception as error:
+            _LOGGER.warning("an event waits: %s", type(error).__qualname__)
+            return False, "not ready yet"
+        try:
+            secret = self._seals.unseal(row.secret, place_of(_WEBHOOK, "secret", row.webhook))
+        except OperationError as error:
+            return False, str(error)[:200]
+        body = json.dumps(row.payload, separators=(",", ":"), sort_keys=True).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"Masquerade/{__version__}",
+            SIGNATURE: signature(secret, body, seconds=int(self._clock())),
+        }
+        try:
+            target = read_address(row.url, private=self._private)
+            address = resolve(target, private=self._private)
+            status = self._send(target, address, body, headers)
+        except MasqueradeError as error:
+            return False, str(error)[:200]
+        except TimeoutError:
+            return False, "no answer in time"
+        except ssl.SSLError:
+            return False, "the certificate or TLS is wrong"
+        except (OSError, http.client.HTTPException) as error:
+            return False, f"no connection ({type(error).__name__})"
+        if 300 <= status < 400:
+            return False, f"answered {status}; redirects are not followed"
+        return 200 <= status < 300, f"answered {status}"
+
+
+def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) -> int:
+    """Send a message to an address that was looked up before; return the status of the answer.
+
+    Nothing of the answer but its status is read. It takes ten seconds at most, however slowly the
+    other end answers; no proxy is asked.
+    """
+    with contextlib.ExitStack() as stack:
+        line = socket.create_connection((address, target.port), timeout=_PATIENCE_SECONDS)
+        stack.callback(lambda: line.close())
+        late = threading.Event()
+
+        def cut() -> None:
+            late.set()
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(_PATIENCE_SECONDS, cut)
+        timer.daemon = True
+        timer.start()
+        stack.callback(timer.cancel)
+        try:
+            if target.https:
+                line = _tls().wrap_socket(
+                    line, server_hostname=target.host, do_handshake_on_connect=False
+                )
+                line.do_handshake()
+            connection = http.client.HTTPConnection(target.host, target.port)
+            connection.sock = line
+            sent = {**headers, "Host": target.header, "Connection": "close"}
+            connection.request("POST", target.path, body=body, headers=sent)
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            if late.is_set():
+                raise TimeoutError from None
+            raise
+
+
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()

@@ -1,0 +1,290 @@
+"""Telling other programs what happens: which events, to whom, and a log of what was told.
+
+A message says that something happened to a survey. It carries no report, no count of people and no
+name of a participant.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
+from masquerade.server.db.server_key import Seals, place_of
+from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.webhooks.addresses import read_address, resolve
+
+OPENED, ENDED = "survey.opened", "survey.closed"
+RESULTS_READY, BUDGET_LOW, TEST = "survey.results_ready", "budget.low", "test"
+WAVE_FINISHED = "wave.finished"
+
+EVENTS: Final = {
+    OPENED: "a survey is open",
+    ENDED: "a survey takes no more responses, or was cancelled",
+    RESULTS_READY: "the results of a closed survey can be read",
+    WAVE_FINISHED: "as many have come as a wave expected, told once a day",
+    BUDGET_LOW: "less than a fifth of a survey's money is left",
+}
+"""Each event with what it says."""
+
+MOST_OF_A_TEAM = 20
+KEPT_DAYS = 30
+"""How many days the log goes back."""
+
+WAITING, DELIVERED, FAILED = "waiting", "delivered", "failed"
+
+_WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where a team is told of events.
+
+    Attributes
+    ----------
+    id, url, day : str
+    events : tuple of str
+    """
+
+    id: str
+    url: str
+    events: tuple[str, ...]
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message, and how it went.
+
+    Attributes
+    ----------
+    id, webhook, event, state, outcome, day : str
+    survey : str or None
+    attempts : int
+    """
+
+    id: str
+    webhook: str
+    event: str
+    survey: str | None
+    state: str
+    attempts: int
+    outcome: str
+    day: str
+
+
+def tell(
+    connection: Connection,
+    team: str,
+    event: str,
+    *,
+    survey: str,
+    day: str,
+    about: str | None = None,
+    **facts: str,
+) -> None:
+    """Have the webhooks of a team told of an event, if the transaction is kept.
+
+    Parameters
+    ----------
+    connection
+    team, event, survey, day : str
+    about : str, optional
+        What is told once only; default: the event of this survey.
+    **facts : str
+        Further fields of the message.
+    """
+    rows = connection.execute(select(_WEBHOOK).where(_WEBHOOK.c.team == team)).all()
+    for row in rows:
+        if event in row.events:
+            _keep(connection, row.id, event, about or f"{event} {survey}", day, survey, facts)
+
+
+class Webhooks:
+    """The webhooks of all teams, and the log of what they were told.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    private : bool
+        Whether addresses of this computer and its network are allowed.
+    seals : Seals
+        Seals the secrets that sign messages.
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        today: Callable[[], str],
+        private: bool,
+        seals: Seals,
+    ) -> None:
+        self._seals = seals
+        self._transactions = transactions
+        self._today = today
+        self.private = private
+
+    def create(self, team: str, *, url: str, events: Iterable[str]) -> tuple[Webhook, str]:
+        """Keep a new webhook and return it with its secret, which is not shown again.
+
+        Raises
+        ------
+        ParameterError
+            The address cannot be told anything, or an event is unknown, or there are too many.
+        """
+        wanted = [name for name in EVENTS if name in set(events)]
+        unknown = sorted(set(events) - set(EVENTS))
+        if unknown or not wanted:
+            what = f"{unknown[0]!r} is no event" if unknown else "no event was chosen"
+            raise ParameterError(f"{what}; choose from {', '.join(EVENTS)}.")
+        url = url.strip()
+        resolve(read_address(url, private=self.private), private=self.private)
+        secret = secrets.token_hex(32)
+        made = Webhook(secrets.token_hex(16), url, tuple(wanted), self._today())
+        kept = self._seals.seal(secret, place_of(_WEBHOOK, "secret", made.id))
+        row = {"id": made.id, "team": team, "url": url, "secret": kept, "day": made.day}
+
+        def work(connection: Connection) -> None:
+            if len(_of_team(connection, team)) >= MOST_OF_A_TEAM:
+                raise ParameterError(f"a team has at most {MOST_OF_A_TEAM} webhooks; remove one.")
+            connection.execute(insert(_WEBHOOK), {**row, "events": wanted})
+
+        self._transactions.write(work)
+        return made, secret
+
+    def of_team(self, team: str) -> list[Webhook]:
+        """Return a team's webhooks, by address."""
+        return self._transactions.read(lambda c: _of_team(c, team))
+
+    def remove(self, team: str, webhook: str) -> None:
+        """Remove a webhook with what it was told.
+
+        Raises
+        ------
+        NotFound
+        """
+
+        def work(connection: Connection) -> None:
+            _require(connection, team, webhook)
+            connection.execute(delete(_DELIVERY).where(_DELIVERY.c.webhook == webhook))
+            connection.execute(delete(_WEBHOOK).where(_WEBHOOK.c.id == webhook))
+
+        self._transactions.write(work)
+
+    def test(self, team: str, webhook: str) -> None:
+        """Have a webhook told a message that means nothing.
+
+        Raises
+        ------
+        NotFound
+        WrongState
+            Ten such messages wait already.
+        """
+
+        def work(connection: Connection) -> None:
+            _require(connection, team, webhook)
+            waiting = select(_DELIVERY.c.id).where(
+                _DELIVERY.c.webhook == webhook, _DELIVERY.c.state == WAITING
+            )
+            if len(connection.execute(waiting.limit(10)).all()) == 10:
+                raise WrongState("ten messages wait for this webhook; wait until they arrive.")
+            about = f"{TEST} {secrets.token_hex(8)}"
+            _keep(connection, webhook, TEST, about, self._today(), None, {})
+
+        self._transactions.write(work)
+
+    def log(self, team: str, *, webhook: str | None = None, limit: int = 100) -> list[Delivery]:
+        """Return what a team's webhooks were told, what waits first, then newest days.
+
+        Raises
+        ------
+        NotFound
+            There is no such webhook of this team.
+        """
+
+        def work(connection: Connection) -> list[Delivery]:
+            if webhook is not None:
+                _require(connection, team, webhook)
+            query = (
+                select(_DELIVERY)
+                .join(_WEBHOOK, _WEBHOOK.c.id == _DELIVERY.c.webhook)
+                .where(_WEBHOOK.c.team == team)
+                .order_by((_DELIVERY.c.state == WAITING).desc(), _DELIVERY.c.day.desc())
+                .order_by(_DELIVERY.c.about, _DELIVERY.c.id)
+                .limit(limit)
+            )
+            if webhook is not None:
+                query = query.where(_DELIVERY.c.webhook == webhook)
+            return [delivery_of(row) for row in connection.execute(query)]
+
+        return self._transactions.read(work)
+
+    def forget_old(self) -> None:
+        """Delete what was told more than 30 days ago."""
+        before = (date.fromisoformat(self._today()) - timedelta(days=KEPT_DAYS)).isoformat()
+        old = (_DELIVERY.c.day < before) & (_DELIVERY.c.state != WAITING)
+        self._transactions.write(lambda c: c.execute(delete(_DELIVERY).where(old)))
+
+
+def delivery_of(row: Any) -> Delivery:
+    """Return the delivery in a row of its table."""
+    told = row.payload
+    return Delivery(
+        id=row.id,
+        webhook=row.webhook,
+        event=told["event"],
+        survey=told["survey"],
+        state=row.state,
+        attempts=row.attempts,
+        outcome=row.outcome,
+        day=row.day,
+    )
+
+
+def _keep(
+    connection: Connection,
+    webhook: str,
+    event: str,
+    about: str,
+    day: str,
+    survey: str | None,
+    facts: dict[str, str],
+) -> None:
+    id_ = secrets.token_hex(16)
+    row = {
+        "id": id_,
+        "webhook": webhook,
+        "about": about,
+        "payload": {"id": id_, "event": event, "day": day, "survey": survey, **facts},
+        "state": WAITING,
+        "attempts": 0,
+        "outcome": "",
+        "day": day,
+    }
+    make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
+    connection.execute(make(_DELIVERY).on_conflict_do_nothing(), row)
+
+
+def _of_team(connection: Connection, team: str) -> list[Webhook]:
+    query = select(_WEBHOOK).where(_WEBHOOK.c.team == team).order_by(_WEBHOOK.c.url, _WEBHOOK.c.id)
+    return [
+        Webhook(row.id, row.url, tuple(row.events), row.day) for row in connection.execute(query)
+    ]
+
+
+def _require(connection: Connection, team: str, webhook: str) -> None:
+    query = select(_WEBHOOK.c.id).where(_WEBHOOK.c.team == team, _WEBHOOK.c.id == webhook)
+    if connection.execute(query).first() is None:
+        raise NotFound("there is no such webhook; reload the page.")

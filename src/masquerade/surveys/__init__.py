@@ -1,0 +1,34 @@
+"""The survey as a value: its questions, who is shown which, its levels and masks, and its cost.
+
+`questions` are the kinds of question, each with a closed public domain; `conditions` say who is
+shown which. `survey` is the whole survey as it is asked, with a mechanism for each question and
+level; `codebook` is what one has to know of it to make sense of its reports; `encoding` lays its
+responses out as sums for two parties.
+"""
+
+from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
+from masquerade.surveys.encoding import Encoding, QuestionSums
+from masquerade.surveys.questions import (
+    Choice,
+    Comparison,
+    Number,
+    Question,
+    Rating,
+    question_from_json,
+)
+
+__all__ = [
+    "Choice",
+    "Codebook",
+    "Comparison",
+    "Encoding",
+    "Number",
+    "Question",
+    "QuestionSums",
+    "Rating",
+    "ShowIf",
+    "question_from_json",
+    "questions_from_json",
+    "shown",
+]

@@ -1,0 +1,196 @@
+"""Skip logic: a question that is shown only after certain answers to an earlier one.
+
+It runs where the answers are, on the device. Whoever is not shown a question answers it with "no
+answer", which is masked like every other answer, so that nobody can tell who was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from masquerade.errors import ParameterError
+from masquerade.surveys.questions import Number, Question, question_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class ShowIf:
+    """When a question is shown.
+
+    Attributes
+    ----------
+    question : str
+        Id of an earlier question with labels.
+    answers : tuple of str
+        Labels of that question; any of them shows this one.
+    """
+
+    question: str
+    answers: tuple[str, ...]
+
+    def met_by(self, question: Question, code: int) -> bool:
+        """Return whether an answer to the earlier question shows this one.
+
+        Parameters
+        ----------
+        question : Question
+            The earlier question.
+        code : int
+            Of the answer; "no answer" is the code after the last label, and shows nothing.
+        """
+        return 0 <= code < len(question.labels) and question.labels[code] in self.answers
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the condition as a JSON object."""
+        return {"question": self.question, "answers": list(self.answers)}
+
+    @classmethod
+    def from_json(cls, data: Any, *, of: str) -> ShowIf:
+        """Return the condition that a JSON object describes.
+
+        Parameters
+        ----------
+        data : dict
+        of : str
+            Id of the question that it belongs to, for messages.
+
+        Raises
+        ------
+        ParameterError
+            It is no such object.
+        """
+        keys = {"question", "answers"}
+        if not isinstance(data, dict) or set(data) != keys or not isinstance(data["answers"], list):
+            raise ParameterError(
+                f'question {of!r}: show_if is {data!r}, expected {{"question": an earlier id, '
+                '"answers": [its labels]}.'
+            )
+        return cls(data["question"], tuple(data["answers"]))
+
+
+Conditions = tuple[ShowIf | None, ...]
+
+
+def questions_from_json(data: Any) -> tuple[tuple[Question, ...], Conditions]:
+    """Return the questions of a JSON list, and when each is shown; empty where all always are.
+
+    Raises
+    ------
+    ParameterError
+        A question or a condition cannot be read.
+    """
+    if not isinstance(data, list):
+        raise ParameterError(f"questions is {data!r}, expected a list.")
+    questions: list[Question] = []
+    conditions: list[ShowIf | None] = []
+    for one in data:
+        fields = dict(one) if isinstance(one, dict) else one
+        given = fields.pop("show_if", None) if isinstance(fields, dict) else None
+        question = question_from_json(fields)
+        questions.append(question)
+        conditions.append(None if given is None else ShowIf.from_json(given, of=question.id))
+    return tuple(questions), tuple(conditions) if any(conditions) else ()
+
+
+def check_conditions(questions: Sequence[Question], conditions: Conditions) -> None:
+    """Raise unless each condition is on an earlier question's labels and can be masked.
+
+    Raises
+    ------
+    ParameterError
+        Naming the question.
+    """
+    if not conditions:
+        return
+    earlier: dict[str, Question] = {}
+    for question, condition in zip(questions, conditions, strict=True):
+        if condition is not None:
+            _check(question, condition, earlier)
+        earlier[question.id] = question
+
+
+def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question]) -> None:
+    before = earlier.get(condition.question)
+    if before is None:
+        raise ParameterError(
+            f"question {question.id!r}: show_if names {condition.question!r}, which is no question "
+            "before it."
+        )
+    if isinstance(before, Number):
+        raise ParameterError(
+            f"question {question.id!r}: show_if names {before.id!r}, a number; only a choice, a "
+            "rating or a comparison can decide what is shown."
+        )
+    if not question.allow_skip:
+        raise ParameterError(
+            f"question {question.id!r} has show_if and no allow_skip; who is not shown it sends a "
+            'masked "no answer", so it must be among the answers.'
+            + (" A number cannot have it." if isinstance(question, Number) else "")
+        )
+    labels = before.labels
+    unknown = next((a for a in condition.answers if a not in labels), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"question {question.id!r}: show_if names the answer {unknown!r}, and {before.id!r} "
+            f"has {list(labels)}."
+        )
+    if not 1 <= len(set(condition.answers)) < len(labels) + before.allow_skip:
+        raise ParameterError(
+            f"question {question.id!r}: show_if names {len(condition.answers)} answers of "
+            f"{before.id!r}; name at least one, and not all."
+        )
+
+
+def shown(
+    questions: Sequence[Question], conditions: Conditions, codes: Sequence[int | None]
+) -> list[bool]:
+    """Return which questions are shown to somebody who gives these answers.
+
+    Parameters
+    ----------
+    questions : sequence of Question
+    conditions : tuple
+        One for each question, or empty.
+    codes : sequence of int or None
+        Of the answers so far; None where there is none yet, which shows nothing.
+
+    Examples
+    --------
+    >>> from masquerade.answers import Choice
+    >>> first = Choice("a", "Do you commute?", ("Yes", "No"))
+    >>> second = Choice("b", "By train?", ("Yes", "No"), allow_skip=True)
+    >>> shown((first, second), (None, ShowIf("a", ("Yes",))), [1, None])
+    [True, False]
+    """
+    flags: dict[str, bool] = {}
+    places = {question.id: place for place, question in enumerate(questions)}
+    for place, question in enumerate(questions):
+        condition = conditions[place] if conditions else None
+        if condition is None:
+            flags[question.id] = True
+            continue
+        before = places[condition.question]
+        code = codes[before]
+        flags[question.id] = (
+            flags[condition.question]
+            and code is not None
+            and condition.met_by(questions[before], code)
+        )
+    return list(flags.values())
+
+
+def linked(questions: Sequence[Question], conditions: Conditions) -> tuple[tuple[int, ...], ...]:
+    """Return for each question that decides over others its place and theirs, however far.
+
+    A change of that one answer can change the reports of all of them.
+    """
+    if not conditions:
+        return ()
+    places = {question.id: place for place, question in enumerate(questions)}
+    below: dict[int, set[int]] = {place: {place} for place in places.values()}
+    for place in reversed(range(len(questions))):
+        condition = conditions[place]
+        if condition is not None:
+            below[places[condition.question]] |= below[place]
+    return tuple(tuple(sorted(group)) for group in below.values() if len(group) > 1)

@@ -1,0 +1,197 @@
+"""Amounts of privacy loss are exact, never too small, and rounded up once."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from masquerade.accounting import Rho
+from masquerade.errors import ParameterError
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.mechanisms import RandomizedResponse
+
+positive = st.integers(min_value=1, max_value=1 << 200)
+
+
+def true_micro(ratio: Fraction, times: int = 1) -> mpmath.mpf:
+    """Return times * |ln ratio| in micro-epsilon, to 100 digits."""
+    with mpmath.workdps(200):
+        return abs(mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)) * times * MICRO
+
+
+def assert_just_above(micro: int | float, exact: mpmath.mpf) -> None:
+    """Check that `micro` is `exact` rounded up."""
+    with mpmath.workdps(200):
+        assert 0 <= mpmath.mpf(micro) - exact < 1 + mpmath.mpf(10) ** -6
+
+
+@settings(deadline=None)
+@given(numerator=positive, denominator=positive)
+def test_prop_of_ratio_is_never_below_the_true_loss(numerator: int, denominator: int) -> None:
+    """A ratio's loss is at least the true one and less than 1.000001 micro-epsilon above it."""
+    ratio = Fraction(numerator, denominator)
+    assert_just_above(Loss.of_ratio(ratio).micro, true_micro(ratio))
+
+
+@settings(deadline=None)
+@given(
+    numerator=st.integers(1, 10**30),
+    offset=st.integers(1, 10**6),
+    times=st.integers(0, 10**6),
+)
+def test_prop_of_ratio_holds_for_ratios_near_one_and_many_draws(
+    numerator: int, offset: int, times: int
+) -> None:
+    """Ratios next to 1, drawn up to a million times, are rounded up once and never down."""
+    ratio = Fraction(numerator + offset, numerator)
+    assert_just_above(Loss.of_ratio(ratio, times=times).micro, true_micro(ratio, times))
+
+
+@settings(deadline=None)
+@given(numerator=positive, denominator=positive)
+def test_prop_of_ratio_is_symmetric(numerator: int, denominator: int) -> None:
+    """A ratio and its inverse cost the same."""
+    ratio = Fraction(numerator, denominator)
+    assert Loss.of_ratio(ratio) == Loss.of_ratio(1 / ratio)
+
+
+@settings(deadline=None)
+@given(a=st.integers(0, 1 << 80), b=st.integers(0, 1 << 80), times=st.integers(0, 1000))
+def test_prop_sums_and_multiples_are_exact(a: int, b: int, times: int) -> None:
+    """Amounts add and multiply as integers, beyond what a float can hold."""
+    assert (Loss(a) + Loss(b)).micro == a + b
+    assert (Loss(a) * times).micro == a * times == (times * Loss(a)).micro
+    assert (Loss(a) < Loss(b)) == (a < b)
+
+
+@settings(deadline=None)
+@given(micro=st.integers(0, 10**15))
+def test_prop_the_printed_amount_is_the_amount(micro: int) -> None:
+    """The text of a loss has all its digits, so that a printed bound is never below the bound."""
+    assert Fraction(str(Loss(micro))) == Fraction(micro, MICRO)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "micro"),
+    [
+        (Fraction(1), 0),
+        (Fraction(3), 1_098_613),
+        (Fraction(1, 3), 1_098_613),
+        (Fraction(2), 693_148),
+        (Fraction(10) ** 400, 921_034_038),
+        (math.inf, math.inf),
+        (Fraction(0), math.inf),
+    ],
+)
+def test_of_ratio_gives_known_amounts(ratio: Fraction | float, micro: float) -> None:
+    """Known ratios give their logarithm rounded up; 0 and infinity an infinite loss."""
+    assert Loss.of_ratio(ratio).micro == micro
+
+
+def test_of_ratio_rounds_a_product_once() -> None:
+    """Ten draws are rounded up together, and cost no more than ten single amounts."""
+    ten = Loss.of_ratio(Fraction(3), times=10)
+    assert ten == Loss(10_986_123)
+    assert ten <= Loss.of_ratio(Fraction(3)) * 10
+    assert Loss.of_ratio(math.inf, times=0) == NO_LOSS
+
+
+def test_of_ratio_ignores_the_callers_decimal_settings() -> None:
+    """A caller who works with few decimal digits or traps inexact results changes nothing."""
+    with decimal.localcontext() as context:
+        context.prec = 3
+        context.traps[decimal.Inexact] = True
+        assert Loss.of_ratio(Fraction(3)) == Loss(1_098_613)
+        assert RandomizedResponse(2, epsilon=1).guarantee().epsilon_single == Loss(MICRO)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(-1), -0.5, math.nan, -math.inf])
+def test_of_ratio_refuses_what_is_no_ratio(ratio: Fraction | float) -> None:
+    """A negative ratio or NaN is an error that names the ratio."""
+    with pytest.raises(ParameterError, match="ratio is"):
+        Loss.of_ratio(ratio)
+
+
+def test_of_ratio_refuses_a_negative_number_of_draws() -> None:
+    """A negative number of draws is an error that names it."""
+    with pytest.raises(ParameterError, match="times is -1"):
+        Loss.of_ratio(Fraction(2), times=-1)
+
+
+@pytest.mark.parametrize("micro", [-1, 1.0, 0.5, True, math.nan, -math.inf, "1"])
+def test_an_amount_is_a_whole_number_or_infinite(micro: object) -> None:
+    """An amount that is no integer of at least 0 and not infinity is an error."""
+    with pytest.raises((ParameterError, TypeError)):
+        Loss(micro)  # type: ignore[arg-type]
+
+
+def test_infinite_losses_stay_infinite_and_none_times_anything_is_none() -> None:
+    """Infinity absorbs sums and multiples; zero draws of anything cost nothing."""
+    assert INFINITE_LOSS + Loss(5) == INFINITE_LOSS == INFINITE_LOSS * 3
+    assert INFINITE_LOSS * 0 == NO_LOSS == NO_LOSS * 7
+    assert Loss(10**30) < INFINITE_LOSS
+    assert str(INFINITE_LOSS) == "infinite"
+    assert INFINITE_LOSS.to_json() == "inf"
+    assert INFINITE_LOSS.epsilon == math.inf
+
+
+def test_of_bound_adds_the_error_and_rounds_up() -> None:
+    """A computed bound is raised by its error and then to the next micro-epsilon."""
+    assert Loss.of_bound(0.5, error=0) == Loss(500_000)
+    assert Loss.of_bound(0.5, error=1e-9) == Loss(500_001)
+    assert Loss.of_bound(math.inf, error=0) == INFINITE_LOSS == Loss.of_bound(1, error=math.inf)
+
+
+def test_a_loss_is_frozen_and_hashable() -> None:
+    """Amounts are values: equal ones are one key, and none can be changed."""
+    assert len({Loss(1), Loss(1), Loss(2)}) == 2
+    with pytest.raises(AttributeError):
+        Loss(1).micro = 2  # type: ignore[misc]
+
+
+def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
+    """A guarantee's JSON says how much, for whom, against whom, and whether it is proven."""
+    promise = Guarantee(
+        epsilon_single=Loss(400_000),
+        epsilon_event=Loss(400_000),
+        epsilon_user=INFINITE_LOSS,
+        answers=3,
+        assumptions=("one", "two"),
+    )
+    assert json.loads(json.dumps(promise.to_json())) == {
+        "epsilon_single": 0.4,
+        "epsilon_event": 0.4,
+        "epsilon_user": "inf",
+        "delta": 0.0,
+        "rho_event": None,
+        "rho_user": None,
+        "answers": 3,
+        "unit": "worker",
+        "trust": "local",
+        "status": "proven",
+        "assumptions": ["one", "two"],
+    }
+
+
+def test_amounts_beyond_floats_stay_exact() -> None:
+    """A loss that no float holds is counted exactly and shown as infinite in JSON."""
+    huge = Loss(10**400)
+    assert huge + Loss(1) > huge
+    assert (huge.epsilon, huge.to_json()) == (math.inf, "inf")
+
+
+def test_amounts_of_different_kinds_do_not_compare() -> None:
+    """Epsilon and rho are neither equal nor ordered."""
+    epsilon: Any = Loss(5)
+    rho: Any = Rho(5)
+    assert epsilon != rho
+    with pytest.raises(TypeError):
+        _ = epsilon < rho

@@ -1,0 +1,112 @@
+"""Surveys and reports that tests of results share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism, mask_response
+from masquerade.results import Codebook, SurveyReports, survey_result
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.survey import Definition
+
+QUESTIONS: tuple[Question, ...] = (
+    Choice("ill", "Have you worked while ill?", ("Yes", "No")),
+    Rating("stress", "How stressful is your work?"),
+)
+EVERY_KIND: tuple[Question, ...] = (
+    Choice("=c", 'Which, "now"?', ("A,1", "B", "-C")),
+    Rating("r", "How good?", allow_skip=True),
+    Number("n", "How long?", -2, 40, "hours", 0.5),
+    Comparison("p1", "Which?", "X", "Y", "Neither"),
+    Comparison("p2", "Which?", "Y", "Z", allow_skip=True),
+)
+Row = tuple[str, str, list[int]]
+
+
+def define(*questions: Question, **asked: Any) -> Definition:
+    """Return a survey of a choice and a rating, or of `questions`."""
+    given: dict[str, Any] = {"title": "Work", "levels": ("medium",), **asked}
+    return Definition.at_levels(questions=questions or QUESTIONS, **given)
+
+
+def codebook(definition: Definition, **more: Any) -> Codebook:
+    """Return the codebook of a survey."""
+    return Codebook.of(
+        "0123456789abcdef", definition.to_json(), hash=definition.content_hash(), **more
+    )
+
+
+def rows_of(reports: Sequence[Sequence[int]], *, level: str = "medium") -> list[Row]:
+    """Return people at a level with these reports."""
+    return [(f"{level}x{n:05}", level, list(row)) for n, row in enumerate(reports)]
+
+
+def reports_of(definition: Definition, rows: Sequence[Row], **more: Any) -> SurveyReports:
+    """Return the reports of people."""
+    pseudonyms, levels, reports = zip(*rows, strict=True) if rows else ((), (), ())
+    return SurveyReports.from_rows(codebook(definition, **more), pseudonyms, levels, reports)
+
+
+def compute(definition: Definition, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
+    """Return the result of people's reports."""
+    return survey_result(reports_of(definition, rows, **more))
+
+
+def masks(definition: Definition, level: str | None = None) -> list[CategoricalMechanism]:
+    """Return the mechanisms of a level, by default the first, of questions with options."""
+    found = definition.levels[0] if level is None else definition.level(level)
+    return [m for m in found.mechanisms if isinstance(m, CategoricalMechanism)]
+
+
+def masked(definition: Definition, level: str, answers: Sequence[Sequence[int]]) -> list[Row]:
+    """Return masked reports of people at a level."""
+    mechanisms = masks(definition, level)
+    return rows_of([mask_response(row, mechanisms) for row in answers], level=level)
+
+
+def made_up(definition: Definition, people: int, *, seed: int = 1) -> list[Row]:
+    """Return reports as the masks give them, drawn from a fixed seed, over all levels."""
+    rng = np.random.default_rng(seed)
+    rows: list[Row] = []
+    for place in rng.integers(len(definition.levels), size=people).tolist():
+        level = definition.levels[place]
+        report = [_report(mechanism, rng) for mechanism in level.mechanisms]
+        pseudonym = "".join(f"{b:02x}" for b in rng.bytes(32))
+        rows.append((pseudonym, level.name, report))
+    return rows
+
+
+def _report(mechanism: Mechanism, rng: np.random.Generator) -> int:
+    if isinstance(mechanism, CategoricalMechanism):
+        return int(rng.integers(mechanism.symbols))
+    assert isinstance(mechanism, DiscreteGaussian)
+    steps = float(mechanism.sigma / mechanism.lattice.step)
+    return int(rng.integers(mechanism.lattice.points) + round(rng.normal(0, steps)))
+
+
+@dataclass(frozen=True)
+class Kit:
+    """The functions above, for test modules, which cannot import this one."""
+
+    define = staticmethod(define)
+    codebook = staticmethod(codebook)
+    rows_of = staticmethod(rows_of)
+    reports_of = staticmethod(reports_of)
+    compute = staticmethod(compute)
+    masks = staticmethod(masks)
+    masked = staticmethod(masked)
+    made_up = staticmethod(made_up)
+    every_kind = EVERY_KIND
+    token = staticmethod(secrets.token_hex)
+
+
+@pytest.fixture
+def kit() -> Kit:
+    """Return what tests of results share."""
+    return Kit()

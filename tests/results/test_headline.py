@@ -1,0 +1,185 @@
+"""What stands in large figures is neither noise nor impossible, and says what would sharpen it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import masquerade
+from masquerade.results.headline import headline_kind, whole_percents
+from masquerade.results.level_counts import FEWEST_SHOWN, shown_counts
+from masquerade.surveys import Choice, Number, Rating
+from masquerade.truth import Estimate, shown_shares
+
+if TYPE_CHECKING:
+    from tests.results.conftest import Kit
+
+HOURS = Number("n", "How long?", 0, 40, "hours")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "n", "kind"),
+    [
+        ({"shown": 0.5, "low": 0.4, "high": 0.6}, 19, "few"),
+        ({"shown": 0.5, "low": 0.4, "high": 0.6}, 20, "estimate"),
+        ({"shown": 0.93, "low": 0.38, "high": 1.0}, 400, "interval"),
+        ({"shown": None, "low": 0.0, "high": 1.0}, 400, "nothing"),
+        (None, 400, "nothing"),
+    ],
+)
+def test_what_may_stand_in_large_figures(numbers: dict[str, float], n: int, kind: str) -> None:
+    """Nothing below 20 responses; the interval where it is wider than a quarter of the range."""
+    assert headline_kind(numbers, n, width=1) == kind
+
+
+def test_a_headline_of_each_kind(kit: Kit) -> None:
+    """It names the answer or the mean; only a sharp one has a figure; it is in its interval."""
+    definition = kit.define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
+    clear = kit.define(Choice("c", "?", ("A", "B")), Rating("r", "?"), levels=("none",))
+    few, wide = (kit.compute(definition, kit.made_up(definition, n)) for n in (19, 60))
+    sharp = kit.compute(clear, kit.rows_of([(0, 4)] * 400, level="none"))
+    for question in few["questions"]:
+        assert question["headline"] == {
+            "kind": "few", "option": None, "shown": None, "low": None, "high": None,
+        }  # fmt: skip
+    assert [question["headline"]["kind"] for question in wide["questions"]] == ["interval"] * 2
+    assert wide["questions"][0]["headline"]["option"] in ("A", "B")
+    assert wide["questions"][1]["headline"]["option"] is None
+    for question in sharp["questions"]:
+        found = question["headline"]
+        assert found["kind"] == "estimate"
+        assert found["low"] <= found["shown"] <= found["high"]
+
+
+def test_as_many_people_as_it_says_bring_a_quarter_of_the_range(kit: Kit) -> None:
+    """With the people that `precision` names, the interval is a quarter of the range (15 %).
+
+    For a choice of halves and a number, at one level, and all at the level of `by_level`.
+    """
+    rng = np.random.default_rng(5)
+    definition = kit.define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
+    rows = [
+        (name, level, [report, round(20 + rng.normal(0, 10) + rng.normal(0, 30))])
+        for name, level, (report, _) in kit.made_up(definition, 300)
+    ]
+    for place, width in ((0, 1.0), (1, 40.0)):
+        precision = kit.compute(definition, rows)["questions"][place]["precision"]
+        assert precision["people"] == pytest.approx(precision["by_level"]["low"], rel=0.15)
+        needed = precision["by_level"]["low"]
+        more = [(f"{i:08}", "low", rows[i % len(rows)][2]) for i in range(needed)]
+        found = kit.compute(definition, more)["questions"][place]
+        numbers = found["mean"] or found["options"][0]
+        assert 2 * 1.96 * numbers["standard_error"] == pytest.approx(width / 4, rel=0.15)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda parts: sum(parts) > 1e-6),
+       st.integers(0, 1))  # fmt: skip
+def test_prop_percentages_add_to_100(parts: list[float], digits: int) -> None:
+    """Rounded shares add to 100, each within one unit of its own, and none of 0 gains anything."""
+    shares = (np.array(parts) / sum(parts)).tolist()
+    found = whole_percents(shares, digits=digits)
+    assert math.isclose(sum(found), 100, abs_tol=1e-9)
+    for share, percent in zip(shares, found, strict=True):
+        assert abs(100 * share - percent) <= 10**-digits + 1e-6
+        assert percent == 0 or share > 0
+
+
+@given(st.lists(st.tuples(st.floats(-20, 20), st.floats(0, 5)), min_size=1, max_size=12))
+def test_prop_shown_shares_are_possible(given: list[tuple[float, float]]) -> None:
+    """They are at least 0 and sum to 1, within their intervals, which stay within 0 and 1."""
+    excess = (sum(value for value, _ in given) - 1) / len(given)
+    found = shown_shares(
+        [
+            Estimate.bounded(
+                value - excess, below=reach, above=reach, sampling=0, mechanism=reach**2,
+                low=0, high=1,
+            )
+            for value, reach in given
+        ]
+    )  # fmt: skip
+    assert sum(one.shown for one in found) == pytest.approx(1)
+    for one in found:
+        assert 0 <= one.low <= one.shown <= one.high <= 1
+
+
+@given(st.floats(-50, 50), st.floats(0, 60))
+def test_prop_an_interval_covers_as_often_as_it_would_uncut(value: float, reach: float) -> None:
+    """It holds every possible number that the interval around the value holds, and is not empty."""
+    found = Estimate.bounded(
+        value, below=reach, above=reach, sampling=1, mechanism=1, low=1, high=5
+    )
+    assert 1 <= found.low <= found.shown <= found.high <= 5
+    for truth in np.linspace(1, 5, 41):
+        if value - reach <= truth <= value + reach:
+            assert found.low <= truth <= found.high
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 12), min_size=1))
+def test_prop_no_small_count_follows_from_the_total(counts: dict[str, int]) -> None:
+    """Levels that are not counted apart are none or several, and five people or more together.
+
+    But where the whole survey has fewer, or is of one level.
+    """
+    told = shown_counts(counts)
+    hidden = [name for name, count in told.items() if count is None]
+    for name, count in told.items():
+        assert count in (None, counts[name])
+        assert count is None or count == 0 or count >= FEWEST_SHOWN or len(counts) == 1
+    if hidden and len(hidden) < len(counts):
+        assert len(hidden) > 1
+        assert sum(counts[name] for name in hidden) >= FEWEST_SHOWN
+
+
+def _modules() -> list[Path]:
+    return sorted(Path(masquerade.__file__).parent.rglob("*.py"))
+
+
+def _reads(tree: ast.AST) -> list[ast.AST]:
+    """Return where a module reads a ``shown`` estimate and computes with it."""
+    arithmetic = (ast.BinOp, ast.AugAssign)
+    found: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, arithmetic) or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name | ast.Attribute)
+            and getattr(node.func, "attr", getattr(node.func, "id", ""))
+            in {"sum", "mean", "average", "dot", "fsum", "einsum", "median"}
+        ):
+            found += [part for part in ast.walk(node) if _is_shown(part)]
+    return found
+
+
+def _is_shown(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "shown"
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node.slice.value == "shown"
+    return False
+
+
+def test_nothing_is_computed_from_what_is_shown() -> None:
+    """No arithmetic, sum or mean of the library and the server takes a `shown` estimate."""
+    for path in _modules():
+        found = _reads(ast.parse(path.read_text(encoding="utf-8")))
+        assert not found, f"{path}: line {getattr(found[0], 'lineno', 0)} computes from `shown`"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["sum(o['shown'] for o in x)", "a.shown * 2", "np.mean([e.shown for e in x])", "t += e.shown"],
+)
+def test_computing_from_what_is_shown_would_be_found(code: str) -> None:
+    """The check above finds sums, means and products."""
+    assert _reads(ast.parse(code))
+
+
+def test_reading_what_is_shown_is_allowed() -> None:
+    """To print it is what it is for."""
+    assert not _reads(ast.parse("f\"{option['shown']:.1%}\"; row(option['shown'])"))

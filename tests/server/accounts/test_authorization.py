@@ -1,0 +1,494 @@
+"""Every route, asked by everybody: who is let through, who is refused, who finds nothing there.
+
+Each route of the application has one row in ``NEEDS``. A new route without a row fails here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from tests.serving import serving
+
+from masquerade.server import Settings, Store, create_app
+from masquerade.server.accounts.roles import RIGHTS, ROLES
+from masquerade.server.operations.run import address
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from tests.server.accounts.conftest import Cast, TeamKit
+    from tests.server.conftest import Kit
+
+    from masquerade.server.surveys.frozen_surveys import Survey
+
+EVERYBODY, PARTICIPANT, MEMBER = "everybody", "participant", "member"
+"""Beside rights: what needs no name, a participant's secret, a session of any member."""
+
+NEEDS: dict[tuple[str, str], str | int] = {
+    # Anybody; a number is what everybody gets for a request that proves nothing.
+    ("GET", "/"): EVERYBODY,
+    ("GET", "/api/v1/levels"): EVERYBODY,
+    ("GET", "/api/v1/openapi.json"): EVERYBODY,
+    ("HEAD", "/api/v1/openapi.json"): EVERYBODY,
+    ("GET", "/api/v1/surveys/{token}/invitation"): EVERYBODY,
+    ("GET", "/app/{build_hash}/{name}"): EVERYBODY,
+    ("GET", "/healthz"): EVERYBODY,
+    ("GET", "/readyz"): EVERYBODY,
+    ("GET", "/manifest.webmanifest"): EVERYBODY,
+    ("GET", "/me"): EVERYBODY,
+    ("GET", "/me/about"): EVERYBODY,
+    ("GET", "/me/ledger"): EVERYBODY,
+    ("GET", "/me/plain"): EVERYBODY,
+    ("GET", "/me/settings"): EVERYBODY,
+    ("GET", "/s/{token}"): EVERYBODY,
+    ("GET", "/sw.js"): EVERYBODY,
+    ("GET", "/sign-in"): EVERYBODY,
+    ("GET", "/owner"): 401,
+    ("POST", "/sign-in"): 401,
+    ("POST", "/sign-in/passkey"): 422,
+    ("POST", "/sign-in/passkey/begin"): EVERYBODY,
+    ("GET", "/join/{token}"): 404,
+    ("GET", "/r/{token}"): 404,
+    ("GET", "/r/{token}/embed"): 404,
+    ("POST", "/join/{token}"): 404,
+    ("POST", "/join/{token}/sign-in"): 404,
+    # Participants' devices.
+    ("GET", "/api/v1/invitations"): PARTICIPANT,
+    ("GET", "/api/v1/me"): PARTICIPANT,
+    ("DELETE", "/api/v1/me"): PARTICIPANT,
+    ("PATCH", "/api/v1/me/caps"): PARTICIPANT,
+    ("GET", "/api/v1/me/export"): PARTICIPANT,
+    ("GET", "/api/v1/me/ledger"): PARTICIPANT,
+    ("POST", "/api/v1/participations"): PARTICIPANT,
+    ("POST", "/api/v1/participations/{participation}/abandon"): PARTICIPANT,
+    ("POST", "/api/v1/participations/{participation}/open"): PARTICIPANT,
+    ("PUT", "/api/v1/participations/{participation}/response"): PARTICIPANT,
+    ("POST", "/api/v1/participations/{participation}/seal"): PARTICIPANT,
+    ("POST", "/api/v1/participations/{participation}/withdraw"): PARTICIPANT,
+    # Members in person: no token.
+    ("GET", "/account"): MEMBER,
+    ("GET", "/account/codes"): MEMBER,
+    ("POST", "/account/codes"): MEMBER,
+    ("POST", "/account/codes/remove"): MEMBER,
+    ("POST", "/account/name"): MEMBER,
+    ("POST", "/account/passkeys"): MEMBER,
+    ("POST", "/account/passkeys/begin"): MEMBER,
+    ("POST", "/account/passkeys/{credential}/remove"): MEMBER,
+    ("POST", "/account/password"): MEMBER,
+    ("POST", "/account/sessions/end"): MEMBER,
+    ("POST", "/join/{token}/me"): MEMBER,
+    ("POST", "/sign-out"): MEMBER,
+    ("GET", "/team"): MEMBER,
+    ("POST", "/team/leave"): MEMBER,
+    ("POST", "/team/switch"): MEMBER,
+    ("GET", "/tokens"): MEMBER,
+    ("POST", "/tokens"): MEMBER,
+    ("POST", "/tokens/{token}/revoke"): MEMBER,
+    # The team.
+    ("POST", "/team/invitations"): "team:manage",
+    ("POST", "/team/invitations/{invitation}/withdraw"): "team:manage",
+    ("POST", "/team/members/{account}/remove"): "team:manage",
+    ("POST", "/team/members/{account}/role"): "team:manage",
+    ("POST", "/team/name"): "team:manage",
+    # Surveys.
+    ("GET", "/api/v1/surveys"): "survey:read",
+    ("POST", "/api/v1/surveys"): "survey:write",
+    ("GET", "/api/v1/surveys/{token}"): "survey:read",
+    ("PATCH", "/api/v1/surveys/{token}"): "survey:write",
+    ("DELETE", "/api/v1/surveys/{token}"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/cancel"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/close"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/curve"): "survey:read",
+    ("GET", "/api/v1/surveys/{token}/document"): "survey:read",
+    ("POST", "/api/v1/surveys/{token}/open"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/preview"): "survey:read",
+    ("GET", "/api/v1/surveys/{token}/progress"): "survey:read",
+    ("POST", "/api/v1/surveys/{token}/publish"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/unpublish"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/selection-runs"): "survey:write",
+    ("GET", "/api/v1/surveys/{token}/selection-runs"): "survey:read",
+    ("GET", "/api/v1/surveys/{token}/selection-runs/{run}"): "survey:read",
+    ("POST", "/api/v1/surveys/{token}/validate"): "survey:read",
+    ("GET", "/surveys"): "survey:read",
+    ("POST", "/surveys/import"): "survey:write",
+    ("GET", "/surveys/new"): "survey:write",
+    ("POST", "/surveys/new"): "survey:write",
+    ("GET", "/surveys/{token}"): "survey:read",
+    ("GET", "/surveys/{token}/audience"): "survey:write",
+    ("POST", "/surveys/{token}/cancel"): "survey:write",
+    ("POST", "/surveys/{token}/close"): "survey:write",
+    ("POST", "/surveys/{token}/copy"): "survey:write",
+    ("POST", "/surveys/{token}/delete"): "survey:write",
+    ("GET", "/surveys/{token}/edit"): "survey:write",
+    ("POST", "/surveys/{token}/extend"): "survey:write",
+    ("POST", "/surveys/{token}/open"): "survey:write",
+    ("POST", "/surveys/{token}/publish"): "survey:write",
+    ("POST", "/surveys/{token}/unpublish"): "survey:write",
+    ("GET", "/surveys/{token}/review"): "survey:write",
+    ("GET", "/surveys/{token}/preview"): "survey:read",
+    ("POST", "/surveys/{token}/seats"): "survey:write",
+    ("POST", "/surveys/{token}/waves"): "survey:write",
+    # Results and reports.
+    ("GET", "/api/v1/surveys/{token}/results"): "results:read",
+    ("GET", "/api/v1/surveys/{token}/results.csv"): "results:read",
+    ("GET", "/api/v1/surveys/{token}/codebook"): "reports:read",
+    ("GET", "/api/v1/surveys/{token}/cross-table"): "results:read",
+    ("GET", "/api/v1/surveys/{token}/notebook"): "reports:read",
+    ("GET", "/api/v1/surveys/{token}/reports.{kind}"): "reports:read",
+    ("GET", "/release"): "reports:read",
+    ("GET", "/release/promise"): "reports:read",
+    ("POST", "/release/synthetic"): "reports:read",
+    # The desk.
+    ("GET", "/api/v1/me/wallet"): PARTICIPANT,
+    ("POST", "/api/v1/me/payouts"): PARTICIPANT,
+    ("POST", "/api/v1/me/payouts/{payout}/take-back"): PARTICIPANT,
+    ("GET", "/api/v1/funds"): "funds:manage",
+    ("POST", "/api/v1/funds/deposits"): "funds:manage",
+    ("POST", "/api/v1/funds/withdrawals"): "funds:manage",
+    ("POST", "/api/v1/funds/surveys/{token}"): "funds:manage",
+    ("GET", "/api/v1/funds/payouts"): "funds:manage",
+    ("GET", "/api/v1/funds/payouts.csv"): "funds:manage",
+    ("POST", "/api/v1/funds/payouts/{payout}/paid"): "funds:manage",
+    ("POST", "/api/v1/funds/payouts/{payout}/refused"): "funds:manage",
+    ("GET", "/funds"): "funds:manage",
+    ("POST", "/funds/deposits"): "funds:manage",
+    ("POST", "/funds/withdrawals"): "funds:manage",
+    ("POST", "/funds/surveys/{token}"): "funds:manage",
+    ("POST", "/funds/payouts"): "funds:manage",
+    ("GET", "/funds/payouts.csv"): "funds:manage",
+    ("GET", "/api/v1/webhooks"): "team:manage",
+    ("POST", "/api/v1/webhooks"): "team:manage",
+    ("DELETE", "/api/v1/webhooks/{webhook}"): "team:manage",
+    ("POST", "/api/v1/webhooks/{webhook}/test"): "team:manage",
+    ("GET", "/api/v1/webhooks/{webhook}/deliveries"): "team:manage",
+    ("GET", "/webhooks"): "team:manage",
+    ("POST", "/webhooks"): "team:manage",
+    ("POST", "/webhooks/{webhook}/remove"): "team:manage",
+    ("POST", "/webhooks/{webhook}/test"): "team:manage",
+    ("GET", "/api/v1/audit"): "audit:read",
+    ("GET", "/api/v1/audit/integrity"): "audit:read",
+    ("GET", "/audit"): "audit:read",
+    ("GET", "/api/v1/surveys/{token}/codes"): "survey:write",
+    ("POST", "/api/v1/surveys/{token}/codes/check"): "survey:write",
+    ("GET", "/surveys/{token}/codes"): "survey:write",
+    ("GET", "/surveys/{token}/codes.csv"): "survey:write",
+    ("POST", "/surveys/{token}/codes"): "survey:write",
+}
+REFUSED = (401, 403)
+
+
+def routes_of(routes: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield method and path of every route, also of those that a router brought."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from routes_of(inner.routes)
+        elif hasattr(route, "methods"):
+            yield from ((method, route.path) for method in route.methods)
+
+
+@dataclass(frozen=True)
+class Served:
+    """The application on one SQLite database for all tests of this module, and who asks it."""
+
+    app: FastAPI
+    client: httpx.Client
+    scenes: dict[str | int, Scene] = field(default_factory=dict)
+
+    @property
+    def store(self) -> Store:
+        """What it keeps."""
+        store: Store = self.app.state.store
+        return store
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A team's survey, a member who can be spared, and everybody who may ask."""
+
+    survey: Survey
+    extra: str
+    everybody: dict[str, dict[str, str]]
+
+    @classmethod
+    def of(cls, cast: Cast, kit: Kit, need: str | int) -> Scene:
+        """Return one in which nothing has happened yet."""
+        extra = cast.another("viewer")
+        survey = cast.store.open_survey(kit.define(), team=cast.team)
+        return cls(survey, extra, everybody(cast, need))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A running server."""
+    file = tmp_path_factory.mktemp("authorization") / "store.sqlite3"
+    app = create_app(Settings(f"sqlite:///{file}", rate_participant=0, rate_address=0))
+    with (
+        serving(app) as (bound, _),
+        httpx.Client(base_url=address(bound), trust_env=False) as client,
+    ):
+        yield Served(app, client)
+
+
+def test_every_route_has_a_row(served: Served) -> None:
+    """The rows are exactly the routes of the application: a new one must say who may use it."""
+    routes = set(routes_of(served.app.routes))
+    assert len(routes) > 50
+    assert routes - set(NEEDS) == set(), "no row says who may use these"
+    assert set(NEEDS) - routes == set(), "these are no routes any more"
+
+
+def expected(need: str | int, who: str, *, other: bool) -> str | int:
+    """Return the status that somebody gets, or "allowed".
+
+    Parameters
+    ----------
+    need : str or int
+        The row.
+    who : str
+    other : bool
+        Whether the address names something that is the first team's.
+    """
+    if isinstance(need, int):
+        return need
+    if need == EVERYBODY:
+        return "allowed"
+    if need == PARTICIPANT:
+        return "allowed" if who == "participant" else 401
+    if who in ("participant", "stranger", "forged session", "forged token"):
+        return 401
+    if who == "other team's owner":
+        return 404 if other else "allowed"
+    if need == MEMBER:
+        return 403 if who.endswith("token") else "allowed"
+    if who == "narrow token":
+        return 403
+    role = "owner" if who == "token" else "editor" if who == "editor's token" else who
+    return "allowed" if need in ROLES[role] else 403
+
+
+def everybody(cast: Cast, need: str | int) -> dict[str, dict[str, str]]:
+    """Return the headers of each kind of asker."""
+    narrow = next(right for right in RIGHTS if right != need)
+    works: dict[str, Callable[[], dict[str, str]]] = {
+        "token": partial(cast.token, "owner"),
+        "editor's token": partial(cast.token, "editor"),
+        "narrow token": partial(cast.token, "owner", narrow),
+        **{role: partial(cast.session, account) for role, account in cast.members.items()},
+        "other team's owner": partial(cast.session, cast.outsider),
+    }
+    with ThreadPoolExecutor(len(works)) as all_at_once:  # what waits for the disk waits together
+        found = all_at_once.map(lambda work: work(), works.values())
+    return {
+        **dict(zip(works, found, strict=True)),
+        "participant": {"Masquerade-Participant": secrets.token_hex(16)},
+        "stranger": {},
+        "forged session": {"Cookie": f"masquerade={secrets.token_urlsafe(32)}"},
+        "forged token": {"Authorization": f"Bearer mq_{secrets.token_urlsafe(32)}"},
+    }
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(NEEDS), ids=lambda part: str(part))
+def test_who_may_use_a_route(
+    served: Served, team_kit: TeamKit, kit: Kit, method: str, path: str
+) -> None:
+    """Each asker gets what the row says: let through, 401, 403, or 404 for another team's."""
+    store, client = served.store, served.client
+    need = NEEDS[method, path]
+    # These do not change who anybody is: the same people can ask for the next one too.
+    if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/funds", "/webhooks")):
+        scene = served.scenes.get(need) or Scene.of(team_kit.cast(store), kit, need)
+        served.scenes[need] = scene
+    else:
+        scene = Scene.of(team_kit.cast(store), kit, need)
+    survey, extra = scene.survey, scene.extra
+    for who, headers in scene.everybody.items():
+        values = {
+            "token": survey.token if "survey" in path or path[:3] in ("/s/", "/r/") else "0" * 32,
+            "account": extra,
+            "invitation": "0" * 64,
+            "credential": "AAAA",
+            "participation": "0" * 32,
+            "run": "0" * 32,
+            "webhook": "0" * 32,
+            "payout": "0" * 32,
+            "kind": "csv",
+            "build_hash": "0" * 16,
+            "name": "app.js",
+        }
+        if path.startswith("/join"):
+            values["token"] = secrets.token_urlsafe(24)
+        body: dict[str, Any] = {} if method in ("GET", "HEAD") else {"json": {}}
+        if body and not path.startswith("/api/"):
+            body = {"data": {"login": secrets.token_hex(4)}}
+        answer = client.request(
+            method, path.format(**values), headers={"Accept": "application/json", **headers}, **body
+        )
+        wanted = expected(need, who, other="{" in path and "/join/" not in path)
+        if path == "/owner" and who in (*ROLES, "other team's owner", "token", "editor's token"):
+            wanted = 303  # who is signed in needs no link
+        if path == "/owner" and who == "narrow token":
+            wanted = 303
+        found = f"{who} gets {answer.status_code} {answer.text[:200]}"
+        if wanted == "allowed":
+            assert answer.status_code not in REFUSED, found
+            assert answer.status_code < 500, found
+        elif wanted == 404 and need != 404:
+            # Its form may be refused before it is looked for; that tells nothing of it.
+            assert answer.status_code in (404, 422), found
+        else:
+            assert answer.status_code == wanted, found
+
+
+def test_pages_lead_strangers_to_the_sign_in(served: Served) -> None:
+    """In a browser, every page that needs a session leads to the sign-in and back."""
+    pages = [
+        path
+        for (method, path), need in NEEDS.items()
+        if method == "GET"
+        and need not in (EVERYBODY, PARTICIPANT)
+        and not isinstance(need, int)
+        and not path.startswith("/api/")
+        and "{" not in path
+    ]
+    assert len(pages) >= 5
+    for page in pages:
+        answer = served.client.get(page, headers={"Accept": "text/html"})
+        assert answer.status_code == 303
+        assert answer.headers["location"] == f"/sign-in?next={page}"
+
+
+def changing() -> list[tuple[str, str]]:
+    """Return every route that changes something and may be used with a session."""
+    return sorted(
+        (method, path)
+        for (method, path), need in NEEDS.items()
+        if method not in ("GET", "HEAD") and need not in (EVERYBODY, PARTICIPANT)
+        if not isinstance(need, int)
+    )
+
+
+def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: Kit) -> None:
+    """With the owner's cookie, neither another site's form nor one without our token is taken."""
+    store, client = served.store, served.client
+    cast = team_kit.cast(store)
+    survey = store.open_survey(kit.define(), team=cast.team)
+    signed_in = cast.session(cast.members["owner"])
+    without, csrf = {"Cookie": signed_in["Cookie"]}, {"csrf": signed_in["X-CSRF-Token"]}
+    anothers = cast.session(cast.outsider)["X-CSRF-Token"]
+    attempts: list[tuple[dict[str, str], dict[str, str]]] = [
+        (without, {}),
+        (without, {"csrf": anothers}),
+        ({**without, "X-CSRF-Token": ""}, csrf),
+        ({**signed_in, "Origin": "https://elsewhere.example"}, csrf),
+        ({**signed_in, "Sec-Fetch-Site": "cross-site"}, csrf),
+    ]
+    before = kit.everything(store)
+    values = dict.fromkeys(("invitation", "credential", "run", "kind", "webhook", "payout"), "0")
+    for number, (method, path) in enumerate(changing()):
+        token = survey.token if "surveys" in path else "0"
+        where = path.format(token=token, account=cast.members["viewer"], **values)
+        # Each route without our token, and with one of the other attempts in turn.
+        for headers, form in (attempts[0], attempts[1 + number % (len(attempts) - 1)]):
+            body: dict[str, Any] = {"json": {}} if path.startswith("/api/") else {"data": form}
+            answer = client.request(method, where, headers=headers, **body)
+            assert answer.status_code == 403, (path, headers, answer.text)
+    assert kit.everything(store) == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://127.0.0.1.elsewhere.example"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_what_is_not_our_own_page(
+    served: Served, team_kit: TeamKit, headers: dict[str, str]
+) -> None:
+    """A page without an origin, of another port or of a neighbouring host is another site."""
+    cast = team_kit.cast(served.store)
+    signed_in = cast.session(cast.members["owner"])
+    answer = served.client.post("/team/name", data={"name": "x"}, headers={**signed_in, **headers})
+    assert answer.status_code == 403
+
+
+def test_our_own_pages_may_change_things(served: Served, team_kit: TeamKit) -> None:
+    """A form of our own page is taken, with its token in a field or in a header."""
+    cast = team_kit.cast(served.store)
+    signed_in = cast.session(cast.members["owner"])
+    own = {"Origin": str(served.client.base_url).rstrip("/"), "Sec-Fetch-Site": "same-origin"}
+    field = {"name": "By field", "csrf": signed_in["X-CSRF-Token"]}
+    cookie = {"Cookie": signed_in["Cookie"]}
+    for headers, data in (
+        ({**cookie, **own}, field),
+        ({**signed_in, **own}, {"name": "By header"}),
+    ):
+        answer = served.client.post("/team/name", data=data, headers=headers)
+        assert answer.status_code == 303
+        (known, *_) = served.store.surveyors.teams.of_account(cast.members["owner"])
+        assert known.team.name == data["name"]
+
+
+def test_the_doors_are_closed_to_other_sites(served: Served) -> None:
+    """Nobody is signed in, or joined, by a form on another site."""
+    paths = [
+        p for (m, p), need in NEEDS.items() if m == "POST" and p.startswith(("/sign-in", "/join"))
+    ]
+    assert len(paths) >= 5
+    for path in paths:
+        for origin in ("https://elsewhere.example", "null"):
+            answer = served.client.post(
+                path.format(token="0" * 32),
+                headers={"Origin": origin},
+                json={"challenge": "", "credential": {}} if "passkey" in path else None,
+            )
+            assert answer.status_code == (401 if path.endswith("/me") else 403), path
+
+
+def test_a_bad_token_is_not_helped_by_a_cookie(served: Served, team_kit: TeamKit) -> None:
+    """A request with a token that does not hold is refused, whatever session it brings too."""
+    client, cast = served.client, team_kit.cast(served.store)
+    signed_in = cast.session(cast.members["owner"])
+    for value in ("Bearer mq_nothing", "bearer mq_", "Bearer"):
+        headers = {**signed_in, "Authorization": value, "Accept": "application/json"}
+        status = client.get("/surveys", headers=headers).status_code
+        assert status == (200 if value == "Bearer" else 401), value
+
+
+def test_an_open_route_is_not_opened_by_its_method(served: Served) -> None:
+    """No method but those of the rows is answered with anything but a refusal."""
+    for path in ("/team/members/0/remove", "/tokens/0/revoke", "/sign-out", "/team/leave"):
+        for method in ("GET", "PUT", "DELETE", "PATCH"):
+            assert served.client.request(method, path).status_code == 405, (method, path)
+
+
+def test_the_description_says_who_may_ask(served: Served) -> None:
+    """For programs: each route of the interface names the header that it wants, as its row does."""
+    document = served.app.openapi()
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["token"]["scheme"] == "bearer"
+    assert schemes["participant"]["name"] == "Masquerade-Participant"
+    surveyor: list[dict[str, list[str]]] = [{"token": []}, {"session": []}]
+    published = "/results"
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            need = NEEDS[method.upper(), path]
+            found = operation.get("security")
+            if need == EVERYBODY:
+                assert found is None, path
+            elif need == PARTICIPANT:
+                assert found == [{"participant": []}], path
+            elif path.endswith((published, f"{published}.csv")):
+                assert found == [{}, *surveyor], path  # everybody's, once it is published
+            else:
+                assert found == surveyor, path

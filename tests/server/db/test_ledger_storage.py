@@ -1,0 +1,285 @@
+"""The ledger in a database: no race spends a budget twice, and no change goes unnoticed."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import delete, insert, select, update
+
+from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, verify_chain
+from masquerade.errors import (
+    AlreadyParticipated,
+    BrokenChain,
+    CommitmentMismatch,
+    InsufficientBudget,
+    MasqueradeError,
+)
+from masquerade.exact import Loss
+from masquerade.mechanisms import parse_mechanism
+from masquerade.server import Store
+from masquerade.server.db.tables import BalanceRow, CostRow, EntryRow, table_of
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+ROUNDS, THREADS = 20, 64
+
+
+def test_a_race_for_the_last_budget_has_one_winner(database_url: str, kit: Kit) -> None:
+    """64 threads reserve two surveys, with a cap for one: exactly one succeeds, in every round."""
+    probe = Store(database_url)
+    definitions = [kit.define(title=title) for title in ("One", "Other")]
+    surveys = [probe.open_survey(definition) for definition in definitions]
+    cost = surveys[0].definition.levels[0].cost("").micro_epsilon
+    probe.close()
+    store = Store(database_url, caps=Caps(Loss(cost), Caps().delta))
+    for _ in range(ROUNDS):
+        secret = secrets.token_hex(16)
+        who = store.identity(secret)
+
+        def attempt(place: int, who: Any = who) -> bool:
+            return store.participations.reserve(
+                who, surveys[place % 2].token, "medium", idempotency_key=secrets.token_hex(16)
+            )[1]
+
+        outcomes = kit.all_at_once(*(lambda place=n: attempt(place) for n in range(THREADS)))
+        assert outcomes.count(True) == 1
+        assert all(o in (True, False) or isinstance(o, InsufficientBudget) for o in outcomes)
+        assert outcomes.count(False) == THREADS // 2 - 1  # the winner's survey, asked again
+        balance = store.accounts.balance(who.person)
+        assert (balance.entries, balance.open, balance.reserved_epsilon) == (1, 1, cost)
+    assert store.accounts.verify() == ROUNDS
+    store.close()
+
+
+@pytest.mark.parametrize("step", ["reserve", "open", "seal", "respond"])
+def test_one_step_many_times_at_once(store: Store, kit: Kit, step: str) -> None:
+    """The same step sent many times at once happens once, and everybody gets the same answer."""
+    survey = store.open_survey(kit.define())
+    device, key, salt = kit.device(), secrets.token_hex(16), "ab" * 16
+    who, steps = store.identity(device.participant), store.participations
+
+    def reserve() -> Any:
+        return steps.reserve(who, survey.token, "medium", idempotency_key=key)[0]
+
+    begun = reserve() if step != "reserve" else None
+    work: Any = reserve
+    if begun is not None:
+        commitment = kit.commitment_of(begun.id, [1, 4], salt)
+        work = {
+            "open": lambda: steps.open(who, begun.id),
+            "seal": lambda: steps.seal(who, begun.id, commitment),
+            "respond": lambda: device.respond(store, begun, [1, 4], salt)[0],
+        }[step]
+        if step in ("seal", "respond"):
+            steps.open(who, begun.id)
+        if step == "respond":
+            steps.seal(who, begun.id, commitment)
+    outcomes = kit.all_at_once(*[work] * 16)
+    assert {(o.id, o.state) for o in outcomes} == {(outcomes[0].id, outcomes[0].state)}
+    assert len(store.ledger(device.participant)) == (1 if step == "reserve" else 2)
+    store.accounts.verify()
+
+
+def test_two_draws_at_once_leave_one(store: Store, kit: Kit) -> None:
+    """Of many different draws for one participation, one is sealed and the others are refused."""
+    survey = store.open_survey(kit.define())
+    device = kit.device()
+    begun = device.open(store, survey)
+    who = store.identity(device.participant)
+    commitments = [kit.commitment_of(begun.id, [n % 2, n % 5], "ab" * 16) for n in range(10)]
+    outcomes = kit.all_at_once(
+        *(lambda c=c: store.participations.seal(who, begun.id, c) for c in commitments)
+    )
+    refused = [o for o in outcomes if isinstance(o, Exception)]
+    assert len(refused) == 9
+    assert all(isinstance(error, CommitmentMismatch) for error in refused)
+
+
+def test_two_levels_at_once_leave_one(store: Store, kit: Kit) -> None:
+    """Of one participant's attempts at several levels at once, those of one level succeed."""
+    survey = store.open_survey(kit.define(levels=("high", "medium", "low")))
+    device = kit.device()
+    levels = [level.name for level in survey.definition.levels] * 5
+    outcomes = kit.all_at_once(
+        *(lambda name=name: device.reserve(store, survey, level=name) for name in levels)
+    )
+    chosen = {o.level.name for o in outcomes if not isinstance(o, Exception)}
+    assert len(chosen) == 1
+    refused = [o for o in outcomes if isinstance(o, Exception)]
+    assert len(refused) == 10
+    assert all(isinstance(error, AlreadyParticipated) for error in refused)
+
+
+def test_many_surveys_of_one_participant_at_once(store: Store, kit: Kit) -> None:
+    """Runs of one participant in many surveys at once are all kept, in one unbroken chain."""
+    surveys = [store.open_survey(kit.define(level="high")) for _ in range(12)]
+    device = kit.device()
+    outcomes = kit.all_at_once(*(lambda s=s: device.send(store, s) for s in surveys))
+    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
+    entries = store.ledger(device.participant)
+    assert verify_chain(entries) == 24
+    assert {entry.charge.survey for entry in entries} == {survey.token for survey in surveys}
+    assert store.accounts.verify() == 24
+
+
+def test_the_tables_are_a_storage_like_the_one_in_memory(store: Store) -> None:
+    """Every operation of a ledger gives the same entries, balances and errors as in memory."""
+    day = ["2026-03-14"]
+    memory = Ledger(MemoryStorage(), clock=lambda: day[0], caps=Caps(clear=3))
+    from masquerade.server.db.ledger_storage import LedgerDatabase
+
+    tables = Ledger(LedgerDatabase(store._transactions), clock=lambda: day[0], caps=Caps(clear=3))
+    texts = (
+        "randomized-response:options=2,epsilon=1.5",
+        "discrete-gaussian:low=0,high=10,step=1,sigma=20",
+        "two-layer:options=3,low=0,high=0.5",
+        "randomized-response:options=2,flip_probability=0",
+        "randomized-response:options=2,epsilon=9.9",
+    )
+    costs = [Cost.of(f"survey {n} ü\n", [parse_mechanism(text)] * 2) for n, text in
+             enumerate(texts)]  # fmt: skip
+    operations: list[tuple[Any, ...]] = [
+        *(("reserve", "p", f"k{n}", cost) for n, cost in enumerate(costs)),
+        *(("reserve", "p", f"k{n}", cost) for n, cost in enumerate(costs)),
+        ("commit", "p", "k0"),
+        ("commit", "p", "k0"),
+        ("release", "p", "k1"),
+        ("release", "p", "k0"),
+        ("reserve", "p", "k1", costs[1]),
+        ("charge", "p", "k9", costs[2]),
+        ("charge", "q", "k3", costs[3]),
+        ("commit", "p", "k3"),
+        ("lower_caps", "p", Caps(Loss(5_000_000), Caps().delta, 1)),
+        ("raise_caps", "p", Caps(Loss(50_000_000), Caps().delta, 9)),
+        ("lower_caps", "p", Caps(Loss(60_000_000))),
+        ("reserve", "p", "k4", costs[4]),
+        ("expire", "2026-03-14"),
+        ("expire", "2026-03-15"),
+    ]
+    for name, *arguments in operations:
+        outcomes = []
+        for ledger in (memory, tables):
+            try:
+                outcomes.append(getattr(ledger, name)(*arguments))
+            except MasqueradeError as error:
+                outcomes.append((type(error), str(error)))
+        assert outcomes[0] == outcomes[1], name
+        for person in ("p", "q", "nobody"):
+            assert memory.balance(person) == tables.balance(person)
+            assert memory.entries(person) == tables.entries(person)
+    assert memory.verify() == tables.verify() > 8
+    assert memory.statistics() == tables.statistics()
+    assert memory.explain("p") == tables.explain("p")
+
+
+ENTRY_CHANGES: dict[str, Any] = {
+    "person": "f" * 64,
+    "sequence": 17,
+    "kind": "release",
+    "key": "e" * 64,
+    "day": "2026-03-15",
+    "caps": "99000000,1/1000000,0",
+    "previous_hash": "0" * 64,
+    "hash": "1" * 64,
+}
+
+
+def test_tampering_in_the_database_is_found(store: Store, kit: Kit) -> None:
+    """A change to any column of an entry, a balance or a cost, or a removal, is found."""
+    surveys = [store.open_survey(kit.define(level="high")) for _ in range(3)]
+    other = store.open_survey(kit.define(level="low"))
+    columns = set(EntryRow.__table__.columns.keys())
+    digest = other.definition.levels[0].cost(other.token).digest
+    changes = {**ENTRY_CHANGES, "cost": digest}
+    assert set(changes) == columns
+    for column, value in [*changes.items(), ("removed", None), ("end", None)]:
+        device = kit.device()
+        for survey in surveys:
+            device.send(store, survey)
+        person = store.identity(device.participant).person
+        store.accounts.rebuild(person)
+        sequence = 5 if column == "end" else 2
+        place = (EntryRow.person == person) & (EntryRow.sequence == sequence)
+        change = update(EntryRow).values({column: value}) if value else delete(EntryRow)
+        with store.engine.connect() as connection:
+            connection.execute(change.where(place))
+            connection.commit()
+        with pytest.raises(BrokenChain):
+            store.accounts.verify()
+        with store.engine.connect() as connection:  # the next change must be found by itself
+            for table in (EntryRow, BalanceRow):
+                connection.execute(delete(table))
+            connection.commit()
+        assert store.accounts.verify() == 0
+
+
+@pytest.mark.parametrize(
+    "column", [c.key for c in BalanceRow.__table__.columns if c.key != "person"]
+)
+def test_tampering_with_a_balance_is_found(sqlite_store: Store, kit: Kit, column: str) -> None:
+    """A balance that is not what its entries come to is found, whichever number is wrong."""
+    device = kit.device()
+    device.send(sqlite_store, sqlite_store.open_survey(kit.define()))
+    values: dict[str, Any] = {"caps": "99000000,1/1000000,0", "head": "2" * 64}
+    with sqlite_store.engine.connect() as connection:
+        connection.execute(update(BalanceRow).values({column: values.get(column, 77)}))
+        connection.commit()
+    with pytest.raises(BrokenChain):
+        sqlite_store.accounts.verify()
+
+
+def test_tampering_with_a_cost_is_found(store: Store, kit: Kit) -> None:
+    """A cost that is made smaller after it was charged is found, in every amount of it."""
+    device = kit.device()
+    device.send(store, store.open_survey(kit.define()))
+    with store.engine.connect() as connection:
+        found = connection.execute(select(CostRow.digest, CostRow.amounts)).all()
+        used = connection.scalars(select(EntryRow.cost)).first()
+        amounts = next(row.amounts for row in found if row.digest == used)
+    changes: list[dict[str, Any]] = [
+        {"survey": "0" * 16},
+        {"mechanisms": ["randomized-response:options=2,flip_probability=0.5"]},
+        *({"amounts": {**amounts, name: 1}} for name in ("event", "user", "rho")),
+    ]
+    for change in changes:
+        with store.engine.connect() as connection:
+            kept = connection.execute(
+                select(CostRow.survey, CostRow.mechanisms, CostRow.amounts).where(
+                    CostRow.digest == used
+                )
+            ).one()
+            connection.execute(update(CostRow).where(CostRow.digest == used).values(**change))
+            connection.commit()
+        with pytest.raises(BrokenChain):
+            store.accounts.verify()
+        with store.engine.connect() as connection:
+            restored = dict(kept._mapping)
+            connection.execute(update(CostRow).where(CostRow.digest == used).values(**restored))
+            connection.commit()
+        assert store.accounts.verify() == 2
+
+
+def test_a_balance_is_never_written_over(store: Store, kit: Kit) -> None:
+    """A second entry at one place of a chain is impossible in the table itself."""
+    device = kit.device()
+    device.reserve(store, store.open_survey(kit.define()))
+    with store.engine.connect() as connection:
+        [row] = connection.execute(select(table_of(EntryRow))).all()
+    twice = dict(row._mapping)
+    for change in ({}, {"sequence": 1}):
+        with store.engine.connect() as connection, pytest.raises(Exception, match=r"(?i)unique"):
+            connection.execute(insert(EntryRow), {**twice, **change})
+
+
+def test_amounts_come_back_exactly(store: Store, kit: Kit) -> None:
+    """Amounts are the same whole numbers of millionths, and infinite ones stay infinite."""
+    for masking, level in (("per-answer", "low"), ("per-person", "high")):
+        survey = store.open_survey(kit.define(level=level, masking=masking))
+        device = kit.device()
+        device.send(store, survey)
+        charge = store.ledger(device.participant)[0].charge
+        assert charge.cost == survey.definition.levels[0].cost(survey.token)
+        assert type(charge.user.micro) is int

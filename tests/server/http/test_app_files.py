@@ -1,0 +1,128 @@
+"""The participants' app as files: named by their hashes, with nobody's content in them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from masquerade.server.http.app_files import ENTRY, STYLE, app_build
+from masquerade.surveys import Choice
+from masquerade.surveys.survey import Definition
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+
+FIRST_LOAD = 120_000  # bytes, compressed
+
+
+@pytest.fixture
+def visitor(live_server: LiveServers) -> Iterator[httpx.Client]:
+    """Somebody without an account at an empty server."""
+    with httpx.Client(base_url=live_server().url) as client:
+        yield client
+
+
+def test_the_page_is_the_same_for_everybody_and_every_survey(live_server: LiveServers) -> None:
+    """No survey's words and no person's data are in the page, so that it can be kept offline."""
+    server = live_server()
+    visitor = httpx.Client(base_url=server.url)
+    surveys = [
+        server.store.open_survey(
+            Definition.at_levels(title=title, questions=(Choice("q", "Why?", ("A", "B")),))
+        )
+        for title in ("First secret", "Second secret")
+    ]
+    paths = [f"/s/{survey.token}" for survey in surveys]
+    own = ("/me", "/me/ledger", "/me/settings", "/me/plain", "/me/about")
+    pages = [visitor.get(path) for path in (*paths, *own)]
+    assert {page.status_code for page in pages} == {200}
+    assert len({page.text for page in pages}) == 1
+    assert "secret" not in pages[0].text
+    visitor.close()
+    for page in pages:
+        assert page.headers["referrer-policy"] == "no-referrer"
+        assert page.headers["cache-control"] == "no-store"
+        policy = page.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+
+
+def test_every_file_of_the_page_is_named_by_its_hash(visitor: httpx.Client) -> None:
+    """Scripts, modules and styles carry the integrity of exactly what is served for them."""
+    page = visitor.get("/me").text
+    named = re.findall(r'(?:src|href)="(/app/[^"]+\.(?:js|css))" integrity="([^"]+)"', page)
+    assert {path.rpartition("/")[2] for path, _ in named} == {*app_build().modules, STYLE}
+    for path, integrity in named:
+        content = visitor.get(path).content
+        digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
+        assert integrity == f"sha384-{digest}"
+    assert page.count("<script") == 1
+    assert not re.search(r"<script(?![^>]*integrity)", page)
+
+
+def test_files_are_kept_for_ever_under_their_build_only(visitor: httpx.Client) -> None:
+    """A file's address holds the build's hash; another hash or another name is not there."""
+    build = app_build()
+    answer = visitor.get(f"/app/{build.hash}/{ENTRY}")
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-encoding"] == "gzip"
+    plain = visitor.get(f"/app/{build.hash}/{ENTRY}", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == answer.content == build.files[ENTRY].content
+    for path in (f"/app/{'0' * 64}/{ENTRY}", f"/app/{build.hash}/chart.js", "/app/x/../../app.py"):
+        assert visitor.get(path).status_code == 404
+
+
+def test_the_build_is_what_sha256sum_says(visitor: httpx.Client) -> None:
+    """The hash can be worked out from the served files with sha256sum alone."""
+    build = app_build()
+    lines = [
+        f"{hashlib.sha256(visitor.get(f'/app/{build.hash}/{name}').content).hexdigest()}  {name}\n"
+        for name in sorted(build.files)
+    ]
+    assert hashlib.sha256("".join(lines).encode()).hexdigest() == build.hash
+
+
+def test_a_module_stands_after_what_it_imports() -> None:
+    """The entry is the last of the modules, and nothing that it imports is missing."""
+    build = app_build()
+    assert build.modules[-1] == ENTRY
+    for place, name in enumerate(build.modules):
+        text = build.files[name].content.decode()
+        imported = re.findall(r'from "\./([^"]+)"', text)
+        assert set(imported) <= set(build.modules[:place])
+
+
+def test_the_app_is_small() -> None:
+    """All that the page loads is at most 120 kB compressed."""
+    build = app_build()
+    loaded = [build.files[name] for name in (*build.modules, STYLE, "icon.svg")]
+    assert sum(len(file.compressed) for file in loaded) < FIRST_LOAD
+
+
+def test_the_worker_and_the_manifest_name_files_that_are_there(visitor: httpx.Client) -> None:
+    """Browsers ask for both anew each time, and every file they name is served."""
+    worker, manifest = visitor.get("/sw.js"), visitor.get("/manifest.webmanifest")
+    for answer in (worker, manifest):
+        assert answer.headers["cache-control"] == "no-cache"
+    assert worker.headers["content-type"].startswith("text/javascript")
+    assert manifest.headers["content-type"] == "application/manifest+json"
+    known = re.match(r"const APP = (\{.*\});\n", worker.text)
+    assert known is not None
+    files = json.loads(known[1])["files"]
+    icons = [icon["src"] for icon in manifest.json()["icons"]]
+    # A system that cuts icons to its own shape takes those that may be cut, and no other does.
+    purposes = [(icon["sizes"], icon.get("purpose", "any")) for icon in manifest.json()["icons"]]
+    sizes = ("192x192", "512x512")
+    assert {(size, use) for size in sizes for use in ("any", "maskable")} < set(purposes)
+    assert manifest.json()["scope"] == "/"
+    for path in (*files, *icons, manifest.json()["start_url"]):
+        assert visitor.get(path).status_code == 200

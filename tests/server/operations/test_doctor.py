@@ -1,0 +1,408 @@
+"""Everything that can be broken on purpose is found, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import text
+
+from masquerade.accounting import Caps
+from masquerade.exact import Loss
+from masquerade.server import Settings, Store
+from masquerade.server.db.engine import connect, migrate
+from masquerade.server.operations import order_checks
+from masquerade.server.operations.check_result import Finding
+from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.settings_checks import settings_findings
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MASQUERADE_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def furnished(store: Store, kit: Kit) -> Store:
+    """A store in use: two people with entries."""
+    survey = store.open_survey(kit.define())
+    for _ in range(2):
+        kit.device().send(store, survey)
+    assert store.rewrite()
+    return store
+
+
+def url_of(store: Store) -> str:
+    """Return the address of a store's database."""
+    return store.engine.url.render_as_string(hide_password=False)
+
+
+def wrong(store: Store, **settings: Any) -> list[Finding]:
+    """Return all that the doctor does not find in order."""
+    now = datetime.now(UTC) if store.engine.dialect.name == "postgresql" else NOW
+    found = examine(Settings(url_of(store), **settings), now=lambda: now)
+    return [one for one in found if one.status in ("problem", "warning")]
+
+
+def change(store: Store, *statements: str) -> None:
+    """Run statements."""
+    with store.engine.execution_options(write=True).begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def only(found: list[Finding], check: str, *words: str, status: str = "problem") -> None:
+    """Fail unless there is just one finding, of this check and with these words."""
+    assert [(one.check, one.status) for one in found] == [(check, status)], found
+    for word in words:
+        assert word in found[0].detail
+
+
+def first_person(store: Store) -> str:
+    """Return the ledger's name of somebody."""
+    return min(store.persons())
+
+
+def test_a_healthy_server(furnished: Store) -> None:
+    """A server in use has neither problems nor warnings, and every check says what it saw."""
+    assert wrong(furnished) == []
+    found = {one.check: one for one in examine(Settings(url_of(furnished)))}
+    assert "4 entries of 2 people" in found["ledger"].detail
+    assert {"settings", "schema", "tables", "clock", "surveys", "room"} <= set(found)
+
+
+def test_a_changed_entry(furnished: Store) -> None:
+    """A changed entry is found, with the person's name in the ledger and the entry's number."""
+    person = first_person(furnished)
+    change(
+        furnished,
+        f"UPDATE ledger_entry SET day = '2026-01-01' WHERE person = '{person}' AND sequence = 1",
+    )
+    only(wrong(furnished), "ledger", "entry 1", person)
+
+
+def test_all_broken_accounts_are_told(furnished: Store) -> None:
+    """One broken account does not hide another."""
+    change(furnished, "UPDATE ledger_entry SET previous_hash = hash WHERE sequence = 0")
+    found = wrong(furnished)
+    assert [one.check for one in found] == ["ledger", "ledger"]
+    for person in furnished.persons():
+        assert sum(person in one.detail for one in found) == 1
+
+
+def test_a_removed_last_entry(furnished: Store) -> None:
+    """An entry that is missing from the end is found by the balance."""
+    person = first_person(furnished)
+    change(furnished, f"DELETE FROM ledger_entry WHERE person = '{person}' AND sequence = 1")
+    only(wrong(furnished), "ledger", person, "balance")
+
+
+def test_a_changed_balance(furnished: Store) -> None:
+    """A balance that is not what the entries come to is found, with what differs in it."""
+    person = first_person(furnished)
+    change(furnished, f"UPDATE ledger_balance SET spent_epsilon = 0 WHERE person = '{person}'")
+    only(wrong(furnished), "ledger", person, "spent_epsilon")
+
+
+def test_a_lost_balance(furnished: Store) -> None:
+    """A balance that is gone is found."""
+    person = first_person(furnished)
+    change(furnished, f"DELETE FROM ledger_balance WHERE person = '{person}'")
+    only(wrong(furnished), "ledger", person, "gone")
+
+
+def test_an_unreadable_cost(furnished: Store) -> None:
+    """An amount that is none is found, and is no crash."""
+    change(furnished, "UPDATE ledger_cost SET amounts = '{}'")
+    assert {one.check for one in wrong(furnished)} == {"ledger"}
+
+
+@pytest.mark.parametrize(
+    "index", ["one_step_of_a_kind", "participation_of_survey", "balance_with_reservations"]
+)
+def test_a_missing_index(furnished: Store, index: str) -> None:
+    """Each missing index is named, and the rest is looked at all the same."""
+    change(furnished, f"DROP INDEX {index}")
+    only(wrong(furnished), "tables", index, "missing")
+
+
+def test_a_missing_table(furnished: Store) -> None:
+    """A missing table is named; what needs it is not looked at."""
+    change(furnished, "DROP TABLE caps_to_come")
+    only(wrong(furnished), "tables", "caps_to_come", "missing")
+
+
+def test_a_missing_column(furnished: Store) -> None:
+    """A missing column is named."""
+    change(furnished, "ALTER TABLE participation DROP COLUMN commitment")
+    only(wrong(furnished), "tables", "commitment", "participation")
+
+
+def test_a_foreign_table(furnished: Store) -> None:
+    """A table that is none of ours is a warning."""
+    change(furnished, "CREATE TABLE foreign_one (x INTEGER)")
+    only(wrong(furnished), "tables", "foreign_one", status="warning")
+
+
+def test_a_schema_behind(empty_database_url: str) -> None:
+    """A schema of an earlier version asks for the upgrade."""
+    engine = connect(empty_database_url)
+    migrate(engine, to="0002")
+    engine.dispose()
+    found = {one.check: one for one in examine(Settings(empty_database_url))}
+    assert found["schema"].status == "problem"
+    assert "migrate" in found["schema"].detail
+    assert found["ledger"].status == "skipped"
+
+
+def test_a_schema_ahead(furnished: Store) -> None:
+    """A schema of a newer version asks for that version."""
+    change(furnished, "UPDATE alembic_version SET version_num = '9999'")
+    only(wrong(furnished), "schema", "9999", "ahead")
+
+
+def test_a_clock_behind_what_is_kept(furnished: Store) -> None:
+    """Where the ledger has a day that has not come yet, the clock is suspect."""
+    person = first_person(furnished)
+    far = (datetime.now(UTC) + timedelta(days=2)).date().isoformat()
+    change(furnished, f"UPDATE survey SET closed = '{far}'")
+    only(wrong(furnished), "clock", far)
+    change(furnished, "UPDATE survey SET closed = NULL")
+    change(
+        furnished,
+        f"UPDATE ledger_entry SET day = '{far}' WHERE person = '{person}' AND sequence = 1",
+    )
+    assert {one.check for one in wrong(furnished)} == {"clock", "ledger"}
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("seconds", [-300, 300])
+def test_a_clock_that_is_not_the_databases(furnished: Store, seconds: int) -> None:
+    """A clock minutes before or after PostgreSQL's is found, with how much."""
+    if furnished.engine.dialect.name != "postgresql":
+        pytest.skip("SQLite has no clock of its own")
+    now = datetime.now(UTC) + timedelta(seconds=seconds)
+    found = examine(Settings(url_of(furnished)), now=lambda: now)
+    only(
+        [one for one in found if one.status == "problem"],
+        "clock",
+        "ahead of" if seconds > 0 else "behind",
+    )
+
+
+def test_a_survey_that_was_changed(furnished: Store) -> None:
+    """A survey that asks another thing than when it was opened is found."""
+    column = "CAST(definition AS TEXT)"
+    changed = f"REPLACE({column}, 'Have you', 'Had you')"
+    if furnished.engine.dialect.name == "postgresql":
+        changed = f"CAST({changed} AS JSON)"
+    change(furnished, f"UPDATE survey SET definition = {changed}")
+    only(wrong(furnished), "surveys", furnished.surveys()[0].token)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
+def test_a_file_that_others_may_read(sqlite_store: Store) -> None:
+    """An SQLite file that other accounts can reach is found; in a private folder it is not."""
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.parent.chmod(0o755)
+    file.chmod(0o644)
+    only(wrong(sqlite_store), "permissions", str(file), "chmod 600")
+    file.parent.chmod(0o700)
+    assert wrong(sqlite_store) == []
+
+
+def test_rows_in_the_order_of_arrival(sqlite_store: Store, kit: Kit) -> None:
+    """A file or a log that tells the order of arrival is a problem once it is not fresh."""
+    survey = sqlite_store.open_survey(kit.define())
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    url = url_of(sqlite_store)
+    sqlite_store.close()
+    store = Store(url, rewrites=False)
+
+    def order(seconds: int) -> list[Finding]:
+        later = datetime.now(UTC) + timedelta(seconds=seconds)
+        found = examine(Settings(url), now=lambda: later)
+        return [one for one in found if one.check == "order"]
+
+    for _ in range(12):
+        kit.device().send(store, survey)
+    only(order(0), "order", "look again", status="skipped")
+    only(order(120), "order", "-wal has held")
+    with store.engine.connect() as connection:
+        connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    only(order(120), "order", "rows lie in the order of arrival")
+    assert store.rewrite()
+    only(order(120), "order", "as after a rewriting", status="ok")
+    store.close()
+
+
+def test_a_file_too_large_to_be_rewritten_often(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large file the doctor says how seldom it is rewritten, and what helps."""
+    sqlite_store.close()
+    monkeypatch.setattr(order_checks, "LARGE", 10**5)
+    only(wrong(sqlite_store), "order", "once a day only", "sealed", status="warning")
+
+
+@pytest.mark.postgres
+def test_what_postgresql_keeps_of_the_order_of_arrival(
+    store: Store, kit: Kit, postgres_server: Any
+) -> None:
+    """Rows not rewritten for days are a problem; an account without rights is warned."""
+    if store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite's file is looked at itself")
+    survey = store.open_survey(kit.define())
+    for _ in range(2):
+        kit.device().send(store, survey)
+    only(wrong(store), "order", "never", "xmin")
+    assert store.rewrite()
+    assert wrong(store) == []
+    change(
+        store,
+        "UPDATE setting SET value = '2026-03-01' WHERE key = 'rewritten'",
+        "UPDATE ledger_balance SET open = open",
+    )
+    kit.device().send(store, survey)
+    only(wrong(store), "order", "on 2026-03-01")
+    assert store.rewrite()
+    database = store.engine.url.database
+    change(store, f"ALTER DATABASE {database} SET log_statement = 'all'")
+    only(wrong(store), "order", "log_statement is all", status="warning")
+    change(store, f"ALTER DATABASE {database} RESET log_statement")
+    change(store, f"ALTER DATABASE {database} SET wal_recycle = on")
+    only(wrong(store), "order", "wal_recycle is on", status="warning")
+    change(store, f"ALTER DATABASE {database} RESET wal_recycle")
+    name = f"nobody_{os.getpid()}"
+    postgres_server.execute(f"CREATE ROLE {name} LOGIN")
+    try:
+        change(store, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}")
+        url = store.engine.url.set(username=name).render_as_string(hide_password=False)
+        found = list(examine(Settings(url), now=lambda: datetime.now(UTC)))
+        only([one for one in found if one.check == "order"], "order", "GRANT", status="warning")
+    finally:
+        change(store, f"DROP OWNED BY {name}")
+        postgres_server.execute(f"DROP ROLE {name}")
+
+
+def test_a_full_disk(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk without room is a problem, and one with little a warning."""
+    usage = shutil.disk_usage("/")
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    sqlite_store.close()
+    with file.open("r+b") as opened:
+        opened.truncate(15 * 10**7)
+    for free, status in ((10**8, "problem"), (25 * 10**7, "problem"), (35 * 10**7, "warning")):
+        left = usage._replace(free=free)
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "disk_usage", lambda _, left=left: left)
+            only(wrong(sqlite_store), "room", "free", status=status)
+
+
+def test_a_damaged_file(sqlite_store: Store, kit: Kit) -> None:
+    """A file whose pages were overwritten is a problem, and no crash."""
+    survey = sqlite_store.open_survey(kit.define())
+    for _ in range(20):
+        kit.device().send(sqlite_store, survey)
+    file = Settings(url_of(sqlite_store)).sqlite_file
+    assert file is not None
+    with sqlite_store.engine.connect() as connection:
+        connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sqlite_store.close()
+    content = file.read_bytes()
+    content = content[: 2 * 4096] + os.urandom(len(content) - 2 * 4096)
+    file.write_bytes(content)
+    found = [one for one in examine(Settings(url_of(sqlite_store))) if one.status == "problem"]
+    assert found
+    assert {one.check for one in found} <= {"file", "database", "ledger", "surveys", "tables"}
+
+
+def test_no_database(tmp_path: Path) -> None:
+    """A database that is not there is a problem and is not made."""
+    file = tmp_path / "none.sqlite3"
+    found = [one for one in examine(Settings(f"sqlite:///{file}")) if one.status == "problem"]
+    only(found, "database", str(file))
+    assert not file.exists()
+
+
+@pytest.mark.postgres
+def test_a_database_that_cannot_be_reached() -> None:
+    """A PostgreSQL that does not answer is a problem without a password in it."""
+    pytest.importorskip("psycopg")
+    url = "postgresql+psycopg://me:geheim@127.0.0.1:1/none"
+    found = [one for one in examine(Settings(url)) if one.status == "problem"]
+    only(found, "database")
+    assert "geheim" not in found[0].detail
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "word"),
+    [
+        ({"public_url": "http://surveys.example"}, "problem", "in the clear"),
+        ({"public_url": "https://surveys.example"}, None, ""),
+        ({"public_url": "http://localhost:8080"}, None, ""),
+        ({"public_url": "http://[::1]:8080"}, None, ""),
+        ({"host": "0.0.0.0"}, "warning", "TLS"),
+        ({"host": "0.0.0.0", "public_url": "https://surveys.example"}, None, ""),
+        ({"allow_clear": True}, "warning", "allow_clear"),
+        ({"trusted_proxies": "*"}, "problem", "trusted_proxies"),
+        ({"metrics": "open"}, "warning", "/metrics"),
+        ({"metrics": "local"}, None, ""),
+        ({"rate_address": 0, "public_url": "https://surveys.example"}, "warning", "rate_address"),
+        ({"rate_participant": 0}, None, ""),
+        ({"caps": Caps(Loss(1), Caps().delta, 3)}, "warning", "cap_clear"),
+        ({"caps": Caps(Loss(0), Caps().delta)}, "warning", "cap_epsilon"),
+    ],
+)
+def test_dangerous_settings(settings: dict[str, Any], status: str | None, word: str) -> None:
+    """Each setting that endangers people is told, and each that does not is not."""
+    found = list(settings_findings(Settings("sqlite://", **settings)))
+    if status is None:
+        assert [one.status for one in found] == ["ok"]
+    else:
+        only(found, "settings", word, status=status)
+
+
+def test_settings_that_are_dangerous_together() -> None:
+    """Answers in clear over a connection in the clear are worse than either."""
+    both = Settings("sqlite://", public_url="http://surveys.example", allow_clear=True)
+    assert [one.status for one in settings_findings(both)] == ["problem", "problem"]
+
+
+def test_a_misspelt_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that is no setting is told, with the one that was probably meant."""
+    monkeypatch.setenv("MASQUERADE_PUBLIC_URI", "https://surveys.example")
+    only(
+        list(settings_findings(Settings("sqlite://"))),
+        "settings",
+        "MASQUERADE_PUBLIC_URI",
+        "MASQUERADE_PUBLIC_URL",
+        status="warning",
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
+def test_a_password_that_others_may_read(tmp_path: Path) -> None:
+    """A file of settings with the database's password must be private."""
+    file = tmp_path / "masquerade.toml"
+    url = "postgresql+psycopg://me:geheim@db/masquerade"
+    file.write_text(f'database = "{url}"\n')
+    for mode, status in ((0o644, "problem"), (0o600, "ok")):
+        file.chmod(mode)
+        found = list(settings_findings(Settings(url, config=file)))
+        assert [one.status for one in found] == [status]
+        assert "geheim" not in found[0].detail

@@ -1,0 +1,370 @@
+"""Every step of the protocol and its ledger happen together, in order, once; no other step does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import event
+from tests.server.participants.participation_runs import REPORTS, SALT, STATES, Run
+
+from masquerade.accounting import Caps
+from masquerade.errors import (
+    AlreadyParticipated,
+    ClearDisclosureRefused,
+    CommitmentMismatch,
+    IdempotencyConflict,
+    InsufficientBudget,
+    InvalidReport,
+    LevelNotAllowed,
+    MasqueradeError,
+    NotFound,
+    SurveyHashMismatch,
+    WrongState,
+)
+from masquerade.exact import Loss
+from masquerade.server import Store
+from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.participants.participations import (
+    ABANDONED,
+    EXPIRED,
+    OPENED,
+    RESERVED,
+    SEALED,
+    WITHDRAWN,
+    Participation,
+)
+from masquerade.server.surveys.frozen_surveys import SUBMITTED
+from masquerade.surveys import Number
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+# What each step leads to, from each state; a state that is not there refuses the step.
+STEPS: dict[str, dict[str, str]] = {
+    "open": {RESERVED: OPENED, OPENED: OPENED},
+    "seal": {OPENED: SEALED, SEALED: SEALED, SUBMITTED: SUBMITTED},
+    "respond": {SEALED: SUBMITTED, SUBMITTED: SUBMITTED},
+    "withdraw": {SUBMITTED: WITHDRAWN, WITHDRAWN: WITHDRAWN},
+    "abandon": {
+        RESERVED: EXPIRED,
+        OPENED: ABANDONED,
+        SEALED: ABANDONED,
+        EXPIRED: EXPIRED,
+        ABANDONED: ABANDONED,
+    },
+}
+
+
+def begin(store: Store, kit: Kit) -> Run:
+    """Reserve a new survey for a new participant."""
+    survey = store.open_survey(kit.define(levels=("high", "medium", "low")))
+    return Run(store, survey, kit.device(), kit)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_step_from_every_state(store: Store, kit: Kit, state: str) -> None:
+    """Each step leads where it should; a wrong one is refused, names the state, changes nothing."""
+    for name, leads in STEPS.items():
+        run = begin(store, kit).bring_to(state)
+        before = kit.everything(store)
+        if state in leads:
+            assert run.step(name).state == leads[state]
+            if leads[state] == state:
+                assert kit.everything(store) == before
+            else:
+                after = kit.everything(store)
+                assert run.step(name).state == leads[state]
+                assert kit.everything(store) == after
+        else:
+            with pytest.raises(WrongState, match=f"is {state}") as caught:
+                run.step(name)
+            assert caught.value.state == state
+            assert kit.everything(store) == before
+    store.accounts.verify()
+
+
+@pytest.mark.parametrize(
+    ("state", "kinds"),
+    [
+        (RESERVED, ["reserve"]),
+        (OPENED, ["reserve", "commit"]),
+        (SEALED, ["reserve", "commit"]),
+        (SUBMITTED, ["reserve", "commit"]),
+        (WITHDRAWN, ["reserve", "commit"]),
+        (EXPIRED, ["reserve", "release"]),
+        (ABANDONED, ["reserve", "commit"]),
+    ],
+)
+def test_what_each_state_costs(store: Store, kit: Kit, state: str, kinds: list[str]) -> None:
+    """A reservation is spent once questions are shown, whatever follows, and given back before."""
+    run = begin(store, kit).bring_to(state)
+    entries = store.ledger(run.device.participant)
+    assert [entry.charge.kind for entry in entries] == kinds
+    level = run.survey.definition.level("medium")
+    assert {entry.charge.cost for entry in entries} == {level.cost(run.survey.token)}
+    balance = store.accounts.balance(run.who.person)
+    assert balance.open == (state == RESERVED)
+    assert balance.spent_epsilon == (level.guarantee().epsilon_user.micro if len(kinds) == 2
+                                     and kinds[1] == "commit" else 0)  # fmt: skip
+    store.accounts.verify()
+
+
+def test_a_bill_says_what_was_spent(store: Store, kit: Kit) -> None:
+    """The bill has the response's own loss and everything so far, pure epsilons adding exactly."""
+    device, total = kit.device(), 0
+    for number, level in enumerate(("high", "medium", "low"), start=1):
+        survey = store.open_survey(kit.define(levels=("low", "medium", "high")))
+        bill = device.send(store, survey, level=level)
+        one = survey.definition.level(level).guarantee().epsilon_user
+        total += int(one.micro)
+        assert bill["survey_epsilon"] == one.to_json()
+        assert (bill["survey_delta"], bill["surveys"], bill["day"]) == (0, number, "2026-03-14")
+        assert bill["total_epsilon"] <= total / 1e6
+        if bill["method"] == "pure":
+            assert bill["total_epsilon"] == total / 1e6
+    assert store.accounts.balance(store.persons()[0]).spent_epsilon == total
+
+
+def test_the_response_is_kept_as_it_was_sealed(store: Store, kit: Kit) -> None:
+    """Reports come back under the survey's pseudonym and the chosen level, as they were sent."""
+    run = begin(store, kit).bring_to(SUBMITTED)
+    [response] = store.responses(run.survey.token)
+    assert (response.level, response.reports) == ("medium", (1, 4))
+    run.step("withdraw")
+    assert store.responses(run.survey.token) == []
+    assert "[1, 4]" not in repr(kit.everything(store))
+    assert [1, 4] not in [row[-1] for row in kit.everything(store)["participation"]]
+
+
+def test_the_commitment_is_the_published_hash() -> None:
+    """The commitment is SHA-256 of the canonical JSON, as any device works it out."""
+    text = '{"participation":"' + "ab" * 16 + '","reports":[0,-7,12],"salt":"' + "cd" * 16 + '"}'
+    expected = hashlib.sha256(text.encode()).hexdigest()
+    assert commitment_of("ab" * 16, [0, -7, 12], "cd" * 16) == expected
+    again = json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+    assert again == text
+
+
+def test_only_what_was_sealed_is_accepted(store: Store, kit: Kit) -> None:
+    """Other reports, another salt, level or hash are refused, before and after the right ones."""
+    run = begin(store, kit).bring_to(SEALED)
+    before = kit.everything(store)
+    send = run.device.respond
+    wrong: list[tuple[type[MasqueradeError], Callable[[], Any]]] = [
+        (CommitmentMismatch, lambda: send(store, run.begun, [1, 3], SALT)),
+        (CommitmentMismatch, lambda: send(store, run.begun, REPORTS, "5b" * 16)),
+        (LevelNotAllowed, lambda: send(store, run.begun, REPORTS, SALT, level="low")),
+        (SurveyHashMismatch, lambda: send(store, run.begun, REPORTS, SALT, survey_hash="0" * 64)),
+        (InvalidReport, lambda: send(store, run.begun, [1], SALT)),
+        (InvalidReport, lambda: send(store, run.begun, [1, 4, 0], SALT)),
+        (InvalidReport, lambda: send(store, run.begun, [2, 4], SALT)),
+        (InvalidReport, lambda: send(store, run.begun, [1, -1], SALT)),
+        (
+            CommitmentMismatch,
+            lambda: store.participations.seal(run.who, run.begun.id, "0" * 64),
+        ),
+    ]
+    for kind, request in wrong:
+        with pytest.raises(kind):
+            request()
+        assert kit.everything(store) == before
+    assert send(store, run.begun, REPORTS, SALT)[1]
+    after = kit.everything(store)
+    for other in ([1, 3], [1], [2, 4]):
+        with pytest.raises(CommitmentMismatch):
+            send(store, run.begun, other, SALT)
+    assert not send(store, run.begun, REPORTS, SALT)[1]
+    assert kit.everything(store) == after
+
+
+def test_reports_of_noise_may_leave_the_range_but_not_by_everything(store: Store, kit: Kit) -> None:
+    """Reports up to 9 sigma (of 30 here) beyond the scale are kept; further ones are refused."""
+    survey = store.open_survey(kit.define(Number("n", "?", 0, 10, "h"), level="high"))
+    for report in (-90, 0, 10, 100, -271, 281):
+        kit.device().send(store, survey, [report])
+    assert sorted(r.reports[0] for r in store.responses(survey.token)) == [
+        -271,
+        -90,
+        0,
+        10,
+        100,
+        281,
+    ]
+    for report in (-272, 282, 2**53 - 1):
+        with pytest.raises(InvalidReport, match="report 1"):
+            kit.device().send(store, survey, [report])
+
+
+def test_a_level_is_chosen_once(store: Store, kit: Kit) -> None:
+    """The same level again is the same participation; another is refused, at every state."""
+    for state in (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, ABANDONED):
+        run = begin(store, kit).bring_to(state)
+        again, new = store.participations.reserve(
+            run.who, run.survey.token, "medium", idempotency_key=secrets.token_hex(16)
+        )
+        assert (again.id, again.state, new) == (run.begun.id, state, False)
+        with pytest.raises(AlreadyParticipated):
+            run.device.reserve(store, run.survey, level="high")
+    with pytest.raises(LevelNotAllowed):
+        kit.device().reserve(store, run.survey, level="none")
+
+
+def test_a_lapsed_reservation_can_be_begun_again(store: Store, kit: Kit) -> None:
+    """Who never saw a question may begin again, at any level, as a new participation."""
+    run = begin(store, kit).bring_to(EXPIRED)
+    again = run.device.reserve(store, run.survey, level="low")
+    assert again.id != run.begun.id
+    assert store.accounts.balance(run.who.person).open == 1
+    store.participations.abandon(run.who, again.id)
+    third = run.device.reserve(store, run.survey, level="high")
+    assert store.participations.open(run.who, third.id).state == OPENED
+    with pytest.raises(NotFound):
+        store.participations.open(run.who, run.begun.id)
+    kinds = [entry.charge.kind for entry in store.ledger(run.device.participant)]
+    assert kinds == ["reserve", "release"] * 2 + ["reserve", "commit"]
+    store.accounts.verify()
+
+
+def test_idempotency_keys(store: Store, kit: Kit) -> None:
+    """A key sent again gives what it gave, even once lapsed; for another request it is refused."""
+    survey, other = (store.open_survey(kit.define(levels=("high", "low"))) for _ in range(2))
+    device, key = kit.device(), secrets.token_hex(16)
+    begun = device.reserve(store, survey, level="low", key=key)
+    assert device.reserve(store, survey, level="low", key=key).id == begun.id
+    for token, level in ((survey, "high"), (other, "low")):
+        with pytest.raises(IdempotencyConflict):
+            device.reserve(store, token, level=level, key=key)
+    store.participations.abandon(store.identity(device.participant), begun.id)
+    assert device.reserve(store, survey, level="low", key=key).state == EXPIRED
+    stranger = kit.device().reserve(store, survey, level="low", key=key)
+    assert stranger.state == RESERVED
+    assert stranger.id != begun.id
+
+
+def test_a_stranger_finds_nothing(store: Store, kit: Kit) -> None:
+    """Every step on somebody else's participation is as if there were none."""
+    run = begin(store, kit)
+    stranger = store.identity(secrets.token_hex(16))
+    for state in STATES:
+        mine = begin(store, kit).bring_to(state)
+        before = kit.everything(store)
+        mine.who, mine.device = stranger, kit.device()
+        for name in STEPS:
+            with pytest.raises(NotFound):
+                mine.step(name)
+        assert kit.everything(store) == before
+    run.begun = Participation("0" * 32, run.begun.survey, run.begun.level, RESERVED)
+    for name in STEPS:
+        with pytest.raises(NotFound):
+            run.step(name)
+
+
+def test_a_closed_survey_takes_nothing_more(store: Store, kit: Kit) -> None:
+    """After the close nothing is begun, shown, sealed, sent or withdrawn."""
+    runs = {}
+    survey = store.open_survey(kit.define(levels=("high", "medium")))
+    for state in STATES:
+        runs[state] = Run(store, survey, kit.device(), kit).bring_to(state)
+    closed = store.close_survey(survey.token)
+    assert closed.responses == 1
+    after = {s: EXPIRED if s == RESERVED else s for s in STATES}
+    before = kit.everything(store)
+    for state, run in runs.items():
+        for name in ("open", "seal", "respond", "withdraw"):
+            repeat = STEPS[name].get(after[state]) == after[state]
+            if repeat:
+                assert run.step(name).state == after[state]
+            else:
+                with pytest.raises(WrongState):
+                    run.step(name)
+    with pytest.raises(WrongState, match="closed"):
+        kit.device().reserve(store, survey, level="high")
+    assert kit.everything(store) == before
+    assert runs[OPENED].step("abandon").state == ABANDONED
+    assert store.accounts.balance(runs[RESERVED].who.person).open == 0
+    store.accounts.verify()
+
+
+@pytest.mark.parametrize("name", ["reserve", "open", "abandon", "respond"])
+@pytest.mark.parametrize("moment", ["the ledger", "the commit"])
+def test_a_step_is_kept_with_its_ledger_or_not_at_all(
+    store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
+) -> None:
+    """Whenever something fails on the way nothing stays of the step, and trying again works."""
+    survey = store.open_survey(kit.define())
+    run = None
+    if name != "reserve":
+        run = Run(store, survey, kit.device(), kit)
+        run.bring_to({"respond": SEALED}.get(name, RESERVED))
+    device = kit.device()
+    before = kit.everything(store)
+
+    def attempt() -> Any:
+        return run.step(name) if run else device.reserve(store, survey)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(moment)
+
+    with monkeypatch.context() as patch:
+        if moment == "the ledger":
+            patch.setattr("masquerade.server.participants.participations._step", fail)
+            patch.setattr("masquerade.server.participants.participations.account_of", fail)
+        else:
+            event.listen(store.engine, "commit", fail)
+        with pytest.raises(RuntimeError, match=moment):
+            attempt()
+        if moment == "the commit":
+            event.remove(store.engine, "commit", fail)
+    assert kit.everything(store) == before
+    assert attempt().id
+    store.accounts.verify()
+
+
+def test_the_cap_holds(database_url: str, kit: Kit) -> None:
+    """What does not fit is refused with needed and residual; exactly enough is enough."""
+    store = Store(database_url)
+    survey = store.open_survey(kit.define())
+    store.close()
+    one = survey.definition.levels[0].cost(survey.token).micro_epsilon
+    store = Store(database_url, caps=Caps(Loss(2 * one - 1), Caps().delta))
+    second = store.open_survey(kit.define(title="Second"))
+    device = kit.device()
+    device.send(store, survey)
+    before = kit.everything(store)
+    with pytest.raises(InsufficientBudget) as caught:
+        device.reserve(store, second)
+    assert caught.value.needed == one / 1e6
+    assert caught.value.residual == (one - 1) / 1e6
+    assert kit.everything(store) == before
+    store.close()
+    exact = Store(database_url, caps=Caps(Loss(2 * one), Caps().delta))
+    other = kit.device()
+    other.send(exact, survey)
+    assert other.reserve(exact, second).state == RESERVED
+    exact.close()
+
+
+def test_answers_in_clear_are_counted_apart(database_url: str, kit: Kit) -> None:
+    """Level none spends no epsilon but clear answers, of which the default cap allows none."""
+    definition = kit.define(levels=("none", "low"))
+    store = Store(database_url, allow_clear=True)
+    survey = store.open_survey(definition)
+    with pytest.raises(ClearDisclosureRefused):
+        kit.device().reserve(store, survey, level="none")
+    store.close()
+    store = Store(database_url, allow_clear=True, caps=Caps(clear=2))
+    device = kit.device()
+    device.send(store, survey, [1, 2], level="none")
+    balance = store.accounts.balance(store.identity(device.participant).person)
+    assert (balance.spent_clear, balance.spent_epsilon, balance.spent_rho) == (2, 0, 0)
+    assert store.ledger(device.participant)[-1].charge.kind == "clear_disclosure"
+    store.close()
+    store = Store(database_url, caps=Caps(clear=2))
+    with pytest.raises(LevelNotAllowed, match="clear"):
+        kit.device().reserve(store, survey, level="none")
+    store.close()

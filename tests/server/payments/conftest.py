@@ -1,0 +1,89 @@
+"""A team with money, and surveys that give something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import func, select
+
+from masquerade.server import Store
+from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
+from masquerade.server.db.tables import FIRST_TEAM, table_of
+from masquerade.server.payments.double_entry import Book, Place
+from masquerade.server.payments.rewards import Reward
+from masquerade.server.store import Survey
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+_ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
+
+
+@dataclass
+class Till:
+    """A store's money, and surveys that spend it."""
+
+    store: Store
+    kit: Kit
+
+    def pay_in(self, amount: int, key: str = "k") -> None:
+        """Give the first team some money."""
+        self.store.desk.funds.pay_in(
+            FIRST_TEAM, amount=amount, currency="credits", note="", key=key
+        )
+
+    def paying(self, budget: int, *, commission: int = 0, kind: str = "wallet") -> Survey:
+        """Open a survey that gives 8 at medium and 5 at high."""
+        reward = Reward(kind, "credits", {"medium": 8, "high": 5}, commission)
+        return self.store.open_survey(
+            self.kit.define(levels=("high", "medium")), reward=reward, budget=budget
+        )
+
+    def at(self, kind: str, holder: str = "") -> int:
+        """Return what is in an account of the first team."""
+        with self.store.engine.connect() as connection:
+            book = Book(connection, day="2026-03-14")
+            return book.balance(Place(FIRST_TEAM, "credits", kind, holder))
+
+    def wallet(self, device: Any) -> int:
+        """Return what somebody is owed."""
+        wallets, _ = self.store.desk.wallets.of(self.store.identity(device.participant))
+        return sum(one.balance for one in wallets)
+
+    def holds(self) -> bool:
+        """Return whether all accounts add up to nothing, and each is what its transfers say."""
+        with self.store.engine.connect() as connection:
+            total = connection.scalar(select(func.sum(_ACCOUNT.c.balance))) or 0
+            for row in connection.execute(select(_ACCOUNT)):
+                came = select(func.coalesce(func.sum(_TRANSFER.c.amount), 0))
+                into = connection.scalar(came.where(_TRANSFER.c.credit == row.id))
+                out = connection.scalar(came.where(_TRANSFER.c.debit == row.id))
+                if int(into or 0) - int(out or 0) != row.balance:
+                    return False
+                if row.balance < 0 and row.kind != "external":
+                    return False
+        return total == 0
+
+
+MakeTill = Callable[[Store], Till]
+
+
+@pytest.fixture
+def till(store: Store, kit: Kit) -> Till:
+    """A till on each kind of database."""
+    return Till(store, kit)
+
+
+@pytest.fixture
+def sqlite_till(sqlite_store: Store, kit: Kit) -> Till:
+    """A till on SQLite, where the kind of database does not matter."""
+    return Till(sqlite_store, kit)
+
+
+@pytest.fixture
+def make_till(kit: Kit) -> MakeTill:
+    """Return what makes a till of a store."""
+    return lambda store: Till(store, kit)

@@ -1,0 +1,118 @@
+"""The audit log, and what doctor says of it and of the book."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+
+from masquerade.errors import BrokenChain
+from masquerade.server import Settings, Store
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.operations.check_result import OK, PROBLEM
+from masquerade.server.operations.doctor import examine
+from masquerade.server.payments.integrity import audit_findings, book_findings
+from masquerade.server.routes.audit_trail import ACTIONS, READING, UNLOGGED, action_of
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+    from tests.server.payments.conftest import Till
+
+
+def add(store: Store, action: str, object_: str = "") -> bool:
+    """Write that the owner did something."""
+    return store.desk.audit.add(
+        FIRST_TEAM, account="a" * 32, login="owner", action=action, object=object_
+    )
+
+
+def change(store: Store, statement: str) -> None:
+    """Change the database behind everybody's back."""
+    with store.engine.execution_options(write=True).begin() as connection:
+        connection.execute(text(statement))
+
+
+def test_entries_are_chained(store: Store) -> None:
+    """Each entry follows on the one before; the same twice in a row is one."""
+    assert [add(store, one) for one in ("x", "y", "y", "x")] == [True, True, False, True]
+    deeds = store.desk.audit.page(FIRST_TEAM)
+    assert [(one.sequence, one.action) for one in deeds] == [(2, "x"), (1, "y"), (0, "x")]
+    assert store.desk.audit.verify(FIRST_TEAM) == (3, deeds[0].hash)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_entry SET login = 'bob' WHERE sequence = 1",
+        "UPDATE audit_entry SET day = '2020-01-01' WHERE sequence = 2",
+        "DELETE FROM audit_entry WHERE sequence = 1",
+        "DELETE FROM audit_entry WHERE sequence = 0",
+        "UPDATE audit_entry SET sequence = 7 WHERE sequence = 2",
+        "UPDATE audit_entry SET team = 'another' WHERE sequence = 1",
+    ],
+)
+def test_every_change_shows(sqlite_store: Store, statement: str) -> None:
+    """A changed, deleted or moved entry breaks the chain."""
+    for action in ("x", "y", "z"):
+        add(sqlite_store, action)
+    change(sqlite_store, statement)
+    with pytest.raises(BrokenChain):
+        sqlite_store.desk.audit.verify(FIRST_TEAM)
+    with sqlite_store.engine.connect() as connection:
+        assert PROBLEM in [one.status for one in audit_findings(connection)]
+
+
+def test_many_write_at_once(store: Store, kit: Kit) -> None:
+    """Eight entries at once are eight, in one chain."""
+    outcomes = kit.all_at_once(*(lambda n=n: add(store, f"did {n}") for n in range(8)))
+    assert outcomes == [True] * 8
+    assert store.desk.audit.verify(FIRST_TEAM)[0] == 8
+
+
+def test_every_change_has_words_or_its_route() -> None:
+    """A route that changes something is logged even where nobody thought of words for it."""
+    assert action_of("POST", "/api/v1/new/{thing}") == "POST /api/v1/new/{thing}"
+    assert action_of("POST", "/surveys/{token}/open") == "opened a survey"
+    assert action_of("GET", "/surveys") is None
+    assert all(action_of(*route) is None for route in UNLOGGED)
+    assert all(action_of(*route) == words for route, words in ACTIONS.items())
+    assert all(len(words) <= 100 for words in ACTIONS.values())
+    taken = [path for method, path in ACTIONS if method in READING]
+    assert {path.rpartition("/")[2] for path in taken} == {
+        "reports.{kind}", "payouts.csv", "owner",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE book_account SET balance = balance + 1 WHERE kind = 'funds'", "adds up to 1"),
+        ("UPDATE book_transfer SET amount = amount + 1 WHERE what = 'deposit'", "transfers come"),
+        ("DELETE FROM book_transfer WHERE what = 'escrow'", "transfers come"),
+        ("UPDATE book_account SET balance = 5 WHERE kind = 'wages'", "should be empty"),
+    ],
+)
+def test_doctor_finds_a_book_that_does_not_hold(
+    sqlite_till: Till, kit: Kit, statement: str, said: str
+) -> None:
+    """A changed balance, a changed or missing transfer: each is a problem that says where."""
+    sqlite_till.pay_in(100)
+    kit.device().send(sqlite_till.store, sqlite_till.paying(50))
+    with sqlite_till.store.engine.connect() as connection:
+        assert [one.status for one in book_findings(connection)] == [OK]
+    change(sqlite_till.store, statement)
+    with sqlite_till.store.engine.connect() as connection:
+        found = list(book_findings(connection))
+    assert {one.status for one in found} == {PROBLEM}
+    assert any(said in one.detail for one in found)
+
+
+def test_doctor_looks_at_the_desk(database_url: str, kit: Kit) -> None:
+    """The whole examination names the book and the audit log."""
+    store = Store(database_url)
+    add(store, "x")
+    store.close()
+    found = {one.check: one.status for one in examine(Settings(database_url))}
+    assert found["book"] == OK
+    assert found["audit log"] == OK

@@ -1,0 +1,116 @@
+"""The book: what comes somewhere has left somewhere else, once, and nothing is overspent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from masquerade.errors import IdempotencyConflict, InsufficientFunds, ParameterError
+from masquerade.server.db.tables import FIRST_TEAM
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+    from tests.server.payments.conftest import Till
+
+
+def test_money_comes_from_outside_and_goes_back(till: Till) -> None:
+    """A deposit makes funds and a debt outside; a withdrawal undoes it."""
+    funds = till.store.desk.funds
+    till.pay_in(100)
+    assert (till.at("funds"), till.at("external")) == (100, -100)
+    taken: Any = {"amount": 30, "currency": "credits", "note": "back", "key": "w"}
+    assert funds.take_out(FIRST_TEAM, **taken)
+    assert (till.at("funds"), till.at("external")) == (70, -70)
+    assert till.holds()
+
+
+def test_the_same_request_moves_money_once(till: Till) -> None:
+    """A key that comes again moves nothing; the same key for another amount is refused."""
+    till.pay_in(100)
+    till.pay_in(100)
+    assert till.at("funds") == 100
+    with pytest.raises(IdempotencyConflict):
+        till.pay_in(101)
+    assert till.at("funds") == 100
+
+
+def test_keys_of_teams_are_apart(sqlite_till: Till) -> None:
+    """Two teams can use one key."""
+    store = sqlite_till.store
+    team = store.surveyors.teams
+    team.found("Second", login="second", name="S", password="four words in a row")
+    second = team.named("Second")
+    assert second is not None
+    sqlite_till.pay_in(10)
+    assert store.desk.funds.pay_in(second.id, amount=7, currency="credits", note="", key="k")
+    assert sqlite_till.at("funds") == 10
+    assert store.desk.funds.overview(second.id).standings[0].free == 7
+
+
+def test_no_more_leaves_than_is_there(till: Till) -> None:
+    """Taking out one unit too many is refused and says what is there; exactly enough is enough."""
+    till.pay_in(100)
+    funds = till.store.desk.funds
+    with pytest.raises(InsufficientFunds, match="takes 101 credits and there are 100") as caught:
+        funds.take_out(FIRST_TEAM, amount=101, currency="credits", note="", key="a")
+    assert (caught.value.needed, caught.value.there) == (101, 100)
+    assert funds.take_out(FIRST_TEAM, amount=100, currency="credits", note="", key="a")
+    assert till.holds()
+
+
+def test_the_database_itself_refuses_a_negative_balance(till: Till) -> None:
+    """Also a statement that goes around the book cannot overspend an account."""
+    till.pay_in(100)
+    overspend = text("UPDATE book_account SET balance = -1 WHERE kind = 'funds'")
+    with (
+        pytest.raises(IntegrityError),
+        till.store.engine.execution_options(write=True).begin() as connection,
+    ):
+        connection.execute(overspend)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"amount": 0},
+        {"amount": -5},
+        {"amount": 10**12 + 1},
+        {"currency": " "},
+        {"currency": "x" * 17},
+        {"note": "n" * 201},
+        {"note": "two\nlines"},
+    ],
+)
+def test_what_is_no_amount_is_refused(sqlite_till: Till, wrong: dict[str, object]) -> None:
+    """Amounts are whole and positive, currencies named, notes short."""
+    values: dict[str, object] = {"amount": 5, "currency": "credits", "note": "", "key": "k"}
+    with pytest.raises(ParameterError):
+        sqlite_till.store.desk.funds.pay_in(FIRST_TEAM, **{**values, **wrong})  # type: ignore[arg-type]
+
+
+def test_many_take_out_at_once(till: Till, kit: Kit) -> None:
+    """Of ten withdrawals at once that have money for three, exactly three succeed."""
+    till.pay_in(35)
+    funds = till.store.desk.funds
+
+    def take(place: int) -> bool:
+        return funds.take_out(
+            FIRST_TEAM, amount=10, currency="credits", note="", key=f"take {place}"
+        )
+
+    outcomes = kit.all_at_once(*(lambda place=place: take(place) for place in range(10)))
+    refused = [one for one in outcomes if isinstance(one, InsufficientFunds)]
+    assert outcomes.count(True) == 3
+    assert len(refused) == 7
+    assert till.at("funds") == 5
+    assert till.holds()
+
+
+def test_one_request_many_times_at_once(till: Till, kit: Kit) -> None:
+    """Eight times the same deposit at once is one deposit."""
+    outcomes = kit.all_at_once(*(lambda: till.pay_in(10) for _ in range(8)))
+    assert [one for one in outcomes if one is not None] == []
+    assert till.at("funds") == 10

@@ -1,0 +1,274 @@
+"""What people get: set aside when they begin, paid when done, else back again."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.errors import InsufficientFunds, SeatsTaken, WrongState
+from masquerade.server import Store
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.payments.rewards import Reward
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+    from tests.server.payments.conftest import MakeTill, Till
+
+
+def test_the_way_of_money(till: Till, kit: Kit) -> None:
+    """Deposit, escrow at the opening, hold at the choice of a level, pay with the reports."""
+    till.pay_in(100)
+    survey = till.paying(50)
+    assert (till.at("funds"), till.at("escrow", survey.token)) == (50, 50)
+    device = kit.device()
+    device.open(till.store, survey, level="medium")
+    assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (42, 8)
+    done = kit.device()
+    done.send(till.store, survey, level="medium")
+    assert till.wallet(done) == 8
+    assert till.wallet(device) == 0
+    assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (34, 8)
+    assert till.at("wages") == 0
+    till.store.close_survey(survey.token)
+    assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (0, 0)
+    assert till.at("funds") == 92
+    assert till.holds()
+
+
+def test_a_survey_needs_its_money_at_the_opening(till: Till) -> None:
+    """A team that has less than a survey may spend cannot open it, and nothing is left of it."""
+    till.pay_in(49)
+    with pytest.raises(InsufficientFunds):
+        till.paying(50)
+    assert till.store.surveys() == []
+    assert till.at("funds") == 49
+
+
+def test_who_comes_too_late_is_told_before_any_question(till: Till, kit: Kit) -> None:
+    """With money for two, the third is refused at the choice of a level, and not charged."""
+    till.pay_in(17)
+    survey = till.paying(17)
+    for _ in range(2):
+        kit.device().reserve(till.store, survey, level="medium")
+    late = kit.device()
+    with pytest.raises(SeatsTaken, match="no money left"):
+        late.reserve(till.store, survey, level="medium")
+    assert till.store.ledger(late.participant) == []
+    assert till.store.responses(survey.token) == []
+    assert till.at("escrow", survey.token) == 1
+    assert till.holds()
+
+
+@pytest.mark.parametrize("reports", [[0, 0], [1, 4], [0, 2]])
+def test_payment_does_not_depend_on_reports(
+    sqlite_till: Till, kit: Kit, reports: list[int]
+) -> None:
+    """Whatever the reports are, the same is paid."""
+    sqlite_till.pay_in(100)
+    survey = sqlite_till.paying(100)
+    device = kit.device()
+    device.send(sqlite_till.store, survey, reports, level="high")
+    assert sqlite_till.wallet(device) == 5
+
+
+def test_sending_again_pays_once(till: Till, kit: Kit) -> None:
+    """A repeated request is answered as before and moves nothing."""
+    till.pay_in(100)
+    survey = till.paying(100)
+    device, salt = kit.device(), secrets.token_hex(16)
+    begun = device.open(till.store, survey, level="high")
+    who = till.store.identity(device.participant)
+    sealed = kit.commitment_of(begun.id, [0, 0], salt)
+    till.store.participations.seal(who, begun.id, sealed)
+    for _ in range(3):
+        device.respond(till.store, begun, [0, 0], salt)
+    assert till.wallet(device) == 5
+    assert till.holds()
+
+
+def test_the_operators_part_comes_on_top(till: Till, kit: Kit) -> None:
+    """A commission of 10 % of 8 is rounded up to 1, taken from the survey and not the person."""
+    till.pay_in(100)
+    survey = till.paying(18, commission=10)
+    device = kit.device()
+    device.send(till.store, survey, level="medium")
+    assert till.wallet(device) == 8
+    assert till.at("commission") == 1
+    assert till.at("escrow", survey.token) == 9
+    assert till.holds()
+
+
+def test_giving_up_gives_money_back(till: Till, kit: Kit) -> None:
+    """Before and after the questions, who gives up is not paid, and another can be."""
+    till.pay_in(10)
+    survey = till.paying(10)
+    first, second = kit.device(), kit.device()
+    for device, begin in ((first, first.reserve), (second, second.open)):
+        begun = begin(till.store, survey, level="medium")
+        assert till.at("held", survey.token) == 8
+        till.store.participations.abandon(till.store.identity(device.participant), begun.id)
+        assert till.at("held", survey.token) == 0
+    kit.device().send(till.store, survey, level="medium")
+    assert till.holds()
+
+
+def test_lapsed_reservations_give_money_back(database_url: str, make_till: MakeTill) -> None:
+    """A reservation that lapses frees its money; the same person can begin again."""
+    days = ["2026-03-14"]
+    store = Store(database_url, today=lambda: days[0])
+    till = make_till(store)
+    till.pay_in(100)
+    survey = till.paying(8)
+    device = till.kit.device()
+    device.reserve(store, survey, level="medium")
+    days[0] = "2026-03-20"
+    store.sweeper.sweep()
+    store.sweeper.sweep()
+    assert till.at("escrow", survey.token) == 8
+    device.send(store, survey, level="medium")
+    assert till.wallet(device) == 8
+    assert till.holds()
+    store.close()
+
+
+def test_closing_keeps_nothing_back(till: Till, kit: Kit) -> None:
+    """While a survey is closing, who was shown the questions is still paid; then all goes back."""
+    till.pay_in(100)
+    survey = till.paying(100)
+    waiting, answering = kit.device(), kit.device()
+    waiting.reserve(till.store, survey, level="medium")
+    begun = answering.open(till.store, survey, level="medium")
+    till.store.workshop.close(survey, grace_days=1)
+    assert till.at("held", survey.token) == 8
+    salt, who = secrets.token_hex(16), till.store.identity(answering.participant)
+    sealed = kit.commitment_of(begun.id, [0, 0], salt)
+    till.store.participations.seal(who, begun.id, sealed)
+    answering.respond(till.store, begun, [0, 0], salt)
+    assert till.wallet(answering) == 8
+    till.store.workshop.close(till.store.survey(survey.token))
+    assert till.at("funds") == 92
+    assert till.holds()
+
+
+def test_who_had_begun_a_cancelled_survey_is_paid(database_url: str, make_till: MakeTill) -> None:
+    """Whoever had seen the questions gets paid by giving up, for thirty days."""
+    days = ["2026-03-14"]
+    store = Store(database_url, today=lambda: days[0])
+    till = make_till(store)
+    till.pay_in(100)
+    survey = till.paying(100)
+    soon, late, unopened = (till.kit.device() for _ in range(3))
+    begun = {one.participant: one.open(store, survey, level="medium") for one in (soon, late)}
+    unopened.reserve(store, survey, level="medium")
+    store.workshop.cancel(survey)
+    assert (till.at("funds"), till.at("held", survey.token)) == (84, 16)
+    give_up = store.participations.abandon
+    give_up(store.identity(soon.participant), begun[soon.participant].id)
+    assert till.wallet(soon) == 8
+    days[0] = "2026-04-20"
+    store.sweeper.sweep()
+    assert (till.at("funds"), till.at("held", survey.token)) == (92, 0)
+    give_up(store.identity(late.participant), begun[late.participant].id)
+    assert till.wallet(late) == 0
+    assert till.holds()
+    store.close()
+
+
+def test_withdrawing_keeps_the_pay(sqlite_till: Till, kit: Kit) -> None:
+    """Who takes the reports back keeps what was paid: nobody is bought out of that right."""
+    sqlite_till.pay_in(100)
+    survey = sqlite_till.paying(100)
+    device = kit.device()
+    device.send(sqlite_till.store, survey, level="high")
+    who = sqlite_till.store.identity(device.participant)
+    sqlite_till.store.people.leave(who)
+    assert sqlite_till.store.responses(survey.token) == []
+    assert sqlite_till.wallet(device) == 5
+
+
+def test_an_open_survey_can_get_more(till: Till, kit: Kit) -> None:
+    """More money lets more people in; a closed survey takes none."""
+    till.pay_in(100)
+    survey = till.paying(8)
+    kit.device().send(till.store, survey, level="medium")
+    with pytest.raises(SeatsTaken):
+        kit.device().send(till.store, survey, level="medium")
+    assert till.store.desk.funds.top_up(survey, 8, key="t")
+    assert not till.store.desk.funds.top_up(survey, 8, key="t")
+    kit.device().send(till.store, survey, level="medium")
+    reward = till.store.survey(survey.token).reward
+    assert reward is not None
+    assert reward.given == 16
+    till.store.close_survey(survey.token)
+    with pytest.raises(WrongState):
+        till.store.desk.funds.top_up(survey, 8, key="later")
+    assert till.holds()
+
+
+def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
+    """Of twelve people at once, with money for five, exactly five are let in and paid."""
+    till.pay_in(44)
+    survey = till.paying(44)
+    devices = [kit.device() for _ in range(12)]
+    outcomes = kit.all_at_once(
+        *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices)
+    )
+    refused = [one for one in outcomes if isinstance(one, SeatsTaken)]
+    assert len(refused) == 7, outcomes
+    assert sorted(till.wallet(one) for one in devices) == [0] * 7 + [8] * 5
+    assert till.at("escrow", survey.token) == 4
+    assert till.holds()
+
+
+def test_paying_and_closing_race(till: Till, kit: Kit) -> None:
+    """Where a survey is closed while people send, each is paid or refused, and nothing is lost."""
+    till.pay_in(100)
+    survey = till.paying(100)
+    devices = [kit.device() for _ in range(6)]
+    outcomes: list[Any] = kit.all_at_once(
+        *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices),
+        lambda: till.store.close_survey(survey.token),
+    )
+    sent = sum(isinstance(one, dict) for one in outcomes)
+    others = [one for one in outcomes[:-1] if not isinstance(one, dict)]
+    assert all(isinstance(one, WrongState) for one in others), others
+    assert len(till.store.responses(survey.token)) == sent
+    till.store.sweeper.sweep()
+    assert till.at("funds") == 100 - 8 * sent
+    assert till.at("held", survey.token) == till.at("escrow", survey.token) == 0
+    assert till.holds()
+
+
+def test_no_row_leads_from_money_to_a_response(till: Till, kit: Kit) -> None:
+    """No value of a transfer or wallet is one of a participation or of the ledger, but surveys'."""
+    till.pay_in(100)
+    survey = till.paying(100)
+    for _ in range(3):
+        kit.device().send(till.store, survey, level="medium")
+    rows = kit.everything(till.store)
+    rest = {survey.token, "medium", "submitted", "2026-03-14", FIRST_TEAM, "", "credits"}
+
+    def values(*tables: str) -> set[str]:
+        found = {v for t in tables for row in rows[t] for v in row if isinstance(v, str)}
+        return {value for value in found if len(value) > 8} - rest
+
+    money = values("book_account", "book_transfer")
+    people = values("participation", "ledger_entry", "ledger_balance")
+    assert len(money) > 10
+    assert money & people == set()
+    named = {row[0]: row[3] for row in rows["book_account"]}
+    together = [
+        (named[row[1]], named[row[2]]) for row in rows["book_transfer"]
+        if "wallet" in (named[row[1]], named[row[2]])
+    ]  # fmt: skip
+    assert together == [("wages", "wallet")] * 3
+
+
+def test_a_reward_reads_back() -> None:
+    """Text and object are inverse; the operator's part is rounded up."""
+    reward = Reward("wallet", "EUR cent", {"high": 101}, 3, 900)
+    assert Reward.from_json(reward.to_json()) == reward
+    assert (reward.paid("high"), reward.commission("high"), reward.cost("high")) == (101, 4, 105)
+    assert Reward("codes", "x", {"high": 5}).cost("high") == 0

@@ -1,0 +1,515 @@
+"""Webhooks: what is told, to whom it may be told, and what becomes of what does not arrive."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.server import Store
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.webhooks import deliveries
+from masquerade.server.webhooks.addresses import Target, is_public, read_address, resolve
+from masquerade.server.webhooks.deliveries import PAUSES_SECONDS, SIGNATURE, Deliveries, signature
+from masquerade.server.webhooks.webhooks import EVENTS, MOST_OF_A_TEAM, TEST
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+
+@dataclass
+class Receiver:
+    """A program that is told of events."""
+
+    url: str = ""
+    status: int = 200
+    location: str = ""
+    got: list[tuple[Mapping[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def events(self) -> list[str]:
+        """Names of what was told, in order."""
+        return [json.loads(body)["event"] for _, body in self.got]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A program on this computer that is told of events."""
+    told = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            told.got.append((dict(self.headers), body))
+            self.send_response(told.status)
+            if told.location:
+                self.send_header("Location", told.location)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    told.url = f"http://127.0.0.1:{server.server_port}/hook?a=b"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield told
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def open_store(database_url: str) -> Iterator[Store]:
+    """A store whose webhooks may lead to this computer."""
+    store = Store(database_url, today=lambda: "2026-03-14", webhook_private=True)
+    yield store
+    store.close()
+
+
+def sender(store: Store, **options: Any) -> Deliveries:
+    """Return what sends a store's messages."""
+    return Deliveries(store.desk.transactions, private=True, **options)
+
+
+def test_a_message_is_signed_and_says_little(
+    open_store: Store, kit: Kit, receiver: Receiver
+) -> None:
+    """Body, signature and headers are as documented; no count, no report, no person is in it."""
+    store = open_store
+    hooks = store.desk.webhooks
+    _, secret = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    survey = store.open_survey(kit.define())
+    device = kit.device()
+    device.send(store, survey)
+    store.close_survey(survey.token)
+    sender(store, clock=lambda: 1_700_000_000.5).deliver()
+    assert sorted(receiver.events) == ["survey.closed", "survey.results_ready"]
+    for headers, body in receiver.got:
+        told = json.loads(body)
+        assert set(told) <= {"id", "event", "day", "survey", "state"}
+        assert (told["survey"], told["day"]) == (survey.token, "2026-03-14")
+        assert headers["Host"] == receiver.url.split("/")[2]
+        seconds, _, mac = headers[SIGNATURE].partition(",v1=")
+        assert seconds == "t=1700000000"
+        expected = hmac.digest(secret.encode(), b"1700000000." + body, "sha256").hex()
+        assert mac == expected
+    assert sender(store).deliver() == 0
+    log = hooks.log(FIRST_TEAM)
+    assert {(one.state, one.outcome, one.attempts) for one in log} == {
+        ("delivered", "answered 200", 1)
+    }
+
+
+def test_each_event_is_told_once(open_store: Store, kit: Kit, receiver: Receiver) -> None:
+    """Opening, a low budget, closing (twice): one message each, to who chose it."""
+    store = open_store
+    hooks = store.desk.webhooks
+    hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    from masquerade.server.payments.rewards import Reward
+    from masquerade.server.surveys.document import read_document
+
+    document = read_document(
+        {
+            "title": "T",
+            "levels": ["high"],
+            "questions": [{"kind": "choice", "id": "q", "text": "?", "options": ["A", "B"]}],
+        }
+    )
+    store.desk.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
+    draft, _ = store.workshop.create(document, team=FIRST_TEAM)
+    reward = Reward("wallet", "credits", {"high": 3})
+    survey = store.workshop.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
+    for _ in range(3):
+        kit.device().send(store, survey)
+    store.close_survey(survey.token)
+    store.close_survey(survey.token)
+    store.sweeper.sweep()
+    sender(store).deliver()
+    assert sorted(receiver.events) == [
+        "budget.low", "survey.closed", "survey.opened", "survey.results_ready",
+    ]  # fmt: skip
+
+
+def test_a_survey_that_lapses_is_told(database_url: str, kit: Kit, receiver: Receiver) -> None:
+    """The day on which a survey ends by itself tells of it too; a cancelled one has no results."""
+    days = ["2026-03-14"]
+    store = Store(database_url, today=lambda: days[0], webhook_private=True)
+    store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    lapsing, cancelled = (store.open_survey(kit.define()) for _ in range(2))
+    store.workshop.extend(lapsing, "2026-03-15")
+    store.workshop.cancel(cancelled)
+    for day in ("2026-03-16", "2026-03-17", "2026-03-18", "2026-03-19"):
+        days[0] = day
+        store.sweeper.sweep()
+    sender(store).deliver()
+    told = sorted((json.loads(b)["event"], json.loads(b)["survey"]) for _, b in receiver.got)
+    assert told == sorted(
+        [
+            ("survey.closed", lapsing.token),
+            ("survey.results_ready", lapsing.token),
+            ("survey.closed", cancelled.token),
+        ]
+    )
+    store.close()
+
+
+def test_only_the_team_itself_is_told(open_store: Store, kit: Kit, receiver: Receiver) -> None:
+    """A webhook of one team is not told of another's survey, nor shown to it."""
+    store = open_store
+    store.surveyors.teams.found("Second", login="second", name="S", password="four words in a row")
+    second = store.surveyors.teams.named("Second")
+    assert second is not None
+    made, _ = store.desk.webhooks.create(second.id, url=receiver.url, events=EVENTS)
+    store.close_survey(store.open_survey(kit.define()).token)
+    assert sender(store).deliver() == 0
+    assert store.desk.webhooks.of_team(FIRST_TEAM) == []
+    for work in (store.desk.webhooks.remove, store.desk.webhooks.test):
+        with pytest.raises(NotFound):
+            work(FIRST_TEAM, made.id)
+
+
+def test_what_does_not_arrive_is_tried_for_a_day(
+    open_store: Store, kit: Kit, receiver: Receiver
+) -> None:
+    """It is tried again after each pause and not before, then given up: a day all together."""
+    store = open_store
+    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    receiver.status = 500
+    now = [1000.0]
+    sends = sender(store, clock=lambda: now[0])
+    sends.deliver()
+    for pause in PAUSES_SECONDS:
+        count = len(receiver.got)
+        now[0] += pause - 1
+        sends.deliver()
+        assert len(receiver.got) == count
+        now[0] += 1
+        sends.deliver()
+        assert len(receiver.got) == count + 1
+    assert 23 * 3600 < sum(PAUSES_SECONDS) < 25 * 3600
+    [told] = store.desk.webhooks.log(FIRST_TEAM)
+    assert (told.state, told.attempts, told.outcome) == ("failed", 7, "answered 500")
+    now[0] += 10**6
+    assert sends.deliver() == 0
+    assert len(receiver.got) == 7
+
+
+def test_a_restart_forgets_no_message(open_store: Store, receiver: Receiver) -> None:
+    """What waits is tried at once by the next process."""
+    store = open_store
+    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    receiver.status = 503
+    assert sender(store).deliver() == 0
+    receiver.status = 204
+    assert sender(store).deliver() == 1
+
+
+def test_redirects_are_not_followed(open_store: Store, receiver: Receiver) -> None:
+    """An answer that leads elsewhere is a failure, and nobody is asked elsewhere."""
+    store = open_store
+    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    receiver.status, receiver.location = 302, receiver.url
+    sender(store).deliver()
+    assert len(receiver.got) == 1
+    [told] = store.desk.webhooks.log(FIRST_TEAM)
+    assert told.outcome == "answered 302; redirects are not followed"
+
+
+def test_results_are_there_before_they_are_told(
+    open_store: Store, kit: Kit, receiver: Receiver
+) -> None:
+    """The message about results waits until what makes them has made them."""
+    store = open_store
+    store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=["survey.results_ready"])
+    survey = store.open_survey(kit.define())
+    store.close_survey(survey.token)
+    made: list[str] = []
+
+    def fail(token: str) -> None:
+        made.append(token)
+        raise RuntimeError
+
+    assert sender(store, before={"survey.results_ready": fail}).deliver() == 0
+    assert made == [survey.token]
+    assert receiver.got == []
+    assert sender(store, before={"survey.results_ready": made.append}).deliver() == 1
+
+
+def test_a_slow_answer_is_cut(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that dribbles in is given up after a while, whatever it sends meanwhile."""
+    monkeypatch.setattr(deliveries, "_PATIENCE_SECONDS", 0.5)
+    ended = threading.Event()
+    answer = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400 + b"\r\nContent-Length: 0\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def dribble() -> None:
+            line, _ = listening.accept()
+            with line:
+                line.recv(4096)
+                for byte in answer:
+                    if ended.wait(0.2):
+                        return
+                    try:
+                        line.sendall(bytes([byte]))
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=dribble, daemon=True)
+        thread.start()
+        target = Target(False, "127.0.0.1", listening.getsockname()[1], "/")
+        with pytest.raises((TimeoutError, OSError)):
+            deliveries.post(target, "127.0.0.1", b"{}", {})
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+        "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.2.1", "198.18.0.1", "::", "::1",
+        "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
+        "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::", "2001:db8::1", "nonsense", "",
+    ],
+)  # fmt: skip
+def test_private_addresses_are_found_in_every_wrapping(address: str) -> None:
+    """No address of this computer, of its network or of nobody is a public one."""
+    assert not is_public(address)
+
+
+# First, last and one in the midst of networks of IANA's two special-purpose registries.
+SPECIAL = [
+    "0.255.255.255",
+    "100.127.255.255",
+    "169.254.0.1",
+    "172.31.255.255",
+    "192.0.0.1",
+    "192.0.0.8",
+    "192.0.0.9",
+    "192.0.0.170",
+    "192.0.0.255",
+    "192.31.196.1",
+    "192.52.193.1",
+    "192.88.99.1",
+    "192.88.99.2",
+    "192.175.48.1",
+    "198.19.255.255",
+    "198.51.100.7",
+    "203.0.113.7",
+    "239.0.0.1",
+    "240.0.0.1",
+    "fec0::1",
+    "feff:ffff::1",
+    "3fff::1",
+    "3fff:fff:ffff::1",
+    "5f00::1",
+    "100::1",
+    "100:0:0:1::1",
+    "2001::1",
+    "2001:1::1",
+    "2001:2::1",
+    "2001:3::1",
+    "2001:20::1",
+    "2001:30::1",
+    "2001:1ff::1",
+    "2001:db8:1::1",
+    "2620:4f:8000::1",
+    "3ffe::1",
+    "fd00::1",
+    "ff0e::1",
+    "4000::1",
+    "8000::1",
+    "::127.0.0.1",
+    "::10.0.0.1",
+    "::8.8.8.8",
+    "::ffff:0:10.0.0.1",
+    "64:ff9b::192.168.0.1",
+    "64:ff9b::192.88.99.1",
+    "64:ff9b:1::8.8.8.8",
+    "2002:a00:1::1",
+    "2002:808:808::1",
+    "2001:0:808:808:0:0:f5ff:fffe",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "fe80::5efe:10.0.0.1",
+    "2606:4700::5efe:10.0.0.1",
+    "2606:4700::200:5efe:192.168.1.1",
+    "2606:4700::200:5efe:8.8.8.8",
+    "2606:4700::5efe:127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("address", SPECIAL)
+def test_special_networks_and_tunnels_are_not_public(address: str) -> None:
+    """What IANA lists as special, and what a tunnel may lead inside, is told nothing."""
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("port", [1, 22, 25, 80, 444, 5432, 6379, 8080, 9200, 65535])
+def test_other_ports_are_refused(port: int) -> None:
+    """A webhook cannot knock at other services: only two ports, unless private ones are allowed."""
+    with pytest.raises(ParameterError, match="port"):
+        read_address(f"https://example.org:{port}/", private=False)
+    assert read_address(f"https://example.org:{port}/", private=True).port == port
+
+
+PUBLIC = [
+    "1.1.1.1",
+    "192.0.43.8",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "100.63.255.255",
+    "172.32.0.1",
+    "192.0.1.1",
+    "192.88.98.1",
+    "223.255.255.255",
+    "2001:200::1",
+    "2001:4860:4860::8888",
+    "3fff:1000::1",
+    "2a00:1450::1",
+    "64:ff9b::8.8.8.8",
+    "2606:4700::5eff:1:1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_are_known(address: str) -> None:
+    """Addresses of the internet are public."""
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/", "ftp://example.org/", "https://", "https:///path", "example.org",
+        "https://user:password@example.org/", "https://example.org:0/", "https://example.org:x/",
+        "https://example.org/a b", "https://exämple.org/", "https://example.org\\@10.0.0.1/",
+        "https://example.org/\n", "https://" + "a" * 2000, "file:///etc/passwd",
+        "http://127.0.0.1/", "http://localhost/", "javascript:alert(1)", "",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_none(url: str) -> None:
+    """Only https with a host is an address; what looks like another host is refused."""
+    with pytest.raises(ParameterError):
+        read_address(url, private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.org", Target(True, "example.org", 443, "/")),
+        ("https://example.org:8443/a?b=c#d", Target(True, "example.org", 8443, "/a?b=c")),
+        ("https://[2606:4700::1111]/", Target(True, "2606:4700::1111", 443, "/")),
+    ],
+)
+def test_addresses_are_read(url: str, expected: Target) -> None:
+    """Host, port and path are what a browser would use."""
+    found = read_address(url, private=False)
+    assert found == expected
+    assert found.header in url
+
+
+def test_http_only_for_this_computer() -> None:
+    """Where private addresses are allowed, http still leads to this computer only."""
+    assert read_address("http://127.0.0.1:8000/", private=True).port == 8000
+    for url in ("http://example.org/", "http://10.0.0.1/"):
+        with pytest.raises(ParameterError):
+            read_address(url, private=True)
+
+
+Names = Callable[..., list[Any]]
+
+
+def answers(*found: str) -> Names:
+    """Return a name service that knows one answer."""
+    return lambda *_, **__: [(2, 1, 6, "", (one, 443)) for one in found]
+
+
+def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every address that a name has must be public."""
+    target = Target(True, "rebind.example", 443, "/")
+    monkeypatch.setattr(socket, "getaddrinfo", answers("1.1.1.1", "10.0.0.1"))
+    with pytest.raises(ParameterError, match=r"leads to 10\.0\.0\.1"):
+        resolve(target, private=False)
+    assert resolve(target, private=True) == "1.1.1.1"
+
+
+def test_a_message_goes_to_the_address_that_was_checked(
+    sqlite_store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads inside a moment later changes nothing: it is looked up once, and anew."""
+    store = sqlite_store
+    monkeypatch.setattr(socket, "getaddrinfo", answers("1.1.1.1"))
+    made, _ = store.desk.webhooks.create(FIRST_TEAM, url="https://rebind.example/", events=EVENTS)
+    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    sent: list[str] = []
+
+    def send(target: Target, address: str, body: bytes, headers: Mapping[str, str]) -> int:
+        sent.append(address)
+        return 200
+
+    sends = Deliveries(store.desk.transactions, private=False, send=send)
+    assert sends.deliver() == 1
+    assert sent == ["1.1.1.1"]
+    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    monkeypatch.setattr(socket, "getaddrinfo", answers("127.0.0.1"))
+    assert sends.deliver() == 0
+    assert sent == ["1.1.1.1"]
+    waiting = store.desk.webhooks.log(FIRST_TEAM)[0]
+    assert "no public address" in waiting.outcome
+
+
+def test_limits(open_store: Store, receiver: Receiver) -> None:
+    """Unknown events, no event, too many webhooks and too many tests are refused."""
+    hooks = open_store.desk.webhooks
+    for events in ([], ["survey.answered"]):
+        with pytest.raises(ParameterError):
+            hooks.create(FIRST_TEAM, url=receiver.url, events=events)
+    made, _ = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    for _ in range(10):
+        hooks.test(FIRST_TEAM, made.id)
+    with pytest.raises(WrongState):
+        hooks.test(FIRST_TEAM, made.id)
+    for _ in range(MOST_OF_A_TEAM - 1):
+        hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    with pytest.raises(ParameterError, match="at most"):
+        hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    hooks.remove(FIRST_TEAM, made.id)
+    assert [one for one in hooks.log(FIRST_TEAM) if one.event == TEST] == []
+
+
+def test_old_messages_are_forgotten(database_url: str, receiver: Receiver) -> None:
+    """After 30 days what was told is deleted, and what still waits is not."""
+    days = ["2026-03-14"]
+    store = Store(database_url, today=lambda: days[0], webhook_private=True)
+    hooks = store.desk.webhooks
+    made, _ = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    hooks.test(FIRST_TEAM, made.id)
+    sender(store).deliver()
+    hooks.test(FIRST_TEAM, made.id)
+    days[0] = "2026-04-14"
+    hooks.forget_old()
+    assert [one.state for one in hooks.log(FIRST_TEAM)] == ["waiting"]
+    store.close()
+
+
+@given(st.binary(max_size=64), st.integers(0, 2**40))
+def test_a_signature_is_of_this_body_at_this_time(body: bytes, seconds: int) -> None:
+    """Another body, time or secret has another signature."""
+    made = signature("ab", body, seconds=seconds)
+    assert made != signature("ab", body + b"x", seconds=seconds)
+    assert made != signature("ab", body, seconds=seconds + 1)
+    assert made.split("v1=")[1] != signature("cd", body, seconds=seconds).split("v1=")[1]

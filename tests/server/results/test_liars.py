@@ -1,0 +1,105 @@
+"""Liars among participants: their reports are bounded, and the pages of results say what is odd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.server.results.reading import numbers, read_page
+
+from masquerade.errors import InvalidReport
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+from masquerade.server import Store
+from masquerade.server.participants.commitments import possible_reports
+from masquerade.server.results.cache import Findings
+from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.surveys import Choice, Number, Question
+from masquerade.surveys.survey import Definition
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit, Site
+
+QUESTIONS: tuple[Question, ...] = (
+    Number("n", "How many hours?", 0, 40, "hours"),
+    Choice("c", "Which?", ("A", "B")),
+)
+
+
+def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) -> Survey:
+    """Return a published survey of people whose answer is 10 hours, and of liars."""
+    definition: Definition = kit.define(*QUESTIONS, level=level)
+    survey = store.open_survey(definition)
+    noise, choice = definition.levels[0].mechanisms
+    assert isinstance(noise, DiscreteGaussian)
+    assert isinstance(choice, CategoricalMechanism)
+    rng = np.random.default_rng(11)
+    for _ in range(honest):
+        kept = rng.random() < float(choice.keep_probability)
+        hours = round(10 + rng.normal(0, float(noise.sigma)))
+        kit.device().send(store, survey, [hours, 0 if kept else 1])
+    for _ in range(liars):
+        kit.device().send(store, survey, [possible_reports(noise)[1], 1])
+    store.close_survey(survey.token)
+    store.workshop.publish(store.survey(survey.token))
+    return store.survey(survey.token)
+
+
+def test_what_no_mask_gives_is_refused(store: Store, kit: Kit) -> None:
+    """A report farther than 9 sigma outside of the range is refused, the last before it is not."""
+    survey = store.open_survey(kit.define(*QUESTIONS, level="high"))
+    [noise, _] = survey.definition.levels[0].mechanisms
+    assert isinstance(noise, DiscreteGaussian)
+    low, high = possible_reports(noise)
+    assert -low == high - 40 == int(9 * noise.sigma) + 1
+    kit.device().send(store, survey, [high, 0])
+    kit.device().send(store, survey, [low, 0])
+    for beyond in (low - 1, high + 1):
+        with pytest.raises(InvalidReport, match="none that its mask gives"):
+            kit.device().send(store, survey, [beyond, 0])
+    assert store.survey(survey.token).responses == 2
+
+
+def test_the_pages_warn_of_five_liars(site: Site, kit: Kit) -> None:
+    """With 5 of 205 who send the most that is accepted, the page and the picture warn.
+
+    The mean is in its range and interval, and not farther from that without liars than 1.5 errors.
+    """
+    plain = survey_with(site.store, kit, honest=200, liars=0, level="high")
+    survey = survey_with(site.store, kit, honest=200, liars=5, level="high")
+    results: list[Any] = [
+        site.visitor.get(f"/api/v1/surveys/{one.token}/results").json() for one in (plain, survey)
+    ]
+    before, after = (result["questions"][0] for result in results)
+    assert not before["plausibility"]["doubtful"]
+    assert after["plausibility"]["doubtful"]
+    assert "205 reports" in after["plausibility"]["reason"]
+    assert after["headline"]["kind"] != "few"
+    mean = after["mean"]
+    assert 0 <= mean["low"] <= mean["shown"] <= mean["high"] <= 40
+    moved = abs(mean["shown"] - before["mean"]["shown"])
+    assert moved <= 1.5 * mean["standard_error"]
+    for one, said in ((plain, False), (survey, True)):
+        page = site.visitor.get(f"/r/{one.token}", headers={"Accept": "text/html"}).text
+        assert ("Some reports cannot be trusted" in page) == said
+        assert ("reports doubtful" in page) == said
+        assert ("Reports were not such as the masks make" in page) == said
+        embed = site.visitor.get(f"/r/{one.token}/embed").text
+        assert ("Some devices did not mask, or lied" in embed) == said
+        section = next(
+            part
+            for part in read_page(page.replace("<!doctype html>", "")).all("section", "question")
+            if part.attributes["id"] == "question-n"
+        )
+        for figure in section.all("b", "big-number"):
+            assert all(0 <= number <= 40 for number in numbers(figure.text))
+
+
+def test_both_databases_bound_liars_alike(store: Store, kit: Kit) -> None:
+    """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
+    survey = survey_with(store, kit, honest=60, liars=3, level="medium")
+    question = Findings(store).result(survey)["questions"][0]
+    assert question["plausibility"]["doubtful"]
+    assert (
+        0 <= question["mean"]["low"] <= question["mean"]["shown"] <= question["mean"]["high"] <= 40
+    )

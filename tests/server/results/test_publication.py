@@ -1,0 +1,192 @@
+"""Published results: for everybody, without a session, for a while, and only what is published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from masquerade.accounting import Caps
+from masquerade.errors import WrongState
+from masquerade.server.routes.publication import EMBED_POLICY
+from masquerade.server.store import Store, Survey
+from masquerade.surveys import Choice, Rating
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+    from tests.server.conftest import Kit, Site
+
+LEVELS = ("high", "medium")
+
+
+def closed(store: Store, kit: Kit, *, title: str = "Work", people: int = 14) -> Survey:
+    """Return a closed survey; fewer than five people chose the second level."""
+    survey = store.open_survey(kit.define(levels=LEVELS, title=title, description="About work."))
+    for number in range(people):
+        kit.device().send(store, survey, [number % 2, number % 5], level=LEVELS[number % 4 == 0])
+    return store.close_survey(survey.token)
+
+
+@pytest.fixture
+def published(site: Site, kit: Kit) -> Survey:
+    """A survey with published results."""
+    survey = closed(site.store, kit)
+    site.store.workshop.publish(survey)
+    return site.store.survey(survey.token)
+
+
+def test_only_what_is_published_is_there(site: Site, kit: Kit) -> None:
+    """Open, closed, unpublished and unknown surveys are answered alike."""
+    opened = site.store.open_survey(kit.define())
+    survey = closed(site.store, kit)
+    ask = {"Accept": "text/html"}
+
+    def pages(token: str) -> list[tuple[int, str]]:
+        answers = [site.visitor.get(f"/r/{token}{path}", headers=ask) for path in ("", "/embed")]
+        return [(answer.status_code, answer.text) for answer in answers]
+
+    unknown = pages("0123456789abcdef")
+    assert [status for status, _ in unknown] == [404, 404]
+    assert pages(opened.token) == pages(survey.token) == pages("%00") == unknown
+    site.owner.post(f"/surveys/{survey.token}/publish")
+    assert [status for status, _ in pages(survey.token)] == [200, 200]
+    page = site.owner.post(f"/surveys/{survey.token}/unpublish")
+    assert "Publish results" in page.text
+    assert pages(survey.token) == unknown
+    site.owner.post(f"/surveys/{survey.token}/publish")
+    assert [status for status, _ in pages(survey.token)] == [200, 200]
+
+
+def test_everybody_gets_the_same_page(site: Site, published: Survey) -> None:
+    """The page knows no session: no name, no form, no token, no cookie; and no single report."""
+    for path in ("", "/embed"):
+        seen = site.visitor.get(f"/r/{published.token}{path}")
+        assert site.owner.get(f"/r/{published.token}{path}").text == seen.text
+        assert "set-cookie" not in seen.headers
+        for word in ("csrf", "Sign out", "reports.", "codebook", "notebook", "<form"):
+            assert word not in seen.text
+    assert 'class="plot"' in seen.text
+    page = site.visitor.get(f"/r/{published.token}").text
+    assert "Privacy bill" in page
+    assert f"Closed on {published.closed}" in page  # a day, and no other time
+    assert not re.search(r"\d\d:\d\d:\d\d", page)
+
+
+def test_rules_of_publication_hold(site: Site, published: Survey) -> None:
+    """A level of four people has no line of its own; no page, file or JSON tells their number.
+
+    Nor does one tell the other level's, from which and the total it would follow.
+    """
+    for path in ("", "/embed"):
+        page = site.visitor.get(f"/r/{published.token}{path}").text
+        assert not re.search(r"medium\s*<small>", page)
+    page = site.visitor.get(f"/r/{published.token}").text
+    assert "high: not counted apart; medium: not counted apart" in page
+    found = site.visitor.get(f"/api/v1/surveys/{published.token}/results").json()
+    assert [level["responses"] for level in found["levels"]] == [None, None]
+    assert [level["share"] for level in found["levels"]] == [None, None]
+    assert set(found["ledger"]["rho_total"].values()) == {None}
+    for question in found["questions"]:
+        assert set(question["n_by_level"].values()) == {None}
+        assert question["by_level"] == []
+    table = site.visitor.get(f"/api/v1/surveys/{published.token}/results.csv").text
+    assert {row["level"] for row in csv.DictReader(io.StringIO(table))} == {"all"}
+
+
+def test_pages_are_kept_for_a_while(site: Site, published: Survey) -> None:
+    """Both say how long they may be kept, and that the same one is still right."""
+    for path in ("", "/embed"):
+        first = site.visitor.get(f"/r/{published.token}{path}")
+        assert first.headers["cache-control"] == "public, max-age=300"
+        name = first.headers["etag"]
+        for given in (name, f"W/{name}", f'"other", {name}'):
+            again = site.visitor.get(
+                f"/r/{published.token}{path}", headers={"If-None-Match": given}
+            )
+            assert (again.status_code, again.content) == (304, b"")
+            assert again.headers["etag"] == name
+        other = site.visitor.get(f"/r/{published.token}{path}", headers={"If-None-Match": '"x"'})
+        assert other.status_code == 200
+
+
+def test_the_embedded_page_has_a_policy_of_its_own(site: Site, published: Survey) -> None:
+    """Any page may frame it and it runs nothing; no other page may be framed."""
+    embed = site.visitor.get(f"/r/{published.token}/embed")
+    assert embed.headers.get_list("content-security-policy") == [EMBED_POLICY]
+    assert "frame-ancestors *" in EMBED_POLICY
+    assert "script" not in EMBED_POLICY
+    assert "<script" not in embed.text
+    assert embed.headers["cross-origin-resource-policy"] == "cross-origin"
+    assert embed.headers["x-content-type-options"] == "nosniff"
+    for path in (f"/r/{published.token}", f"/surveys/{published.token}", "/r/0/embed"):
+        [policy] = site.owner.get(path).headers.get_list("content-security-policy")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+
+
+def test_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> None:
+    """Where a public address is set, link and code begin with it."""
+    server = live_server(public_url="https://surveys.example")
+    survey = closed(server.store, kit)
+    server.store.workshop.publish(survey)
+    with httpx.Client(trust_env=False, follow_redirects=True) as owner:
+        owner.get(server.owner_link)
+        page = owner.get(f"{server.url}/surveys/{survey.token}").text
+    link = f"https://surveys.example/r/{survey.token}"
+    assert f'href="{link}"' in page
+    assert f"&lt;iframe src=&#34;{link}/embed&#34;" in page
+
+
+def test_what_can_be_unpublished(sqlite_store: Store, kit: Kit) -> None:
+    """A published survey is closed again, twice is no harm, an open one is refused."""
+    workshop = sqlite_store.workshop
+    survey = closed(sqlite_store, kit)
+    workshop.publish(survey)
+    for _ in range(2):
+        workshop.unpublish(sqlite_store.survey(survey.token))
+        assert sqlite_store.survey(survey.token).state == "closed"
+    with pytest.raises(WrongState, match="only a published one"):
+        workshop.unpublish(sqlite_store.open_survey(kit.define()))
+
+
+def test_unpublishing_by_the_interface(site: Site, published: Survey) -> None:
+    """It answers with the survey, and the results need a right again."""
+    results = f"/api/v1/surveys/{published.token}/results"
+    assert site.visitor.get(results).status_code == 200
+    answer = site.owner.post(f"/api/v1/surveys/{published.token}/unpublish")
+    assert (answer.status_code, answer.json()["state"]) == (200, "closed")
+    assert site.visitor.get(results).status_code == 401
+
+
+def test_markup_is_text(site: Site, kit: Kit) -> None:
+    """What a survey says is shown on both pages and never read as markup."""
+    poison = '<script>alert("1")</script>'
+    definition = kit.define(
+        Choice("c", poison, (poison[:60], "B")), Rating("r", "R", low_label=poison[:40]),
+        title=poison, description=poison,
+    )  # fmt: skip
+    survey = site.store.open_survey(definition)
+    kit.device().send(site.store, survey, [0, 0])
+    site.store.workshop.publish(site.store.close_survey(survey.token))
+    for path in ("", "/embed"):
+        page = site.visitor.get(f"/r/{survey.token}{path}").text
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert" in page
+
+
+def test_clear_answers_are_not_called_masked(live_server: LiveServers, kit: Kit) -> None:
+    """Where a level sends answers as they are, no page says that all were masked."""
+    server = live_server(allow_clear=True, caps=Caps(Caps().epsilon, Caps().delta, 9))
+    for levels, masked in ((("high", "none"), False), (("high",), True)):
+        survey = server.store.open_survey(kit.define(levels=levels))
+        for level in levels:
+            kit.device().send(server.store, survey, level=level)
+        server.store.workshop.publish(server.store.close_survey(survey.token))
+        for path, words in (("", "nobody’s true answer was ever sent"), ("/embed", "each masked")):
+            page = httpx.get(f"{server.url}/r/{survey.token}{path}", trust_env=False).text
+            lead = page[page.find("<h1") :][:700]
+            assert (words in page) == masked, lead

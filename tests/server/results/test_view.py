@@ -1,0 +1,151 @@
+"""What a page of results shows: the result's numbers, by each estimator, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from masquerade.server import Store
+from masquerade.server.results.axis import Axis
+from masquerade.server.results.cache import Findings
+from masquerade.server.results.view import Figures, result_view
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Kit
+
+QUESTIONS: tuple[Question, ...] = (
+    Choice("c", "Which?", ("A", "B", "C")),
+    Rating("r", "How good?"),
+    Number("n", "How long?", 0, 40, "hours"),
+    Comparison("p", "Which?", "X", "Y"),
+)
+
+
+def shown(store: Store, kit: Kit, *questions: Question, people: int = 24, **asked: Any) -> Any:
+    """Return the view of a closed survey and its result."""
+    survey = store.open_survey(kit.define(*(questions or QUESTIONS), **asked))
+    for number in range(people):
+        level = survey.definition.levels[number % len(survey.definition.levels)]
+        reports = [(number + 2 * place) % 2 for place in range(len(level.mechanisms))]
+        kit.device().send(store, survey, reports, level=level.name)
+    closed = store.close_survey(survey.token)
+    result = Findings(store).result(closed)
+    return result_view(closed.definition, result), result
+
+
+def test_every_estimator_is_there(sqlite_store: Store, kit: Kit) -> None:
+    """The one that was fixed comes first; each question has a part for each."""
+    view, result = shown(sqlite_store, kit, levels=("high", "medium"), estimator="ivw")
+    names = [one["name"] for one in view["estimators"]]
+    assert names == ["ivw", "eb", "respondent", "mle"]
+    assert [one["headline"] for one in view["estimators"]] == [True, False, False, False]
+    for question, found in zip(view["questions"], result["questions"], strict=True):
+        assert [part["estimator"] for part in question["views"]] == names
+        for part in question["views"][:3]:
+            for row, option in zip(part["bars"], found["options"], strict=True):
+                assert row["value"] == option["estimators"][part["estimator"]]["shown"]
+        likeliest = [row["value"] for row in question["views"][3]["bars"]]
+        assert likeliest == [option["likeliest_share"] for option in found["options"]]
+
+
+def test_one_level_has_one_estimate(sqlite_store: Store, kit: Kit) -> None:
+    """Where all estimators are the same, there is one beside the likeliest shares."""
+    view, _ = shown(sqlite_store, kit)
+    assert [one["name"] for one in view["estimators"]] == ["eb", "mle"]
+    view, _ = shown(sqlite_store, kit, QUESTIONS[2])
+    assert [one["name"] for one in view["estimators"]] == ["eb"]
+
+
+def test_means_stand_on_the_scale_that_was_asked(sqlite_store: Store, kit: Kit) -> None:
+    """Everybody comes first, then each level with its people; the axis is the question's."""
+    view, result = shown(sqlite_store, kit, levels=("high", "medium"))
+    mean = view["questions"][1]["views"][0]["mean"]
+    assert (mean["axis"].low, mean["axis"].high) == (1, 5)
+    assert [row["label"] for row in mean["rows"]] == ["Everybody", "high", "medium"]
+    assert [row.get("people_there") for row in mean["rows"]] == [None, 12, 12]
+    assert mean["rows"][0]["value"] == result["questions"][1]["mean"]["shown"]
+    hours = view["questions"][2]["views"][0]["mean"]
+    assert hours["text"].endswith(" hours")
+    likeliest = view["questions"][2]["views"][3]
+    assert "by “Balanced”" in likeliest["note"]
+    assert likeliest["mean"]["text"] == hours["text"]
+
+
+def test_few_people_at_a_level_are_not_shown_apart(sqlite_store: Store, kit: Kit) -> None:
+    """With four at a level that level has no line of its own anywhere."""
+    view, _ = shown(sqlite_store, kit, people=8, levels=("high", "medium"))
+    for question in view["questions"]:
+        assert question["by_level"] == []
+        for part in question["views"]:
+            assert part["mean"] is None or len(part["mean"]["rows"]) == 1
+
+
+def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_store: Store, kit: Kit) -> None:
+    """Parts are of the shown estimate's variance; the top answer's probability is the result's."""
+    view, result = shown(sqlite_store, kit, levels=("high", "medium"))
+    found = result["questions"][0]["options"]
+    best = max(found, key=lambda option: float(option["value"]))
+    sure = view["questions"][0]["views"][0]["sure"]
+    assert sure["of"] == best["label"]
+    assert sure["top"] == best["top_probability"]
+    assert sum(part["part"] for part in sure["errors"]) == pytest.approx(1, abs=2e-3)
+    errors = {part["name"]: part["part"] for part in sure["errors"]}
+    total = best["sampling_error"] ** 2 + best["mechanism_error"] ** 2 + best["level_error"] ** 2
+    assert errors["Masks"] == pytest.approx(best["mechanism_error"] ** 2 / total)
+    other = view["questions"][0]["views"][1]["sure"]
+    assert (other["top"], other["together"], other["sensitivity"]) == (None, None, None)
+
+
+def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_store: Store, kit: Kit) -> None:
+    """At a glance a pair is named by its items."""
+    pairs = (Comparison("p", "Which?", "X", "Y"), Comparison("q", "Which?", "Y", "Z"))
+    view, result = shown(sqlite_store, kit, *pairs)
+    assert [one["short"] for one in view["questions"]] == ["Which? X / Y", "Which? Y / Z"]
+    [group] = view["ranking"]
+    assert [row["label"] for row in group["rows"]] == [row["item"] for row in result["ranking"]]
+    assert not any(group["axis"].outside(row[end]) for row in group["rows"] for end in ("low",))
+
+
+def test_nobody_answered(sqlite_store: Store, kit: Kit) -> None:
+    """An empty result has an empty view."""
+    view, _ = shown(sqlite_store, kit, people=0)
+    assert (view["questions"], view["ranking"], view["few"]) == ([], [], False)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 %"), (0.417, "42 %"), (1.0, "100 %"), (None, "–")],
+)
+def test_shares_in_words(value: float | None, text: str) -> None:
+    """A share is a percentage, unknown is a dash."""
+    assert Figures(True, Axis(0, 1, percent=True), 0).text(value) == text
+
+
+def test_shares_of_a_question_add_to_100() -> None:
+    """Rounded together; a share that is shown as 0, for whatever reason, is said to be about 0."""
+    figures = Figures(True, Axis(0, 1, percent=True), 0)
+    rows = figures.rows(
+        [
+            ("A", {"value": 0.43, "shown": 0.335, "low": 0.331, "high": 0.334}, {}),
+            ("B", {"value": 0.43, "shown": 0.335, "low": 0.2, "high": 0.4}, {}),
+            ("C", {"value": 0.44, "shown": 0.33, "low": 0.2, "high": 0.4}, {}),
+            ("D", {"value": -0.33, "shown": 0.0, "low": 0.0, "high": 0.1}, {}),
+            ("E", {"value": 0.03, "shown": 0.0, "low": 0.0, "high": 0.5}, {}),
+        ]
+    )
+    assert [row["text"] for row in rows] == ["34 %", "33 %", "33 %", "about 0 %", "about 0 %"]
+    assert [row["unbiased"] for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
+    assert rows[0]["between"] == "33 to 34 %"  # outwards, so that it holds what is shown
+
+
+def test_means_in_words() -> None:
+    """A mean has its unit and a minus that is one; half an interval of shares is in points."""
+    figures = Figures(False, Axis(-5, 5), 2, "°C")
+    assert figures.text(-1.005) == "−1.00 °C"
+    assert figures.text(-0.001) == "0.00 °C"
+    assert figures.between({"low": -2.001, "high": 1.501}) == "−2.01 to 1.51 °C"
+    assert figures.between({"low": -5, "high": 5}, "and") == "−5.00 and 5.00 °C"
+    assert figures.spread(0.123) == "0.12"
+    assert Figures(True, Axis(0, 1), 1).spread(0.123) == "12.3 %-points"

@@ -1,0 +1,306 @@
+"""What devices and browsers get from a running server, and what they are refused."""
+
+from __future__ import annotations
+
+import html
+import logging
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from tests.server.refusals import problem_of
+
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.http.security import LARGEST_BODY
+from masquerade.server.surveys.document import changed
+from masquerade.server.surveys.templates import TEMPLATES
+from masquerade.surveys import Choice, Rating
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+    from tests.server.conftest import Kit, Site
+
+POISON = '</script><script>alert("1")</script>&\'"'
+
+
+def created(site: Site, template: str, **changes: Any) -> str:
+    """Make a survey of a template on the owner's pages, open it, and return its token."""
+    page = site.owner.post("/surveys/new", data={"template": template})
+    assert page.status_code == 200, page.text
+    token = page.url.path.split("/")[2]
+    workshop = site.store.workshop
+    if changes:
+        workshop.change(token, changes, team=FIRST_TEAM, version=1)
+    version = workshop.draft(token, team=FIRST_TEAM).version
+    opened = site.owner.post(f"/surveys/{token}/open", data={"version": version})
+    assert opened.url.path == f"/surveys/{token}", opened.text
+    return token
+
+
+def test_not_found_in_two_forms(site: Site) -> None:
+    """What is not there is a problem for programs and a page for browsers."""
+    for path in ("/nothing", "/s/0000000000000000", "/s/%00", "/static/nothing.js"):
+        problem_of(site.visitor.get(path), 404, "not-found")
+        page = site.visitor.get(path, headers={"Accept": "text/html"})
+        assert page.status_code == 404
+        assert page.headers["content-type"].startswith("text/html")
+        # Of a survey, the participants' app says it, in the person's language.
+        assert ("data-build" if path.startswith("/s/") else "That did not work") in page.text
+
+
+def test_every_response_carries_the_policy(site: Site, kit: Kit) -> None:
+    """Pages, data, files, redirects and errors of every kind carry all security headers."""
+    survey = site.store.open_survey(kit.define())
+    closed = site.store.close_survey(site.store.open_survey(kit.define()).token)
+    visitor, owner = site.visitor, site.owner
+    answers = [
+        visitor.get("/"),
+        visitor.get("/healthz"),
+        visitor.get("/surveys"),
+        visitor.get("/nothing"),
+        visitor.get(f"/s/{survey.token}"),
+        visitor.get("/static/mask.js"),
+        visitor.get("/me"),
+        visitor.get("/static/nothing.js"),
+        visitor.get("/api/v1/openapi.json"),
+        visitor.get("/api/v1/me"),
+        visitor.post("/api/v1/me"),
+        visitor.get("/owner", params={"token": "wrong"}),
+        visitor.post("/healthz", content=b" " * (LARGEST_BODY + 1)),
+        *site.phone().take_part(survey),
+        site.phone().reserve(survey.token, "none"),
+        site.phone().reserve(survey.token, "x y"),
+        site.phone().reserve(closed.token, "medium"),
+        owner.get("/surveys"),
+        owner.get("/surveys/new"),
+        owner.get(f"/surveys/{survey.token}"),
+        owner.get(f"/surveys/{closed.token}"),
+        owner.get(f"/api/v1/surveys/{closed.token}/results.csv"),
+    ]
+    for answer in answers:
+        headers = answer.headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] in ("no-referrer", "same-origin")
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert len(headers.get_list("cache-control")) == 1
+        static = answer.url.path.startswith("/static/")
+        assert headers["cache-control"] == ("no-cache" if static else "no-store")
+    page = visitor.get(f"/s/{survey.token}")
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert "style-src 'self';" in page.headers["content-security-policy"]
+
+
+def test_an_unexpected_error_tells_nothing(
+    site: Site, kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An unforeseen failure gives a plain 500 with all headers; the log has no text of it."""
+    survey = site.store.open_survey(kit.define())
+
+    reports = [3, 1, 4]
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"reports are {reports}")
+
+    monkeypatch.setattr(type(site.store.participations), "_reserve", fail)
+    with caplog.at_level(logging.DEBUG):
+        answer = site.phone().reserve(survey.token, "medium")
+    problem_of(answer, 500, "server-error")
+    assert "content-security-policy" in answer.headers
+    ours = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("http"))
+    assert "reports are [3" not in answer.text
+    assert "reports are [3" not in ours
+    assert "RuntimeError" in ours
+    assert "in reserve" in ours
+
+
+def test_forms_of_our_own_pages_are_accepted(site: Site, kit: Kit) -> None:
+    """The owner's own pages, which name their origin, may close a survey."""
+    survey = site.store.open_survey(kit.define())
+    headers = {"Origin": site.server.url, "Sec-Fetch-Site": "same-origin"}
+    assert site.owner.post(f"/surveys/{survey.token}/close", headers=headers).status_code == 200
+    assert site.store.survey(survey.token).state == "closed"
+
+
+def test_the_owner_link_works_once(site: Site, kit: Kit) -> None:
+    """The owner's link gives one browser a session cookie that scripts cannot read, then ends."""
+    with httpx.Client(base_url=site.server.url, trust_env=False) as browser:
+        token = site.store.new_owner_token()
+        first = browser.get("/owner", params={"token": token})
+        assert (first.status_code, first.headers["location"]) == (303, "/surveys")
+        cookie = first.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        assert "Path=/" in cookie
+        assert token not in cookie
+        assert browser.get("/surveys").status_code == 200
+        assert browser.get("/owner").status_code == 303
+        assert browser.get("/owner", params={"token": token}).status_code == 401
+    again = site.visitor.get("/owner", params={"token": token})
+    assert again.status_code == 401
+    assert "set-cookie" not in again.headers
+    assert site.visitor.get("/owner").status_code == 401
+
+
+def test_the_cookie_stays_on_https(site: Site) -> None:
+    """Behind a proxy that speaks https, the cookie is sent over https only."""
+    params = {"token": site.store.new_owner_token()}
+    proxied = site.visitor.get("/owner", params=params, headers={"X-Forwarded-Proto": "https"})
+    assert "; Secure" in proxied.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("template", list(TEMPLATES))
+def test_a_survey_from_each_template(site: Site, template: str) -> None:
+    """Each template, used as it is, opens a survey to answer, on pages that name it."""
+    token = created(site, template)
+    survey = site.store.survey(token)
+    assert (survey.state, survey.definition.template) == ("open", template)
+    title = survey.definition.title
+    assert title in html.unescape(site.owner.get("/surveys").text)
+    share = html.unescape(site.owner.get(f"/surveys/{token}").text)
+    assert f"{site.server.url}/s/{token}" in share
+    assert 'src="data:image/svg+xml' in share
+    assert site.visitor.get(f"/s/{token}").status_code == 200
+    for level in survey.definition.levels:
+        site.phone().take_part(survey, level=level.name)
+    progress = site.owner.get(f"/api/v1/surveys/{token}/progress").json()
+    assert progress["responses"] == len(survey.definition.levels)
+
+
+def test_an_unknown_template_is_not_found(site: Site) -> None:
+    """Nothing is made of a template that does not exist."""
+    assert site.owner.post("/surveys/new", data={"template": "x"}).status_code == 404
+    assert site.owner.post("/surveys/new", data={}).status_code == 422
+    assert site.store.workshop.listed(team=FIRST_TEAM) == []
+
+
+def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
+    """What was exported can be imported; a file that cannot says where it is wrong."""
+    token = created(site, "pulse", title="Imported")
+    file = site.owner.get(f"/api/v1/surveys/{token}/document")
+    assert 'filename="imported.json"' in file.headers["content-disposition"]
+    page = site.owner.post("/surveys/import", files={"file": ("a.json", file.content)})
+    draft = site.store.workshop.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
+    assert draft.document.text().encode() == file.content
+    for content, says in (
+        (b"{", "line 1, column 2"),
+        (b"\xff", "no text in UTF-8"),
+        (b'{"colour": 5}', "<code>/colour</code>"),
+        (POISON.encode(), "no JSON"),
+    ):
+        page = site.owner.post("/surveys/import", files={"file": ("a.json", content)})
+        assert page.status_code == 422
+        assert says in page.text
+        assert "<script>alert" not in page.text
+
+
+def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
+    """Its review says what is missing; so does the attempt to open it."""
+    page = site.owner.post("/surveys/new", data={"template": "pick"})
+    token = page.url.path.split("/")[2]
+    site.store.workshop.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
+    review = site.owner.get(f"/surveys/{token}/review")
+    assert "Give the survey a title." in review.text
+    assert "Open it now" not in review.text
+    for version in (1, 2):
+        refused = site.owner.post(f"/surveys/{token}/open", data={"version": version})
+        assert refused.status_code == 422
+    assert site.store.surveys() == []
+    gone = site.owner.post(f"/surveys/{token}/delete")
+    assert gone.url.path == "/surveys"
+    assert site.owner.get(f"/surveys/{token}/edit").status_code == 404
+
+
+@pytest.mark.parametrize("template", ["rate", "pick", "label"])
+def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
+    """Markup in any text of a survey is escaped on every page that shows it."""
+    [question, *_] = TEMPLATES[template].document().questions
+    poisoned = {**question, "text": f"I{POISON}", "allow_skip": True}
+    if "options" in question:
+        poisoned |= {"options": [f"O{POISON}", f"P{POISON}"], "truth": None}
+    changes = {"title": f"T{POISON}", "description": f"D{POISON}", "questions": [poisoned]}
+    draft, _ = site.store.workshop.create(
+        changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
+    )
+    drafts = [site.owner.get(f"/surveys/{draft.token}/{name}").text
+              for name in ("edit", "audience", "review")]  # fmt: skip
+    token = created(site, template, **changes)
+    survey = site.store.survey(token)
+    for _ in range(6):
+        site.phone().take_part(survey)
+    pages = [
+        *drafts,
+        site.owner.get("/surveys").text,
+        site.owner.get(f"/surveys/{token}").text,
+        site.visitor.get(f"/s/{token}").text,
+        site.owner.post(f"/surveys/{token}/close").text,
+        site.visitor.get(f"/s/{token}").text,
+        site.owner.get(f"/surveys/{token}", headers={"Accept": "text/html"}).text,
+    ]
+    for page in pages:
+        assert "<script>alert" not in page
+        assert page.count("<script") == page.count("</script>")
+    assert site.visitor.get(f"/api/v1/surveys/{token}/invitation").json()["title"] == f"T{POISON}"
+    assert f"T{POISON}" in html.unescape(pages[-1])
+
+
+def test_texts_in_addresses_are_not_run(site: Site) -> None:
+    """Markup in an address is not part of an error page as markup."""
+    for path in (f"/{POISON}", f"/s/{POISON}", f"/surveys/{POISON}"):
+        page = site.owner.get(httpx.URL(site.server.url).copy_with(path=path))
+        assert page.status_code == 404
+        assert "alert" not in page.text
+
+
+def test_results_come_after_the_close(site: Site, kit: Kit) -> None:
+    """Results are refused while a survey is open and the same everywhere once it is closed."""
+    survey = site.store.open_survey(kit.define(Rating("r", "How?"), Choice("c", "?", ("A", "B"))))
+    for report in (0, 1, 4):
+        site.phone().take_part(survey, [report, report % 2])
+    for name in ("results", "results.csv"):
+        url = f"/api/v1/surveys/{survey.token}/{name}"
+        problem_of(site.owner.get(url), 409, "wrong-state")
+    page = site.owner.get(f"/surveys/{survey.token}").text
+    assert 'class="plot"' not in page
+    page = site.owner.post(f"/surveys/{survey.token}/close").text
+    found = site.owner.get(f"/api/v1/surveys/{survey.token}/results").json()
+    assert page.count('class="plot"') >= len(found["questions"])
+    assert found["responses"] == 3
+    table = site.owner.get(f"/api/v1/surveys/{survey.token}/results.csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    assert f'filename="results-{survey.token}.csv"' in table.headers["content-disposition"]
+    estimates = 5 * (5 + 2) + 3  # three estimators, likeliest, reported; of the mean three
+    assert len(table.text.split("\r\n")) == 1 + estimates + 1
+
+
+def test_a_survey_that_nobody_answered(site: Site, kit: Kit) -> None:
+    """Closing a survey without responses gives a page that says so, and empty files."""
+    survey = site.store.open_survey(kit.define())
+    page = site.owner.post(f"/surveys/{survey.token}/close")
+    assert page.status_code == 200
+    assert "Nobody answered" in page.text
+    found = site.owner.get(f"/api/v1/surveys/{survey.token}/results").json()
+    assert (found["responses"], found["questions"], found["labels"]) == (0, [], [])
+    table = site.owner.get(f"/api/v1/surveys/{survey.token}/results.csv").text
+    assert table.count("\r\n") == 1
+
+
+def test_share_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> None:
+    """Where a public address is set, share links begin with it."""
+    server = live_server(public_url="https://surveys.example")
+    survey = server.store.open_survey(kit.define())
+    with httpx.Client(trust_env=False, follow_redirects=True) as owner:
+        owner.get(server.owner_link)
+        page = owner.get(f"{server.url}/surveys/{survey.token}").text
+    assert f'href="https://surveys.example/s/{survey.token}"' in page
+
+
+def test_health(site: Site) -> None:
+    """The health check answers without a session and tells nothing of the data."""
+    found = site.visitor.get("/healthz").json()
+    assert set(found) == {"status", "version"}
+    assert found["status"] == "ok"

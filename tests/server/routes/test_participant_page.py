@@ -1,0 +1,94 @@
+"""The page about the protocol says what the code does: routes, fields, states, problems."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from masquerade.server import Settings, create_app
+from masquerade.server.http.deadline import PATIENCE_SECONDS
+from masquerade.server.http.problem import _STATUS
+from masquerade.server.http.security import LARGEST_BODY
+from masquerade.server.participants import participations
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+SOURCES = (ROOT / "src" / "masquerade" / "server").rglob("*.py")
+PARTICIPANTS = ("/api/v1/participations", "/api/v1/me", "/api/v1/invitations", "/api/v1/levels")
+INVITATION = "/api/v1/surveys/{token}/invitation"
+# Problems of surveyors' requests only, which other pages tell of.
+SURVEYORS = {"forbidden", "stale-version"}
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, object]]]:
+    """The interface's description of itself."""
+    file = tmp_path_factory.mktemp("page") / "a.sqlite3"
+    app = create_app(Settings(f"sqlite:///{file}"))
+    found = app.openapi()
+    app.state.store.close()
+    return found
+
+
+def test_every_route_is_on_the_page(document: dict[str, dict[str, dict[str, object]]]) -> None:
+    """Each operation of participants stands there with its method, and no other does."""
+    offered = {
+        f"{method.upper()} {path}"
+        for path, operations in document["paths"].items()
+        for method in operations
+        if path.startswith(PARTICIPANTS) or path == INVITATION
+    }
+    told = set(re.findall(r"`((?:GET|POST|PUT|PATCH|DELETE) /api/[^`\s]*)", PAGE))
+    assert told - {"GET /api/v1/openapi.json"} == offered
+
+
+def test_every_state_is_on_the_page() -> None:
+    """Each state of a participation stands in the picture of the steps."""
+    picture = PAGE.split("```text")[1].split("```")[0]
+    names = ["RESERVED", "OPENED", "SEALED", "SUBMITTED", "WITHDRAWN", "EXPIRED", "ABANDONED"]
+    for name in names:
+        assert getattr(participations, name) in picture
+
+
+def test_every_problem_is_on_the_page() -> None:
+    """Each type of problem stands in the table with its status, and no other does."""
+    slugs = {slug: status for status, slug in _STATUS.values() if slug not in SURVEYORS}
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    slugs |= {m[2]: int(m[1]) for m in re.finditer(r'problem\(\s*(\d{3}), "([a-z-]+)"', text)}
+    slugs |= dict.fromkeys(re.findall(r'wrong_places\(\s*"([a-z-]+)"', text), 422)
+    table = PAGE.split("| type ends in |")[1].split("\n\n")[0]
+    for slug, status in slugs.items():
+        row = next((line for line in table.splitlines() if f"`{slug}`" in line), None)
+        assert row is not None, slug
+        assert str(status) in row, slug
+    told = set(re.findall(r"`([a-z]+(?:-[a-z]+)*)`", "".join(
+        line.split("|")[1] for line in table.splitlines()[2:])))  # fmt: skip
+    assert told == {*slugs, "refused"}
+
+
+def test_the_fields_are_on_the_page(document: dict[str, dict[str, dict[str, object]]]) -> None:
+    """What each step takes, and what questions and the battery hold, is named on the page."""
+    shapes: dict[str, dict[str, object]] = document["components"]["schemas"]  # type: ignore[assignment]
+
+    def fields(name: str) -> set[str]:
+        properties = shapes[name]["properties"]
+        assert isinstance(properties, dict)
+        return set(properties) - {"padding"}
+
+    told = set(
+        re.findall(
+            r"\w+", " ".join(re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S)))
+        )
+    )
+    for name in ("Beginning", "Seal", "Sending", "NewCaps", "BatteryShape", "Reserved", "Opened"):
+        assert fields(name) <= told, (name, fields(name) - told)
+    assert fields("Sent") <= told
+    assert {"battery", "caps", "open_reservations", "statement"} == fields("Me") <= told
+
+
+def test_the_limits_are_on_the_page() -> None:
+    """Lengths and seconds are those of the code."""
+    assert f"{LARGEST_BODY // 1024} KiB" in PAGE
+    assert f"{PATIENCE_SECONDS:.0f} seconds" in PAGE

@@ -1,0 +1,197 @@
+"""Intervals turn out as wide as the builder said they would."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from masquerade.accounting import Caps
+from masquerade.exact import Loss
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, parse_mechanism
+from masquerade.results import Codebook, SurveyReports, survey_result
+from masquerade.server.surveys.document import Document, changed, definition_of
+from masquerade.server.surveys.forecast import (
+    affordable,
+    barriers,
+    error_by_cost,
+    forecast,
+    margins,
+    percent_of_cap,
+    share_of_cap,
+)
+from masquerade.server.surveys.templates import TEMPLATES
+from masquerade.surveys import Choice, Number, Question, Rating
+from masquerade.surveys.survey import Definition, OfferedLevel
+
+QUESTIONS: tuple[Question, ...] = (
+    Choice("c", "?", ("A", "B")),
+    Rating("r", "?"),
+    Number("n", "?", 0, 40, "h"),
+)
+PEOPLE = {"high": 300, "medium": 500, "low": 300}
+
+
+def reports_of(
+    mechanism: object, answers: np.ndarray[tuple[int], np.dtype[np.int64]], rng: np.random.Generator
+) -> list[int]:
+    """Return simulated reports of answers."""
+    if isinstance(mechanism, CategoricalMechanism):
+        table = np.array([[float(x) for x in row] for row in mechanism.channel().table])
+        draws = rng.random((len(answers), 1))
+        return [int(x) for x in (table[answers].cumsum(axis=1) < draws).sum(axis=1)]
+    assert isinstance(mechanism, DiscreteGaussian)
+    sigma = float(mechanism.sigma / mechanism.lattice.step)
+    return [int(x) for x in answers + np.rint(rng.normal(0, sigma, len(answers)))]
+
+
+def test_the_result_has_the_intervals_that_were_forecast() -> None:
+    """Of 1100 simulated people at three levels, each within a tenth; a fixed seed."""
+    definition = Definition.at_levels(
+        title="T", questions=QUESTIONS, levels=tuple(PEOPLE), template="pick"
+    )
+    rng = np.random.default_rng(3)
+    people: list[str] = []
+    levels: list[str] = []
+    reports: list[str] = []
+    for level in definition.levels:
+        n = PEOPLE[level.name]
+        answers = (
+            rng.integers(0, 2, n),
+            np.clip(np.rint(rng.normal(2, 1, n)), 0, 4).astype(np.int64),
+            np.clip(np.rint(rng.normal(20, 10, n)), 0, 40).astype(np.int64),
+        )
+        columns = [
+            reports_of(mechanism, column, rng)
+            for mechanism, column in zip(level.mechanisms, answers, strict=True)
+        ]
+        people += [f"{level.name}-{i:04d}" for i in range(n)]
+        levels += [level.name] * n
+        reports += [json.dumps(list(row)) for row in zip(*columns, strict=True)]
+    codebook = Codebook.of(
+        "aa",
+        definition.to_json(),
+        hash=definition.content_hash(),
+        known_shares=None,
+        n_by_level=PEOPLE,
+    )
+    result = survey_result(SurveyReports.from_rows(codebook, people, levels, reports))
+    choice, rating, number = result["questions"]
+    found = [
+        (choice["options"][0]["high"] - choice["options"][0]["low"]) / 2,
+        (rating["mean"]["high"] - rating["mean"]["low"]) / 2,
+        (number["mean"]["high"] - number["mean"]["low"]) / 2,
+    ]
+    expected = [one["margin"] for one in margins(definition, PEOPLE, estimator="eb")]
+    assert found == pytest.approx(expected, rel=0.1)
+
+
+def test_the_error_falls_as_money_is_spent() -> None:
+    """Each point of the curve costs no more than its budget, and more people know more."""
+    document = changed(
+        TEMPLATES["pick"].document(), {"plan": {"prices": {"high": 1, "medium": 2, "low": 4}}}
+    )
+    points = error_by_cost(document, definition_of(document), caps=Caps())
+    assert len(points) == 8
+    for before, after in itertools.pairwise(points):
+        assert before["cost"] <= after["cost"]
+        assert before["margin"] >= after["margin"]
+
+
+RATE = definition_of(TEMPLATES["rate"].document())
+
+
+def with_ratings(count: int, **changes: Any) -> Document:
+    """Return a survey of some ratings."""
+    [first, *_] = TEMPLATES["rate"].document().questions
+    questions = [{**first, "id": f"q{place}"} for place in range(count)]
+    return changed(TEMPLATES["rate"].document(), {"questions": questions, **changes})
+
+
+def test_a_level_beyond_the_cap_is_not_planned_for() -> None:
+    """It is shown with what it takes, and nobody is asked at it."""
+    document = with_ratings(12, levels=["high", "low"])
+    high, low = forecast(document, definition_of(document), caps=Caps())["levels"]
+    assert low["share_of_cap"] > 1
+    assert (low["asked"], high["asked"] > 0) == (0, True)
+
+
+def test_the_share_of_a_cap_is_that_by_which_it_admits() -> None:
+    """A level is beyond the cap exactly where a fresh account is refused, by both of its sums."""
+    caps = Caps()
+    for count in (1, 2, 4, 8, 16, 64):
+        definition = definition_of(with_ratings(count))
+        for level in definition.levels:
+            assert affordable(level, caps) == (share_of_cap(level, caps) <= 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "just", "beyond"),
+    [
+        (
+            "discrete-gaussian:low=1,high=5,step=0.1,sigma=12",
+            30,
+            31,
+        ),  # by the rho of Gaussian noise
+        ("discrete-gaussian:low=1,high=5,step=1,sigma=6", 6, 7),  # by the rho of anything
+        ("randomized-response:options=2,epsilon=0.625", 16, 17),  # by epsilon
+    ],
+)
+def test_exact_a_percent_of_a_cap_is_above_100_where_it_is_refused(
+    text: str, just: int, beyond: int
+) -> None:
+    """Shares are of the sum that admits, rounded up: at most 100 % exactly where it is admitted."""
+    mechanism = parse_mechanism(text)
+    for count, fits in ((just, True), (beyond, False)):
+        level = OfferedLevel("high", (mechanism,) * count)
+        cost = level.cost("")
+        assert affordable(level, Caps()) == fits
+        assert (percent_of_cap(level, Caps()) <= 100) == fits
+        # A cap of exactly what it costs admits it, and one that is a millionth lower does not.
+        exact = cost.micro_epsilon or cap_of(cost.micro_rho, gaussian=cost.gaussian)
+        for epsilon in (exact, exact - 1):
+            caps = Caps(Loss(epsilon))
+            assert affordable(level, caps) == (share_of_cap(level, caps) <= 1)
+            assert affordable(level, caps) == (percent_of_cap(level, caps) <= 100)
+
+
+def cap_of(rho: int, *, gaussian: bool) -> int:
+    """Return the lowest cap, in thousandths, whose sum of rho is at least `rho`, as an epsilon."""
+    low, high = 0, 50_000
+    while high - low > 1:
+        middle = (low + high) // 2
+        caps = Caps(Loss(1000 * middle))
+        fits = (caps.gaussian if gaussian else caps.rho).micro >= rho
+        low, high = (low, middle) if fits else (middle, high)
+    return 1000 * high
+
+
+def test_a_survey_that_nobody_can_take_has_a_barrier() -> None:
+    """Where no level fits the caps it is said, with each share and what to do."""
+    document = with_ratings(64, levels=["medium", "low"])
+    [(place, detail)] = barriers(document, definition_of(document), caps=Caps())
+    assert place == "/levels"
+    assert "medium" in detail
+    assert "Ask fewer questions" in detail
+    assert barriers(TEMPLATES["rate"].document(), RATE, caps=Caps()) == []
+
+
+def test_a_plan_for_nobody_is_a_barrier() -> None:
+    """Where shares or budget leave nobody to be asked, that is said before it opens."""
+    nobody = changed(
+        with_ratings(12, levels=["high", "low"]), {"plan": {"shares": {"high": 0, "low": 1}}}
+    )
+    [(place, detail)] = barriers(nobody, definition_of(nobody), caps=Caps())
+    assert (place, "0 people" in detail) == ("/plan", True)
+
+
+def test_answers_in_clear_alone_need_a_cap_that_lets_them() -> None:
+    """A survey in clear can be taken by nobody where the caps allow no answer in clear."""
+    document = with_ratings(2, levels=["none"])
+    definition = definition_of(document)
+    [(place, detail)] = barriers(document, definition, caps=Caps())
+    assert (place, "0 answers in clear" in detail) == ("/levels", True)
+    assert barriers(document, definition, caps=Caps(clear=2)) == []

@@ -1,0 +1,115 @@
+"""Skip logic: who is shown what, and what must hold so that nobody else can tell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from masquerade.errors import ParameterError
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, shown
+from masquerade.surveys.conditions import check_conditions, linked, questions_from_json
+from masquerade.surveys.survey import Definition, OfferedLevel
+
+FIRST = Choice("a", "?", ("Yes", "No"))
+SECOND = Rating("b", "?", 1, 3, allow_skip=True)
+THIRD = Comparison("c", "?", "x", "y", allow_skip=True)
+QUESTIONS: tuple[Question, ...] = (FIRST, SECOND, THIRD)
+CONDITIONS = (None, ShowIf("a", ("Yes",)), ShowIf("b", ("2", "3")))
+
+
+@pytest.mark.parametrize(
+    ("codes", "flags"),
+    [
+        ([0, 2, 0], [True, True, True]),
+        ([0, 0, 0], [True, True, False]),
+        ([0, 3, 0], [True, True, False]),  # "no answer" shows nothing
+        ([1, 2, 0], [True, False, False]),  # nor does an answer to what was not shown
+        ([None, None, None], [True, False, False]),
+    ],
+)
+def test_who_is_shown_what(codes: list[int | None], flags: list[bool]) -> None:
+    """A question is shown after one of the answers named, to whoever was shown that question."""
+    assert shown(QUESTIONS, CONDITIONS, codes) == flags
+    assert shown(QUESTIONS, (), codes) == [True, True, True]
+
+
+def test_conditions_survive_json() -> None:
+    """They are written where their question is, and read again."""
+    definition = Definition.at_levels(
+        title="T", questions=QUESTIONS, levels=("high",), conditions=CONDITIONS
+    )
+    again = Definition.from_json(definition.to_json())
+    assert again == definition
+    assert again.conditions == CONDITIONS
+    without = Definition.at_levels(title="T", questions=QUESTIONS, levels=("high",))
+    assert without.content_hash() != definition.content_hash()
+    assert "show_if" not in str(without.to_json())
+
+
+@pytest.mark.parametrize(
+    ("question", "condition", "says"),
+    [
+        (SECOND, ShowIf("z", ("Yes",)), "no question before it"),
+        (SECOND, ShowIf("b", ("1",)), "no question before it"),
+        (SECOND, ShowIf("n", ("1",)), "a number"),
+        (Rating("b", "?"), ShowIf("a", ("Yes",)), "no allow_skip"),
+        (Number("b", "?", 0, 9, "h"), ShowIf("a", ("Yes",)), "number cannot have it"),
+        (SECOND, ShowIf("a", ("Perhaps",)), "'Perhaps'"),
+        (SECOND, ShowIf("a", ()), "at least one"),
+        (SECOND, ShowIf("a", ("Yes", "No")), "not all"),
+    ],
+)
+def test_conditions_that_cannot_be_masked(question: Question, condition: ShowIf, says: str) -> None:
+    """A condition needs an earlier question with labels, and a masked "no answer"."""
+    before = (FIRST, Number("n", "?", 0, 9, "h"))
+    with pytest.raises(ParameterError, match=says):
+        check_conditions((*before, question), (None, None, condition))
+
+
+@pytest.mark.parametrize("data", [5, {}, {"question": "a"}, {"question": "a", "answers": "Yes"}])
+def test_conditions_that_cannot_be_read(data: Any) -> None:
+    """The message names the question."""
+    question = {"kind": "choice", "id": "b", "text": "?", "options": ["x", "y"], "show_if": data}
+    with pytest.raises(ParameterError, match="question 'b': show_if is"):
+        questions_from_json([question])
+
+
+def test_exact_one_changed_answer_costs_no_more_than_promised() -> None:
+    """For all pairs of answers to the deciding question the whole table is within the promise.
+
+    A change of that answer changes what else is answered; every report of the linked questions is
+    enumerated in fractions.
+    """
+    definition = Definition.at_levels(
+        title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS
+    )
+    [level] = definition.levels
+    assert level.linked == linked(QUESTIONS, CONDITIONS) == ((0, 1, 2), (1, 2))
+    promised = level.guarantee()
+    plain = OfferedLevel("low", level.mechanisms).guarantee()
+    assert plain.epsilon_event < promised.epsilon_event
+    assert promised.epsilon_event <= promised.epsilon_user == plain.epsilon_user
+    tables = [m.channel().table for m in level.mechanisms if isinstance(m, CategoricalMechanism)]
+    worst = Fraction(1)
+    for first, other in itertools.permutations(_sent_by_people(), 2):
+        for report in itertools.product(*(range(len(table)) for table in tables)):
+            ratio = Fraction(1)
+            for table, one, two, sent in zip(tables, first, other, report, strict=True):
+                ratio *= Fraction(table[one][sent]) / Fraction(table[two][sent])
+            worst = max(worst, ratio)
+    assert math.log(worst) <= promised.epsilon_event.micro / 1e6
+
+
+def _sent_by_people() -> list[tuple[int, ...]]:
+    """Return what people's devices mask: hidden questions hold "no answer"."""
+    found = set()
+    for codes in itertools.product(range(2), range(4), range(3)):
+        flags = shown(QUESTIONS, CONDITIONS, list(codes))
+        nothing = [len(question.labels) for question in QUESTIONS]
+        found.add(tuple(c if f else n for c, f, n in zip(codes, flags, nothing, strict=True)))
+    return sorted(found)

@@ -1,0 +1,249 @@
+"""From answers to one vector, and from noisy sums to shares and means with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.aggregate.test_prio3 import CONTEXT, check
+
+from masquerade.aggregate import (
+    FIELD_128,
+    Design,
+    One,
+    SumNoise,
+    Whole,
+    mean_estimate,
+    mean_of_sum,
+    prio3_survey,
+    share_estimates,
+)
+from masquerade.errors import ParameterError
+from masquerade.surveys import Choice, Comparison, Encoding, Number, QuestionSums, Rating, ShowIf
+
+QUESTIONS = (
+    Choice("work", "Do you work?", ("Yes", "No")),
+    Rating("mood", "How are you at work?", allow_skip=True),
+    Number("hours", "Hours a week", 0, 100, "hours"),
+    Number("children", "Children", 0, 9, "children"),
+    Comparison("pair", "Which?", "tea", "coffee", tie="either"),
+)
+CONDITIONS = (None, ShowIf("work", ("Yes",)), None, None, None)
+ENCODING = Encoding(QUESTIONS, CONDITIONS, cross=(("work", "pair"),), sums=("children",))
+ANSWERS: dict[str, Any] = {
+    "work": "Yes",
+    "mood": 4,
+    "hours": 37,
+    "children": 2,
+    "pair": "tea",
+}
+
+
+def noisy(
+    encoding: Encoding, noise: SumNoise, exact: Sequence[int], rng: np.random.Generator
+) -> list[list[int]]:
+    """Return sums with the noise of both parties."""
+    published = noise.simulate(noise.simulate(exact, rng), rng)
+    result: list[list[int]] = prio3_survey(encoding.blocks).circuit.decode(published, 0)
+    return result
+
+
+def test_each_question_has_its_block() -> None:
+    """One-hot with "no answer" and "not asked", bins, a sum, a pair with a tie, a cross table."""
+    assert ENCODING.blocks == (One(2), One(7), One(20), Whole(9), One(3), One(6))
+    assert ENCODING.symbols("mood")[-2:] == ("prefer not to say", "not asked")
+    assert ENCODING.symbols("hours")[:2] == ("0 to 4", "5 to 9")
+    assert ENCODING.symbols("hours")[-1] == "95 to 100"
+    assert ENCODING.measurement(ANSWERS) == [0, 3, 7, 2, 0, 0]
+    assert ENCODING.measurement({**ANSWERS, "mood": None})[1] == 5
+    rest = {name: value for name, value in ANSWERS.items() if name != "mood"}
+    assert ENCODING.measurement({**rest, "work": "No", "pair": "coffee"}) == [1, 6, 7, 2, 1, 4]
+
+
+@given(st.integers(2, 64), st.integers(2, 300), st.data())
+def test_prop_a_number_is_in_the_bin_that_says_so(
+    bins: int, points: int, data: st.DataObject
+) -> None:
+    """Bins cover the scale without overlap, and the bin of a number has it between its ends."""
+    question = Number("n", "How many?", -3, -3 + 0.5 * (points - 1), "things", step=0.5)
+    encoding = Encoding((question,), bins=bins)
+    value = -3 + 0.5 * data.draw(st.integers(0, points - 1))
+    (place,) = encoding.measurement({"n": value})
+    ends = [float(one) for one in encoding.symbols("n")[place].split(" to ")]
+    assert ends[0] <= value <= ends[-1]
+    assert len(encoding.symbols("n")) == min(bins, points)
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({**ANSWERS, "age": 3}, "no questions of the survey"),
+        ({**ANSWERS, "work": "Maybe"}, "expected one of"),
+        ({**ANSWERS, "work": None}, "none may be left out"),
+        ({**ANSWERS, "work": "No"}, "was not asked and has an answer"),
+        ({**ANSWERS, "hours": 37.5}, "expected 0 to 100 by 1"),
+        ({**ANSWERS, "children": 10}, "expected 0 to 9 by 1"),
+        ({**ANSWERS, "hours": None}, "none may be left out"),
+        ({**ANSWERS, "hours": "many"}, "expected a number"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(answers: dict[str, Any], message: str) -> None:
+    """Nothing is moved to the nearest answer in silence."""
+    with pytest.raises(ParameterError, match=message):
+        ENCODING.measurement(answers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"questions": ()}, "one at least"),
+        ({"questions": QUESTIONS[:1] * 2, "conditions": ()}, "all different"),
+        ({"bins": 65}, "expected 2 to 64"),
+        ({"sums": ("work",)}, "which is no number"),
+        ({"sums": ("nothing",)}, "no question of the survey"),
+        ({"cross": (("work", "work"),)}, "cannot be made"),
+        ({"cross": (("work", "children"),), "sums": ("children",)}, "cannot be made"),
+        ({"cross": (("hours", "children"),), "bins": 64}, "640 cells"),
+    ],
+)
+def test_encodings_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
+    """Too many cells or bins, questions that are not there or twice."""
+    parameters: dict[str, Any] = {"questions": QUESTIONS, "conditions": CONDITIONS} | changes
+    with pytest.raises(ParameterError, match=message):
+        Encoding(**parameters)
+
+
+def test_400_people_and_10_questions_have_1_6_points_of_noise() -> None:
+    """At rho one half a share's standard error from noise is 1.6 %-points, all answers together."""
+    encoding = Encoding(tuple(Rating(f"q{i}", "How is it?") for i in range(10)))
+    noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    rng = np.random.default_rng(1)
+    exact = np.tile([80] * 5, 10).tolist()
+    results = encoding.estimates(
+        noisy(encoding, noise, exact, rng), noise=noise, design=Design(400)
+    )
+    for result in results:
+        for share in result.shares:
+            assert share.noise_error == pytest.approx(0.016, abs=0.001)
+            assert share.low <= share.shown <= share.high
+            assert abs(share.value - 0.2) < 6 * share.noise_error
+            assert share.high - share.low == pytest.approx(2 * 1.96 * share.standard_error, rel=0.3)
+    # As often as it is said: 20 draws of 50 shares have the standard deviation of 1.58 points.
+    values = [
+        share.value - 0.2
+        for _ in range(20)
+        for result in encoding.estimates(
+            noisy(encoding, noise, exact, rng), noise=noise, design=Design(400)
+        )
+        for share in result.shares
+    ]
+    # n = 1,000: within 5 standard errors of 1 / sqrt(2 n), false alarm below 1e-6.
+    assert np.std(values) == pytest.approx(math.sqrt(40) / 400, rel=5 / math.sqrt(2000))
+
+
+def test_a_survey_goes_from_answers_to_results() -> None:
+    """Encoded, split, checked, added up, with noise of both parties, and read again."""
+    rng, vdaf = np.random.default_rng(3), prio3_survey(ENCODING.blocks)
+    noise = SumNoise.of_rho(ENCODING.blocks, 1000)
+    people = []
+    for i in range(30):
+        person = dict(ANSWERS, hours=i, children=i % 10, mood=1 + i % 5)
+        if i % 3 == 0:
+            person |= {"work": "No", "mood": None, "pair": "either"}
+        people.append(person)
+    outputs = [
+        check(vdaf, vdaf.shard(ENCODING.measurement(person), context=CONTEXT)) for person in people
+    ]
+    noisy_shares = [
+        noise.simulate(vdaf.aggregate(shares), rng) for shares in zip(*outputs, strict=True)
+    ]
+    sums = vdaf.unshard(noisy_shares, count=30)
+    results = ENCODING.estimates(sums, noise=noise, design=Design(30, population=60))
+    by_id: dict[str, QuestionSums] = {result.question: result for result in results}
+    assert by_id["work"].shares[0].value == pytest.approx(2 / 3, abs=0.1)
+    asked = [person["mood"] for person in people if person["mood"] is not None]
+    mood = by_id["mood"]
+    assert mood.mean is not None
+    assert mood.mean.value == pytest.approx(np.mean(asked), abs=0.3)
+    assert len(mood.answered) == 5
+    assert len(mood.shares) == 7
+    assert sum(share.value for share in mood.answered) == pytest.approx(1)
+    children = by_id["children"].mean
+    assert children is not None
+    assert children.value == pytest.approx(4.5, abs=0.5)
+    hours = by_id["hours"].mean
+    assert hours is not None
+    assert hours.value == pytest.approx(14.5, abs=3)
+    table = by_id["work x pair"]
+    assert table.symbols[0] == "Yes x tea"
+    assert table.shares[0].value == pytest.approx(2 / 3, abs=0.1)
+    assert by_id["pair"].mean is None
+    other = SumNoise.of_rho([One(2)], 1)
+    with pytest.raises(ParameterError, match="for other blocks"):
+        ENCODING.estimates(sums, noise=other, design=Design(30))
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    """N = 600 crowds of 100: 95 % intervals of shares, ratios and means cover .95.
+
+    At that coverage fewer than .9 of 600 has a chance of 4e-7.
+    """
+    rng, covered = np.random.default_rng(8), np.zeros(3)
+    truth = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
+    scores, among = [1, 2, 3, 4, 0], [True] * 4 + [False]
+    mean = float(truth[:4] @ scores[:4] / truth[:4].sum())
+    wanted = (truth[2], truth[2] / truth[:4].sum(), mean)
+    design = Design(100)
+    for _ in range(600):
+        counts = (rng.multinomial(100, truth) + np.rint(rng.normal(0, 3, 5))).astype(int).tolist()
+        found = (
+            share_estimates(counts, variance=9.0, design=design)[2],
+            share_estimates(counts, variance=9.0, design=design, among=among)[2],
+            mean_estimate(counts, scores, variance=9.0, design=design, among=among),
+        )
+        covered += [one.low <= value <= one.high for one, value in zip(found, wanted, strict=True)]
+    assert (covered / 600 > 0.9).all()
+
+
+def test_all_who_could_answer_leave_the_noise_alone() -> None:
+    """In a finite population sampling errors shrink, to 0 where everybody answered."""
+    counts = [30, 70]
+    one = share_estimates(counts, variance=4.0, design=Design(100))[0]
+    half = share_estimates(counts, variance=4.0, design=Design(100, population=199))[0]
+    everybody = share_estimates(counts, variance=4.0, design=Design(100, population=100))[0]
+    assert one.sampling_error == pytest.approx(math.sqrt(0.3 * 0.7 / 100))
+    assert half.sampling_error == pytest.approx(one.sampling_error / math.sqrt(2))
+    assert everybody.sampling_error == 0
+    assert one.noise_error == everybody.noise_error == 0.02
+
+
+def test_where_nothing_is_known_that_is_said() -> None:
+    """A base of no people gives no value and the whole range, and a sum the widest error."""
+    unknown = share_estimates([-3, 1, 100], variance=4.0, design=Design(100), among=[1, 1, 0])[0]
+    assert math.isnan(unknown.value)
+    assert (unknown.low, unknown.high, unknown.standard_error) == (0.0, 1.0, math.inf)
+    mean = mean_of_sum(500, low=0, step=1, largest=10, variance=0.0, design=Design(100))
+    assert mean.value == 5
+    assert mean.sampling_error == 0.5  # half of the people at each end
+    below = mean_of_sum(-50, low=0, step=1, largest=10, variance=400.0, design=Design(100))
+    assert (below.value, below.shown, below.low) == (-0.5, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"count": 0}, {"count": 5, "confidence": 1}, {"count": 5, "population": 4}]
+)
+def test_designs_that_cannot_be_are_refused(parameters: dict[str, Any]) -> None:
+    """Nobody, a certain interval, and fewer people than answered."""
+    with pytest.raises(ParameterError, match="expected"):
+        Design(**parameters)
+
+
+def test_noise_may_make_counts_negative() -> None:
+    """A sum below 0 comes back as a negative number, not as one near the modulus."""
+    circuit = prio3_survey([One(2)]).circuit
+    assert circuit.decode([FIELD_128.modulus - 3, 5], 2) == [[-3, 5]]
