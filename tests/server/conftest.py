@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import secrets
 import shutil
 import threading
@@ -14,47 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 import pytest
 from sqlalchemy import MetaData, select
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
 from masquerade.server.store import Survey
-from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import KEEP_PER_ANSWER, Definition
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
 
 T = TypeVar("T")
-
-QUESTIONS: tuple[Question, ...] = (
-    Choice("ill", "Have you worked while ill?", ("Yes", "No")),
-    Rating("stress", "How stressful is your work?"),
-)
-
-
-@functools.cache
-def define(
-    *questions: Question,
-    title: str = "Work",
-    description: str = "",
-    template: str = "pick",
-    level: str = "medium",
-    levels: tuple[str, ...] | None = None,
-    masking: str = KEEP_PER_ANSWER,
-    **asked: Any,
-) -> Definition:
-    """Return a survey of a choice and a rating, or of `questions`."""
-    return Definition.at_levels(
-        title=title,
-        description=description,
-        template=template,
-        levels=levels or (level,),
-        questions=questions or QUESTIONS,
-        masking=masking,
-        **asked,
-    )
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import compose
 from masquerade.errors import LevelNotAllowed, ParameterError
@@ -24,9 +25,6 @@ from masquerade.mechanisms import (
 )
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, Definition, OfferedLevel
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 line = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30
@@ -121,66 +119,66 @@ def test_the_older_form_is_a_survey_of_one_level() -> None:
     assert Definition.from_json(definition.to_json()) == definition
 
 
-def test_the_hash_of_a_definition_is_fixed(kit: Kit) -> None:
+def test_the_hash_of_a_definition_is_fixed() -> None:
     """Devices keep working across versions: the hash of a known survey does not change."""
-    assert kit.define().content_hash() == (
+    assert define().content_hash() == (
         "9446c252dbfd02d5fd8d71440f357e47fd8478a700098205f0fab4c7ae239aee"
     )
 
 
-def test_every_level_is_offered_by_default(kit: Kit) -> None:
+def test_every_level_is_offered_by_default() -> None:
     """Without a choice a survey offers all levels, the strongest first; one level is fixed."""
     definition = Definition.at_levels(title="T", questions=(QUESTION,))
     assert [level.name for level in definition.levels] == ["high", "medium", "low"]
     assert definition.fixed_level is None
-    assert kit.define().fixed_level == "medium"
+    assert define().fixed_level == "medium"
     with pytest.raises(LevelNotAllowed, match="choose one of high, medium, low"):
         definition.level("none")
 
 
-def test_what_is_shown_when_follows_from_the_topic(kit: Kit) -> None:
+def test_what_is_shown_when_follows_from_the_topic() -> None:
     """People see their reports before they send them, but for sensitive topics, unless told so."""
-    assert [kit.define(topic=topic).reveal for topic in TOPICS] == [
+    assert [define(topic=topic).reveal for topic in TOPICS] == [
         "before_send",
         "before_send",
         "after_send",
     ]
-    assert kit.define(topic="sensitive", reveal="before_send").reveal == "before_send"
+    assert define(topic="sensitive", reveal="before_send").reveal == "before_send"
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-def test_numbers_are_masked_by_noise_of_the_level(kit: Kit, level: Any) -> None:
+def test_numbers_are_masked_by_noise_of_the_level(level: Any) -> None:
     """A number has discrete Gaussian noise with sigma = range / mu on exactly its own lattice."""
-    definition = kit.define(Number("n", "?", 0, 2, "h", 0.1), level=level.name)
+    definition = define(Number("n", "?", 0, 2, "h", 0.1), level=level.name)
     [mechanism] = definition.levels[0].mechanisms
     assert mechanism == DiscreteGaussian(0, 2, "0.1", sigma=2 / level.mu)
     assert mechanism.guarantee().rho_user == Loss.of_amount(level.mu**2 / 2)
 
 
 @pytest.mark.parametrize("tie", ["", "Neither"])
-def test_comparisons_are_randomized_response(kit: Kit, tie: str) -> None:
+def test_comparisons_are_randomized_response(tie: str) -> None:
     """A comparison has two symbols, or three with a tie, and one more where it can be skipped."""
     for skip in (False, True):
         question = Comparison("p", "Which?", "A", "B", tie, allow_skip=skip)
-        [mechanism] = kit.define(question).levels[0].mechanisms
+        [mechanism] = define(question).levels[0].mechanisms
         assert isinstance(mechanism, RandomizedResponse)
         assert (mechanism.options, mechanism.null) == (2 + bool(tie), skip)
 
 
-def test_ratings_can_be_masked_on_their_scale(kit: Kit) -> None:
+def test_ratings_can_be_masked_on_their_scale() -> None:
     """With the Gaussian mask a rating has noise on its scale, and then cannot be skipped."""
-    [mechanism] = kit.define(Rating("r", "?"), rating_mask="gaussian").levels[0].mechanisms
+    [mechanism] = define(Rating("r", "?"), rating_mask="gaussian").levels[0].mechanisms
     assert mechanism == DiscreteGaussian(1, 5, sigma=6)
     with pytest.raises(ParameterError, match="must agree"):
-        kit.define(Rating("r", "?", allow_skip=True), rating_mask="gaussian")
+        define(Rating("r", "?", allow_skip=True), rating_mask="gaussian")
     with pytest.raises(ParameterError, match="rating_mask"):
-        kit.define(rating_mask="none")
+        define(rating_mask="none")
 
 
-def test_answers_in_clear_are_a_level_of_their_own(kit: Kit) -> None:
+def test_answers_in_clear_are_a_level_of_their_own() -> None:
     """At level none every answer is sent as it is, counted one by one, and nothing is masked."""
     questions = (Choice("c", "?", ("A", "B")), Number("n", "?", 0, 9, "h"))
-    level = kit.define(*questions, levels=("none", "low")).level("none")
+    level = define(*questions, levels=("none", "low")).level("none")
     assert level.guarantee().epsilon_user == INFINITE_LOSS
     assert level.cost("t").clear == 2
     for mechanism in level.mechanisms:
@@ -193,11 +191,11 @@ def test_answers_in_clear_are_a_level_of_their_own(kit: Kit) -> None:
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("options", [2, 3, 5, 100])
-def test_the_level_chooses_the_mechanism(kit: Kit, level: Any, options: int) -> None:
+def test_the_level_chooses_the_mechanism(level: Any, options: int) -> None:
     """Masked answer by answer, each question has its level's randomized response."""
     labels = tuple(map(str, range(options)))
     for skip in (False, True):
-        definition = kit.define(Choice("c", "?", labels, allow_skip=skip), level=level.name)
+        definition = define(Choice("c", "?", labels, allow_skip=skip), level=level.name)
         [mechanism] = definition.levels[0].mechanisms
         assert isinstance(mechanism, RandomizedResponse)
         assert mechanism == level.randomized_response(options, null=skip)
@@ -206,12 +204,10 @@ def test_the_level_chooses_the_mechanism(kit: Kit, level: Any, options: int) -> 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("options", [2, 3, 5, 100])
-def test_masking_per_person_keeps_the_level_of_one_report(
-    kit: Kit, level: Any, options: int
-) -> None:
+def test_masking_per_person_keeps_the_level_of_one_report(level: Any, options: int) -> None:
     """Two-layer masking has the widest range whose single report costs what the level's does."""
     labels = tuple(map(str, range(options)))
-    definition = kit.define(Choice("c", "?", labels), level=level.name, masking="per-person")
+    definition = define(Choice("c", "?", labels), level=level.name, masking="per-person")
     [mechanism] = definition.levels[0].mechanisms
     assert isinstance(mechanism, TwoLayer)
     assert mechanism.low == 0 or mechanism.high == 1
@@ -221,9 +217,9 @@ def test_masking_per_person_keeps_the_level_of_one_report(
     assert guarantee.status == "proven"
 
 
-def test_the_guarantee_is_the_composition(kit: Kit) -> None:
+def test_the_guarantee_is_the_composition() -> None:
     """A survey promises what its mechanisms together promise."""
-    for level in kit.define(levels=("high", "low"), masking="per-person").levels:
+    for level in define(levels=("high", "low"), masking="per-person").levels:
         assert level.guarantee() == compose(level.mechanisms)
 
 
@@ -274,20 +270,20 @@ def test_what_cannot_be_a_survey_is_refused(changes: dict[str, Any], says: str) 
         Definition(**{**fields, **changes})
 
 
-def test_the_longest_survey(kit: Kit) -> None:
+def test_the_longest_survey() -> None:
     """Two hundred questions are a survey, masked either way, at a finite cost."""
     questions = [Choice(f"q{n}", "?", ("A", "B")) for n in range(MOST_QUESTIONS)]
     for masking in ("per-answer", "per-person"):
-        guarantee = kit.define(*questions, masking=masking).levels[0].guarantee()
+        guarantee = define(*questions, masking=masking).levels[0].guarantee()
         assert guarantee.answers == 200
         assert guarantee.epsilon_user.micro < 10**9
 
 
-def test_impossible_choices_of_masking(kit: Kit) -> None:
+def test_impossible_choices_of_masking() -> None:
     """An unknown level or masking, and skipping under two-layer masking, are refused by name."""
     with pytest.raises(ParameterError, match="level is 'other'"):
-        kit.define(level="other")
+        define(level="other")
     with pytest.raises(ParameterError, match="masking is 'clear'"):
-        kit.define(masking="clear")
+        define(masking="clear")
     with pytest.raises(ParameterError, match="'r' can be skipped"):
-        kit.define(Rating("r", "How?", allow_skip=True), masking="per-person")
+        define(Rating("r", "How?", allow_skip=True), masking="per-person")

@@ -77,7 +77,8 @@ class Ledger:
     Examples
     --------
     >>> from masquerade.accounting import MemoryStorage
-    >>> from masquerade.mechanisms import Loss, parse_mechanism
+    >>> from masquerade.exact import Loss
+    >>> from masquerade.mechanisms import parse_mechanism
     >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(3_000_000)))
     >>> sleep = Cost.of("Sleep", [parse_mechanism("randomized-response:options=2,epsilon=2.6")])
     >>> entry = ledger.charge("p-81", "sleep", sleep)

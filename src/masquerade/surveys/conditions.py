@@ -157,7 +157,7 @@ def shown(
 
     Examples
     --------
-    >>> from masquerade.answers import Choice
+    >>> from masquerade.surveys import Choice
     >>> first = Choice("a", "Do you commute?", ("Yes", "No"))
     >>> second = Choice("b", "By train?", ("Yes", "No"), allow_skip=True)
     >>> shown((first, second), (None, ShowIf("a", ("Yes",))), [1, None])

@@ -76,7 +76,7 @@ class Encoding:
 
     Examples
     --------
-    >>> from masquerade.answers import Rating
+    >>> from masquerade.surveys import Rating
     >>> encoding = Encoding((Rating("mood", "How are you?"),))
     >>> encoding.blocks, encoding.measurement({"mood": 4})
     ((One(options=5),), [3])

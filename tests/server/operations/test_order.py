@@ -450,7 +450,7 @@ def test_without_room_nothing_is_rewritten_and_it_is_told(
 KILLED = """
 import os, sys, threading
 from masquerade.server import Store
-from masquerade.server.operation import sqlite_order
+from masquerade.server.db import sqlite_order
 
 store = Store(sys.argv[1], rewrites=False)
 threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()

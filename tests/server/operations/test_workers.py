@@ -191,7 +191,7 @@ RACE = """
 import secrets, sys, threading
 from masquerade.accounting import Caps
 from masquerade.errors import InsufficientBudget
-from masquerade.mechanisms import Loss
+from masquerade.exact import Loss
 from masquerade.server import Store
 url, cost, one, other = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 store = Store(url, caps=Caps(Loss(cost), Caps().delta))
