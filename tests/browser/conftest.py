@@ -287,6 +287,12 @@ def confirm(page: Page, ask: str, do: str) -> None:
     page.get_by_role("button", name=do).click()
 
 
+def width(page: Page) -> int:
+    """Return how wide a page is, once its style sheets are there: without them it is wider."""
+    page.wait_for_load_state("load")
+    return int(page.evaluate("document.documentElement.scrollWidth"))
+
+
 def close_survey(page: Page) -> None:
     """Close a survey on its page, and wait for the results."""
     confirm(page, "Close and see results", "Close it now")

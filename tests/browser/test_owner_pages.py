@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Person, close_survey, respond
+from .conftest import Person, close_survey, respond, width
 
 pytestmark = pytest.mark.browser
 
@@ -55,21 +55,21 @@ def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
     page.goto(server.owner_link)
     for template in ("Rate items", "Pick one", "Label with a crowd"):
         page.goto(f"{server.url}/surveys/new")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert width(page) <= 390
         page.get_by_role("button", name=f"Use “{template}”").click()
         page.get_by_role("link", name="Open survey").click()
         page.get_by_role("button", name="Open it now").click()
         expect(page.locator("#share")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert width(page) <= 390
         token = page.url.rpartition("/")[2]
         survey = server.store.survey(token)
         for _ in range(12):
             respond(server, survey)
         close_survey(page)
         expect(page.locator(".results")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert width(page) <= 390
     page.goto(f"{server.url}/surveys")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert width(page) <= 390
     assert owner.complaints == []
 
 

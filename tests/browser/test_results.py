@@ -17,12 +17,14 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 from masquerade.mechanisms import mask_response
 from masquerade.results.headline import whole_percents
 from masquerade.server.participants.commitments import commitment_of
+from masquerade.server.results.cache import Findings
 from masquerade.server.surveys.frozen_surveys import Survey
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Definition
 
 from .accessibility import faults
 from .conftest import NewVisitor, Visitor, confirm
+from .test_layout import LONG, LONG_QUESTIONS
 
 pytestmark = pytest.mark.browser
 
@@ -366,3 +368,73 @@ def test_no_page_shows_what_cannot_be(generous: Any, new_visitor: NewVisitor, pe
         if width == 1280:
             assert faults(page, f"results-{people}") == {}
         assert visitor.complaints == []
+
+
+STICKS_OUT = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const box = each.getBoundingClientRect();
+  return each.checkVisibility() && !each.closest(".scroll, nav, pre, .visually-hidden") &&
+    (box.right > innerWidth + 0.5 || box.left < -0.5);
+}).map((each) => each.outerHTML)"""
+
+
+def widest(part: Any, *, low: float = 0, high: float = 1) -> Any:
+    """Return a part of a result with every number in it as wide as its text can be."""
+    if isinstance(part, list):
+        return [widest(each, low=low, high=high) for each in part]
+    if not isinstance(part, dict):
+        return part
+    for question in LONG_QUESTIONS:
+        if isinstance(question, Number | Rating) and question.id == part.get("id"):
+            low, high = question.low, question.high
+    wide = {name: widest(each, low=low, high=high) for name, each in part.items()}
+    errors = [name for name in part if name.endswith("_error")]
+    extremes = {
+        "low": low,
+        "high": high,
+        "shown": low if low < 0 else high,
+        "value": 10 * low - high,
+        "known_share": 1,
+        "known_mean": high,
+        "reported_share": 1,
+        "likeliest_share": 1,
+        "top_probability": 1,
+        "simultaneous_low": low,
+        "simultaneous_high": high,
+        "strength": -99.99,
+        "probability": 0.00012,
+        "n": 1_000_000_000,
+        "differ": True,
+        "reason": f"all {10**9} reports are {LONG}",
+        **dict.fromkeys(errors, 10 * (high - low)),
+    }
+    return wide | {name: extreme for name, extreme in extremes.items() if name in part}
+
+
+@pytest.mark.parametrize("people", [1, 60])
+@pytest.mark.parametrize("kind", ["mixed", "labels"])
+def test_no_value_is_too_wide_for_a_phone(
+    generous: Any, new_visitor: NewVisitor, monkeypatch: pytest.MonkeyPatch, people: int, kind: str
+) -> None:
+    """The longest words, the widest intervals and the lowest numbers fit 320 and 390 pixels."""
+    items = tuple(Choice(f"i{i}", f"{LONG} {i}", (LONG, LONG[::-1]), truth=LONG) for i in range(2))
+    asked = {"mixed": LONG_QUESTIONS, "labels": items}[kind]
+    survey = closed(generous, *asked, people=people, title=LONG, description=LONG)
+    result = {**widest(Findings(generous.store).result(survey)), "simulated": True}
+    result["responses"] = people
+    for question in result["questions"]:
+        question["n"] = people if people < 20 else 1_000_000_000
+    monkeypatch.setattr(Findings, "result", lambda *_: result)
+    generous.store.workshop.publish(survey)
+    visitor = new_visitor(own_cap=None)
+    page = visitor.page
+    page.goto(generous.owner_link)
+    for path in (f"/surveys/{survey.token}", f"/r/{survey.token}", f"/r/{survey.token}/embed"):
+        for width in (320, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.goto(generous.url + path)
+            expect(page.locator(".results")).to_be_visible()
+            assert page.evaluate(STICKS_OUT) == [], (path, width)
+            page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+            assert page.evaluate(STICKS_OUT) == [], (path, width)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visitor.complaints == []
