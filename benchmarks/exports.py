@@ -78,12 +78,16 @@ def fill(url: str, people: int) -> Survey:
             ]
             rows += [
                 {
-                    "id": secrets.token_hex(16), "survey": survey.token, "level": level.name,
-                    "pseudonym": secrets.token_hex(32), "state": "submitted", "attempt": 1,
+                    "id": secrets.token_hex(16),
+                    "survey": survey.token,
+                    "level": level.name,
+                    "pseudonym": secrets.token_hex(32),
+                    "state": "submitted",
+                    "attempt": 1,
                     "reports": row,
                 }
                 for row in np.stack(columns, axis=1).tolist()
-            ]  # fmt: skip
+            ]
         with store.engine.execution_options(write=True).begin() as connection:
             connection.execute(insert(table_of(ParticipationRow)), rows)
     survey = store.close_survey(survey.token)

@@ -41,9 +41,12 @@ def timed(work: Callable[[], object]) -> float:
 
 def survey_of(store: Store) -> str:
     definition = Definition.at_levels(
-        title="Work", description="", template="pick", levels=("medium",),
+        title="Work",
+        description="",
+        template="pick",
+        levels=("medium",),
         questions=(Choice("ill", "Ill?", ("Yes", "No")),),
-    )  # fmt: skip
+    )
     return store.open_survey(definition).token
 
 
@@ -93,8 +96,10 @@ def compare_backup(folder: Path, people: int) -> None:
 def serve_with(folder: Path, workers: int) -> None:
     settings = Settings(
         sqlite_url(folder / f"workers-{workers}.sqlite3"),
-        rate_address=0, rate_participant=0, workers=workers,
-    )  # fmt: skip
+        rate_address=0,
+        rate_participant=0,
+        workers=workers,
+    )
     store = Store(settings.database)
     token = survey_of(store)
     store.close()

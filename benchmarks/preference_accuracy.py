@@ -101,10 +101,12 @@ def made_up(draws: int) -> None:
         scores = []
         for voters, choices in crowds:
             learned = SocialPreference.learn(choices, mechanism=f"none:fit={fit}")
-            scores.append([
-                expected_agreement(learned.weights, target, reference=name).accuracy
-                for name, target in (("r1", voters.mean_weights), ("r2", voters.population))
-            ])  # fmt: skip
+            scores.append(
+                [
+                    expected_agreement(learned.weights, target, reference=name).accuracy
+                    for name, target in (("r1", voters.mean_weights), ("r2", voters.population))
+                ]
+            )
         r1, r2 = np.mean(scores, axis=0)
         CARDS.add(
             f"made-up voters, none:fit={fit}",

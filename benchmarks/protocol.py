@@ -132,8 +132,12 @@ class Person:
 
     def send(self) -> bytes:
         """Send the reports."""
-        body = {"reports": REPORTS, "salt": self.salt, "level": self.level,
-                "survey_hash": self.survey.hash}  # fmt: skip
+        body = {
+            "reports": REPORTS,
+            "salt": self.salt,
+            "level": self.level,
+            "survey_hash": self.survey.hash,
+        }
         return self.request("PUT", f"/{self.id}/response", body)
 
 
@@ -215,12 +219,19 @@ def fill(store: Store, survey: Survey, count: int) -> None:
     table = table_of(ParticipationRow)
     for start in range(0, count, 50_000):
         rows = [
-            {"id": secrets.token_hex(16), "survey": survey.token, "level": "medium",
-             "state": "submitted", "attempt": 1, "pseudonym": secrets.token_hex(32),
-             "reports": REPORTS,
-             "commitment": secrets.token_hex(32), "idempotency": secrets.token_hex(32)}
+            {
+                "id": secrets.token_hex(16),
+                "survey": survey.token,
+                "level": "medium",
+                "state": "submitted",
+                "attempt": 1,
+                "pseudonym": secrets.token_hex(32),
+                "reports": REPORTS,
+                "commitment": secrets.token_hex(32),
+                "idempotency": secrets.token_hex(32),
+            }
             for _ in range(min(50_000, count - start))
-        ]  # fmt: skip
+        ]
         with store.engine.execution_options(write=True).begin() as connection:
             connection.execute(insert(table), rows)
 

@@ -22,15 +22,15 @@ from masquerade.answers import Claims
 from masquerade.release import (
     Domain,
     Engine,
+    GroupedClaims,
     Histogram,
-    HonestTest,
     LocalNoise,
     Mixtures,
-    ObjectClaims,
     PooledHistogram,
-    PublishedTest,
+    PrisCrowd,
+    ProvenTest,
     TwoPassHistogram,
-    UniformTest,
+    UniformPrisCrowd,
     fit_density,
     ise,
     simulate,
@@ -41,7 +41,7 @@ OBJECTS, REPETITIONS = 120, sized(2, 5)
 ENDS = (-20, 20)
 
 
-def crowd(rng: np.random.Generator, users: int, kind: str) -> tuple[ObjectClaims, Mixtures]:
+def crowd(rng: np.random.Generator, users: int, kind: str) -> tuple[GroupedClaims, Mixtures]:
     """Return claims of every user about every object, and the densities of reliable claims.
 
     Truths are uniform on -12 to 12, spreads of reliable claims log-uniform on 0.8 to 2.
@@ -77,10 +77,10 @@ def crowd(rng: np.random.Generator, users: int, kind: str) -> tuple[ObjectClaims
     return every_cell(values), densities
 
 
-def every_cell(values: np.ndarray) -> ObjectClaims:
+def every_cell(values: np.ndarray) -> GroupedClaims:
     """Return claims of every user about every object."""
     objects, users = values.shape
-    return ObjectClaims(
+    return GroupedClaims(
         pa.array([f"o{i:06}" for i in range(objects)]),
         pa.array([f"u{j:06}" for j in range(users)]),
         values.ravel(),
@@ -95,15 +95,24 @@ def engines(epsilon: float) -> list[Engine]:
         Histogram(epsilon=epsilon, domain=ENDS),
         PooledHistogram(epsilon=epsilon, domain=ENDS),
         TwoPassHistogram(epsilon=epsilon * OBJECTS, domain=ENDS, unit="user", cap=OBJECTS),
-        HonestTest(epsilon=epsilon, domain=ENDS, bandwidth=1.5),
+        ProvenTest(epsilon=epsilon, domain=ENDS, bandwidth=1.5),
         LocalNoise(epsilon=epsilon, domain=ENDS),
     ]
 
 
 def errors() -> None:
     """Print errors at equal epsilon on made-up crowds."""
-    cells = [(10, 2.0), (10, 8.0), (20, 1.0), (20, 4.0), (50, 1.0), (50, 4.0), (200, 1.0),
-             (200, 2.0), (200, 4.0)]  # fmt: skip
+    cells = [
+        (10, 2.0),
+        (10, 8.0),
+        (20, 1.0),
+        (20, 4.0),
+        (50, 1.0),
+        (50, 4.0),
+        (200, 1.0),
+        (200, 2.0),
+        (200, 4.0),
+    ]
     cells = sized([(20, 1.0), (50, 4.0)], cells)
     print(
         f"\n{OBJECTS} objects, domain {ENDS}, {REPETITIONS} repetitions; test-honest has delta .01"
@@ -139,22 +148,22 @@ def errors() -> None:
             )
 
 
-def load(name: str) -> ObjectClaims:
+def load(name: str) -> GroupedClaims:
     """Return a real data set."""
     folder = Path(os.environ["MASQUERADE_DATA"]) / name
     path = folder / "claims.csv.gz"
-    return ObjectClaims.of(Claims.read(path, kind="numeric", duplicates="last"))
+    return GroupedClaims.of(Claims.read(path, kind="numeric", duplicates="last"))
 
 
-def inliers(claims: ObjectClaims, bandwidth: float) -> Mixtures:
+def inliers(claims: GroupedClaims, bandwidth: float) -> Mixtures:
     """Return the density of the claims within three robust deviations of the median."""
     kept = np.zeros(len(claims))
     for i in range(claims.n_objects):
-        x = claims.value[claims.of_object(i)]
+        x = claims.value[claims.rows_of(i)]
         apart = np.abs(x - np.median(x))
         scale = 1.4826 * np.median(apart) or x.std(ddof=1)
         inside = apart <= 3 * scale + 1e-9
-        kept[claims.of_object(i)] = inside / inside.sum()
+        kept[claims.rows_of(i)] = inside / inside.sum()
     width = np.full(len(claims), bandwidth)
     return Mixtures(claims.offset, claims.value, kept, width)
 
@@ -174,16 +183,16 @@ def real() -> None:
         print(f"\n{name}: {len(claims)} claims, {claims.n_objects} objects, {claims.n_users} users")
         reference = fit_density(claims, bandwidth=bandwidth)
         for engine in (
-            Histogram(epsilon=1, domain=domain, smoothing=bandwidth),
-            PooledHistogram(epsilon=1, domain=domain, smoothing=bandwidth),
-            TwoPassHistogram(epsilon=10, domain=domain, smoothing=bandwidth, unit="user"),
+            Histogram(epsilon=1, domain=domain, bandwidth=bandwidth),
+            PooledHistogram(epsilon=1, domain=domain, bandwidth=bandwidth),
+            TwoPassHistogram(epsilon=10, domain=domain, bandwidth=bandwidth, unit="user"),
             LocalNoise(epsilon=1, domain=domain),
-            HonestTest(epsilon=1, domain=domain, bandwidth=bandwidth),
-            PublishedTest(),
-            UniformTest(),
+            ProvenTest(epsilon=1, domain=domain, bandwidth=bandwidth),
+            PrisCrowd(),
+            UniformPrisCrowd(),
         ):
             started = time.perf_counter()
-            data = reference if isinstance(engine, PublishedTest) else claims
+            data = reference if isinstance(engine, PrisCrowd) else claims
             release = simulate(data, np.random.default_rng(1), engine=engine)
             seconds = time.perf_counter() - started
             drawn = ", ".join(f"{s} {n}" for s, n in release.statuses.items())
@@ -200,11 +209,11 @@ def emotion() -> None:
     print("\nemotion, claim level, 11 bins; against inliers, bandwidth 10")
     reference = inliers(claims, 10.0)
     for epsilon in (1.0, 2.0, 4.0, 8.0):
-        ends, public = (-100, 100), {"bins": 11, "smoothing": 10.0}
+        ends, public = (-100, 100), {"bins": 11, "bandwidth": 10.0}
         made: list[Engine] = [
             Histogram(epsilon=epsilon, domain=ends, **public),  # type: ignore[arg-type]
             PooledHistogram(epsilon=epsilon, domain=ends, **public),  # type: ignore[arg-type]
-            HonestTest(epsilon=epsilon, domain=ends, bandwidth=10),
+            ProvenTest(epsilon=epsilon, domain=ends, bandwidth=10),
             LocalNoise(epsilon=epsilon, domain=ends),
         ]
         row = []
@@ -235,7 +244,7 @@ def speed() -> None:
             Histogram(epsilon=1, domain=ENDS),
             PooledHistogram(epsilon=1, domain=ENDS),
             TwoPassHistogram(epsilon=10**3, cap=10**3, domain=ENDS, unit="user"),
-            PublishedTest(),
+            PrisCrowd(),
         ):
             started = time.perf_counter()
             simulate(model, rng, engine=engine)
@@ -258,10 +267,12 @@ def speed() -> None:
     print(f"  population weights {min(times):.2f} s")
     for small in ("skip", "try"):
         started = time.perf_counter()
-        release = simulate(model, rng, engine=PublishedTest(small=small))
+        release = simulate(model, rng, engine=PrisCrowd(small=small))
         seconds = time.perf_counter() - started
-        print(f"  population, 30 test-paper releases, small={small}: {seconds:.2f} s, "
-              f"{release.statuses}, {release.collector['attempts']} attempts")  # fmt: skip
+        print(
+            f"  population, 30 test-paper releases, small={small}: {seconds:.2f} s, "
+            f"{release.statuses}, {release.collector['attempts']} attempts"
+        )
 
 
 def main() -> None:

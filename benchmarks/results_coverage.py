@@ -38,8 +38,11 @@ def main() -> None:
     print(f"{surveys} surveys a row; RMSE/coverage of 95 % intervals\n")
     print("mean     n  sd   " + "".join(f"{name:>14}" for name in ESTIMATORS) + "   warned  golden")
     for n, spread in ((1000, 0.0), (1000, 0.3), (10_000, 0.3), (1000, 0.15), (10_000, 0.5)):
-        print_row(f"known  {n:6} {spread:.2f}", means_of_moments(rng, n, spread, surveys),
-                  GOLDEN.get((n, spread)))  # fmt: skip
+        print_row(
+            f"known  {n:6} {spread:.2f}",
+            means_of_moments(rng, n, spread, surveys),
+            GOLDEN.get((n, spread)),
+        )
     for n, spread in ((200, 0.0), (1000, 0.0), (1000, 0.3)):
         few = max(surveys // 4, 1)
         print_row(f"report {n:6} {spread:.2f}", means_of_reports(rng, n, spread, few), None)
@@ -62,11 +65,14 @@ def means_of_moments(
         value = level + rng.normal(0, np.sqrt(variance))
         found = combine(
             LevelValues(
-                size, value[:, None], (1 / size)[:, None], (NOISE**2 / size)[:, None],
+                size,
+                value[:, None],
+                (1 / size)[:, None],
+                (NOISE**2 / size)[:, None],
                 pool=1e9 * SHARES,
             ),
             width=4,
-        )  # fmt: skip
+        )
         truth = float(SHARES @ level / SHARES.sum())
         for place, name in enumerate(ESTIMATORS):
             one = found[name].estimate(quantile=1.959964)

@@ -43,8 +43,16 @@ from masquerade.truth import (
     Reliability,
 )
 
-PLAIN = (Mean, Median, QualityWeighted, ConfidenceAware, GaussianTruth, Reliability, HeavyTail,
-         NumericAuto)  # fmt: skip
+PLAIN = (
+    Mean,
+    Median,
+    QualityWeighted,
+    ConfidenceAware,
+    GaussianTruth,
+    Reliability,
+    HeavyTail,
+    NumericAuto,
+)
 DATA = os.environ.get("MASQUERADE_DATA")
 CARDS = Cards(__file__)
 RUNS, LARGE_RUNS = sized(2, 8), sized(1, 3)
@@ -300,8 +308,9 @@ def declined(claims: Claims, rng: np.random.Generator) -> Claims:
     """Return the claims with a tenth turned into "no answer"."""
     missing = claims.n_options if claims.options is not None else np.nan
     gone = rng.random(len(claims)) < 0.1
-    return claims.with_values(np.where(gone, missing, claims.value).astype(claims.value.dtype),
-                              null=True)  # fmt: skip
+    return claims.with_values(
+        np.where(gone, missing, claims.value).astype(claims.value.dtype), null=True
+    )
 
 
 def web(seed: int, shape: str) -> tuple[Claims, Any]:

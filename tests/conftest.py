@@ -159,9 +159,15 @@ def postgres_server() -> Iterator[PostgresServer]:
 
     try:
         run(
-            "initdb", f"--pgdata={data}", "--username=masquerade", "--auth=trust",
-            "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
-        )  # fmt: skip
+            "initdb",
+            f"--pgdata={data}",
+            "--username=masquerade",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        )
         with listen("127.0.0.1", 0) as free:
             port = free.getsockname()[1]
         options = f"-F -p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=60"

@@ -11,9 +11,21 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 FIELDS = {
-    "benchmark", "what", "value", "unit", "peer", "peer_value", "ratio", "target", "met", "note",
-    "size", "machine", "versions", "date",
-}  # fmt: skip
+    "benchmark",
+    "what",
+    "value",
+    "unit",
+    "peer",
+    "peer_value",
+    "ratio",
+    "target",
+    "met",
+    "note",
+    "size",
+    "machine",
+    "versions",
+    "date",
+}
 
 
 @pytest.fixture

@@ -200,7 +200,7 @@ def test_numeric_crowds_have_the_published_sizes() -> None:
     ):
         assert (made.claims.n_users, made.claims.n_objects) == (users, objects)
         some = range(min(objects, 200))
-        medians = [np.median(made.claims.value[made.claims.of_object(i)]) for i in some]
+        medians = [np.median(made.claims.value[made.claims.rows_of(i)]) for i in some]
         near = np.abs(medians - made.densities.location[:200]) < 3 * made.densities.width[:200]
         assert near.mean() > 0.75
 

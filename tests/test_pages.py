@@ -24,9 +24,21 @@ PAGES = {
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"`((?:tests|benchmarks|docs|src)/[\w./-]+\.\w+)`")
 PUBLIC_ROOMS = (
-    "answers", "mechanisms", "accounting", "aggregate", "selection", "truth", "truth.scale",
-    "preference", "release", "results", "datasets", "simulate", "reproduce", "client",
-)  # fmt: skip
+    "answers",
+    "mechanisms",
+    "accounting",
+    "aggregate",
+    "selection",
+    "truth",
+    "truth.scale",
+    "preference",
+    "release",
+    "results",
+    "datasets",
+    "simulate",
+    "reproduce",
+    "client",
+)
 
 
 def without_code(text: str) -> str:

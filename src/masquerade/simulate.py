@@ -27,8 +27,21 @@ FAMILIES: dict[str, Family] = {
 }
 """The families of Li et al., KDD 2018, with the flip probability ranges of its section 6."""
 
-PUBLISHED_EPSILONS = (1, "0.9", "0.8", "0.7", "0.6", "0.5", "0.4", "0.3", "0.2", "0.1", "0.01",
-                      "0.001", 0)  # fmt: skip
+PUBLISHED_EPSILONS = (
+    1,
+    "0.9",
+    "0.8",
+    "0.7",
+    "0.6",
+    "0.5",
+    "0.4",
+    "0.3",
+    "0.2",
+    "0.1",
+    "0.01",
+    "0.001",
+    0,
+)
 
 
 def crowd(

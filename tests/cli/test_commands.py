@@ -189,8 +189,16 @@ def test_wrong_usage_ends_with_code_2(run: Run, words: tuple[str, ...]) -> None:
 
 def test_every_command_has_help(run: Run) -> None:
     """``--help`` works for the command and all below it."""
-    for words in ((), ("demo",), ("serve",), ("truth",), ("privacy",), ("randomize",),
-                  ("simulate",), ("simulate", "crowd")):  # fmt: skip
+    for words in (
+        (),
+        ("demo",),
+        ("serve",),
+        ("truth",),
+        ("privacy",),
+        ("randomize",),
+        ("simulate",),
+        ("simulate", "crowd"),
+    ):
         outcome = run(*words, "--help")
         assert outcome.code == 0
         assert "Usage" in outcome.out

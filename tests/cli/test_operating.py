@@ -83,8 +83,10 @@ def test_through_a_pipe(data: Path, tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [*words, "restore", "-", "--data-dir", str(tmp_path / "new"), "--unauthenticated"],
-        input=copied.stdout, capture_output=True, check=True,
-    )  # fmt: skip
+        input=copied.stdout,
+        capture_output=True,
+        check=True,
+    )
     assert b"Restored" in done.stdout
     with sqlite3.connect(tmp_path / "new" / "masquerade.sqlite3") as database:
         assert database.execute("SELECT count(*) FROM participation").fetchone() == (200,)

@@ -17,10 +17,22 @@ def choices(run: Run, tmp_path: Path) -> Path:
     """Return a file of made-up choices; test.csv and truth.csv are next to it."""
     path = tmp_path / "choices.csv"
     outcome = run(
-        "simulate", "comparisons", "--out", path, "--test-out", path.with_name("test.csv"),
-        "--truth-out", path.with_name("truth.csv"), "--voters", 30, "--records", 20,
-        "--features", 3, "--json",
-    )  # fmt: skip
+        "simulate",
+        "comparisons",
+        "--out",
+        path,
+        "--test-out",
+        path.with_name("test.csv"),
+        "--truth-out",
+        path.with_name("truth.csv"),
+        "--voters",
+        30,
+        "--records",
+        20,
+        "--features",
+        3,
+        "--json",
+    )
     assert outcome.json["records"] == 600
     return path
 
@@ -64,14 +76,24 @@ def test_prefer_reads_ranges_and_features(run: Run, tmp_path: Path) -> None:
     """Columns, public ranges, own voters and a cap are options."""
     path = tmp_path / "c.csv"
     path.write_text("voter,price,comfort,note\na,-10,1,x\na,5,1,y\nb,20,-1,z\nb,-5,0,w\n")
-    words = ("prefer", path, "--mechanism", "none:fit=average", "--features", "price,comfort",
-             "--ranges", "price=0:100,comfort=0:2", "--json")  # fmt: skip
+    words = (
+        "prefer",
+        path,
+        "--mechanism",
+        "none:fit=average",
+        "--features",
+        "price,comfort",
+        "--ranges",
+        "price=0:100,comfort=0:2",
+        "--json",
+    )
     assert run(*words).json["records"] == 4
     assert run(*words, "--most-records", 1).json["records"] == 2
     path.write_text("price,comfort\n-10,1\n5,1\n20,-1\n")
-    assert run("prefer", path, "--mechanism", "none:bound=5", "--one-each", "--json").json[
-        "voters"
-    ] == 3  # fmt: skip
+    assert (
+        run("prefer", path, "--mechanism", "none:bound=5", "--one-each", "--json").json["voters"]
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,13 +126,16 @@ def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:
     outcome = run("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5", "--json")
     guarantee = outcome.json["guarantee"]
     assert (guarantee["unit"], guarantee["trust"], guarantee["status"]) == (
-        "choice", "local", "proven",
-    )  # fmt: skip
+        "choice",
+        "local",
+        "proven",
+    )
     assert guarantee["epsilon"] == pytest.approx(0.5, abs=1e-6)
     assert guarantee["voter_level_epsilon"] == pytest.approx(10, abs=1e-4)
-    assert "each choice" in run(
-        "prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5"
-    ).out  # fmt: skip
+    assert (
+        "each choice"
+        in run("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5").out
+    )
 
 
 def test_prefer_takes_personal_epsilons(run: Run, tmp_path: Path) -> None:

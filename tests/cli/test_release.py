@@ -27,8 +27,24 @@ def test_release_prints_the_promised_keys_and_writes_its_files(run: Run, numbers
     """Points, densities, a codebook and a page; errors only where the claims may be read."""
     out, page = numbers.with_name("out.csv.gz"), numbers.with_name("page.html")
     bumps = numbers.with_name("bumps.csv")
-    words = ("release", numbers, "--epsilon", "1", "--domain", "-10", "10", "--samples", 7,
-             "--out", out, "--report", page, "--densities", bumps, "--json")  # fmt: skip
+    words = (
+        "release",
+        numbers,
+        "--epsilon",
+        "1",
+        "--domain",
+        "-10",
+        "10",
+        "--samples",
+        7,
+        "--out",
+        out,
+        "--report",
+        page,
+        "--densities",
+        bumps,
+        "--json",
+    )
     result = run(*words).json
     assert (result["objects"], result["released"], result["statuses"]) == (2, 14, {"ok": 2})
     assert result["guarantee"]["epsilon"] == 1.0
@@ -51,13 +67,27 @@ def test_release_prints_the_promised_keys_and_writes_its_files(run: Run, numbers
         ("--engine", "hist2", "--epsilon", "4", "--domain", "0", "10", "--cap", "2"),
         ("--engine", "pooled", "--epsilon", "4", "--domain", "0", "10", "--step", "1"),
         ("--engine", "basic", "--epsilon", "4", "--domain", "0", "10"),
-        ("--engine", "test-honest", "--epsilon", "8", "--domain", "0", "10", "--bandwidth", "1",
-         "--delta", "0.01"),
-        ("--engine", "test-paper",),
+        (
+            "--engine",
+            "test-honest",
+            "--epsilon",
+            "8",
+            "--domain",
+            "0",
+            "10",
+            "--bandwidth",
+            "1",
+            "--delta",
+            "0.01",
+        ),
+        (
+            "--engine",
+            "test-paper",
+        ),
         ("--engine", "uniform"),
         ("--epsilon", "1/3", "--domain", "0", "10", "--unit", "user", "--bins", "9"),
     ],
-)  # fmt: skip
+)
 def test_every_engine_runs(run: Run, numbers: Path, words: tuple[str, ...]) -> None:
     """Each engine ends with code 0 and tells its guarantee in words."""
     outcome = run("release", numbers, *words, "--out", numbers.with_name("o.parquet"))
@@ -106,8 +136,18 @@ def test_missing_and_repeated_claims_are_resolved_as_told(run: Run, tmp_path: Pa
     """Rows without a number can be dropped, and repeated claims averaged."""
     path = tmp_path / "c.csv"
     path.write_text("task,worker,value\na,x,1\na,x,3\na,y,\na,z,2\n")
-    words = ("release", path, "--epsilon", "1", "--domain", "0", "4", "--out", tmp_path / "o.csv",
-             "--json")  # fmt: skip
+    words = (
+        "release",
+        path,
+        "--epsilon",
+        "1",
+        "--domain",
+        "0",
+        "4",
+        "--out",
+        tmp_path / "o.csv",
+        "--json",
+    )
     assert run(*words).code == 1
     assert run(*words, "--missing", "drop").code == 1
     result = run(*words, "--missing", "drop", "--duplicates", "mean").json

@@ -38,8 +38,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_keys_that_scripts_rely_on(run: Run, tmp_path: Path) -> None:
     """Artifacts are files, rows have paper's value, ours, error and verdict."""
-    found = run("reproduce", "sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2,
-                "--jobs", 1, "--json")  # fmt: skip
+    found = run(
+        "reproduce",
+        "sparse-ldp",
+        "--out",
+        tmp_path,
+        "--quick",
+        "--trials",
+        2,
+        "--jobs",
+        1,
+        "--json",
+    )
     assert found.code == 0
     assert all(Path(path).is_file() for path in found.json["artifacts"])
     first = found.json["rows"][0]

@@ -102,10 +102,22 @@ def test_a_taken_port_is_said(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = subprocess.run(
-            [sys.executable, "-m", "masquerade", "serve", "--no-browser", "--data-dir",
-             str(tmp_path / "data"), "--port", str(taken.getsockname()[1])],
-            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "masquerade",
+                "serve",
+                "--no-browser",
+                "--data-dir",
+                str(tmp_path / "data"),
+                "--port",
+                str(taken.getsockname()[1]),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
     assert done.returncode == 1
     assert "--port" in done.stderr
     assert not (tmp_path / "data").exists()

@@ -91,10 +91,16 @@ def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
         (("--engine", "stream", "--scheduler", "tcp://x:1"), "use --engine dask"),
         (("--engine", "stream", "--kind", "numeric"), "is for categories"),
         (("--engine", "memory", "--repartition", "x"), "--engine stream or dask"),
-        (("--method", "median",), "median does not work over partitions"),
+        (
+            (
+                "--method",
+                "median",
+            ),
+            "median does not work over partitions",
+        ),
         (("--scheduler", "tcp://127.0.0.1:1"), "no cluster answers at tcp://127.0.0.1:1"),
     ],
-)  # fmt: skip
+)
 def test_wrong_engines_are_refused(
     run: Run, folder: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,9 +81,12 @@ def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) ->
     assert not recognised(data, "bob", "five words are in here")
     assert len(run("user", "list", *at).json["accounts"]) == 1
     assert [action for login, action in logged(data) if login == "(command line)"] == [
-        "made an account", "made an account", "made a member viewer", "set a new password",
+        "made an account",
+        "made an account",
+        "made a member viewer",
+        "set a new password",
         "ended an account",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_second_team(run: Run, data: Path, type_in: Any) -> None:

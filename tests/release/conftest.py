@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.release import ObjectClaims
+from masquerade.release import GroupedClaims
 
-Grouped = Callable[[Sequence[Sequence[float]]], ObjectClaims]
+Grouped = Callable[[Sequence[Sequence[float]]], GroupedClaims]
 
 
 @pytest.fixture(scope="session")
 def grouped() -> Grouped:
     """Return a function from rows, one an object, one value a user, to claims."""
 
-    def make(rows: Sequence[Sequence[float]]) -> ObjectClaims:
+    def make(rows: Sequence[Sequence[float]]) -> GroupedClaims:
         cells = [(i, j, x) for i, row in enumerate(rows) for j, x in enumerate(row)]
-        return ObjectClaims.of(
+        return GroupedClaims.of(
             {
                 "task": [f"o{i:04}" for i, _, _ in cells],
                 "worker": [f"u{j:04}" for _, j, _ in cells],

@@ -15,9 +15,9 @@ from scipy.integrate import quad
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
 from masquerade.exact import SimulatedCoins
-from masquerade.release import DensityModel, Mixtures, ObjectClaims, expected_ise, fit_density, ise
+from masquerade.release import DensityModel, GroupedClaims, Mixtures, expected_ise, fit_density, ise
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 
 
 def mixture(*bumps: tuple[float, float, float]) -> Mixtures:
@@ -33,12 +33,12 @@ def test_claims_are_sorted_whatever_their_order() -> None:
         "worker": ["y", "z", "x"],
         "value": [1.0, 2.0, 3.0],
     }
-    claims = ObjectClaims.of(table)
+    claims = GroupedClaims.of(table)
     assert claims.objects.to_pylist() == ["a", "b"]
     assert claims.users.to_pylist() == ["x", "y", "z"]
     assert claims.value.tolist() == [2, 3, 1]
     assert claims.offset.tolist() == [0, 1, 3]
-    back = ObjectClaims.of({name: column[::-1] for name, column in table.items()})
+    back = GroupedClaims.of({name: column[::-1] for name, column in table.items()})
     assert back.value.tolist() == claims.value.tolist()
 
 
@@ -46,10 +46,10 @@ def test_claims_are_sorted_whatever_their_order() -> None:
 def test_second_claims_are_resolved_as_told(duplicates: Any, value: float) -> None:
     """Of two claims of a user about an object, the first, the last or their mean is taken."""
     table = {"task": ["a", "a", "b"], "worker": ["x", "x", "x"], "value": [1.0, 5.0, 2.0]}
-    claims = ObjectClaims.of(table, duplicates=duplicates)
+    claims = GroupedClaims.of(table, duplicates=duplicates)
     assert claims.value.tolist() == [value, 2.0]
     with pytest.raises(DuplicateClaim, match="row 2"):
-        ObjectClaims.of(table)
+        GroupedClaims.of(table)
 
 
 @pytest.mark.parametrize(
@@ -67,27 +67,27 @@ def test_unusable_claims_are_refused(values: list[Any], error: type[Exception]) 
     """Missing, infinite, huge and non-numeric values, short columns and empty tables are errors."""
     users = ["x", "y"] if values else []
     with pytest.raises(error):
-        ObjectClaims.of({"task": ["a"] * len(users), "worker": users, "value": values})
+        GroupedClaims.of({"task": ["a"] * len(users), "worker": users, "value": values})
 
 
 def test_missing_claims_are_dropped_and_counted() -> None:
     """With ``missing='drop'`` an object without numbers goes, and the count is kept."""
     table = {"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "value": [1.0, math.nan, math.nan]}
-    claims = ObjectClaims.of(table, missing="drop")
+    claims = GroupedClaims.of(table, missing="drop")
     assert (claims.objects.to_pylist(), claims.dropped) == (["a"], 2)
     only = {"task": ["a"], "worker": ["x"], "value": pa.array([None], pa.float64())}
     with pytest.raises(EmptyTable):
-        ObjectClaims.of(only, missing="drop")
+        GroupedClaims.of(only, missing="drop")
 
 
 def test_options_and_kinds_are_checked() -> None:
     """Categorical claims and unknown options are refused."""
     claims = Claims.from_frame({"task": ["a"], "worker": ["x"], "label": ["yes"]})
     with pytest.raises(ParameterError, match="categorical"):
-        ObjectClaims.of(claims)
+        GroupedClaims.of(claims)
     for words in ({"missing": "some"}, {"duplicates": "all"}):
         with pytest.raises(ParameterError):
-            ObjectClaims.of({"task": ["a"], "worker": ["x"], "value": [1.0]}, **words)  # type: ignore[arg-type]
+            GroupedClaims.of({"task": ["a"], "worker": ["x"], "value": [1.0]}, **words)  # type: ignore[arg-type]
 
 
 def test_a_cap_leaves_so_many_claims_of_each_user(grouped: Grouped) -> None:
@@ -191,7 +191,7 @@ def test_large_products_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -
     offset = np.array([0, 3, 3, 40, 45])
     one = Mixtures(offset, rng.normal(size=45), rng.random(45), rng.random(45) + 0.1)
     whole = one.inner(one)
-    monkeypatch.setattr("masquerade.release.mixture._PAIRS", 50)
+    monkeypatch.setattr("masquerade.release.mixtures._PAIRS", 50)
     assert one.inner(one) == pytest.approx(whole)
     assert whole[1] == 0
 
@@ -200,4 +200,4 @@ def test_a_second_claim_is_named_by_its_row_in_the_table() -> None:
     """Rows that are dropped before it still count."""
     rows = {"task": ["a", "a", "a"], "worker": ["x", "y", "y"], "value": [None, 1.0, 2.0]}
     with pytest.raises(DuplicateClaim, match="row 3: "):
-        ObjectClaims.of(rows, missing="drop")
+        GroupedClaims.of(rows, missing="drop")

@@ -21,26 +21,25 @@ from masquerade.exact import SimulatedCoins
 from masquerade.exact.noise import scale_rounded_up
 from masquerade.release import (
     Domain,
+    GroupedClaims,
     Histogram,
     Mixtures,
-    ObjectClaims,
     PooledHistogram,
     TwoPassHistogram,
     ise,
     simulate,
 )
-from masquerade.release.draws import points_of
 from masquerade.release.grid import Grid, bins_by_rule, on_simplex
 from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts
-from masquerade.release.shapes import FINE, likelihoods, shapes_for
+from masquerade.release.templates import PARTS_OF_BIN, likelihoods, templates_for
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 
 
 def counts_of(values: tuple[float, ...], grouped: Grouped, engine: Histogram) -> Counter[int]:
     """Return how many claims are in each bin."""
     claims = grouped([values])
-    return Counter(engine.grid(claims, engine.of_object).bin_of(claims).tolist())
+    return Counter(engine.grid(claims, engine.epsilon_of_object).bin_of(claims).tolist())
 
 
 @pytest.mark.parametrize(("epsilon", "unit", "cap"), [("1", "claim", 10), ("7/3", "user", 4)])
@@ -53,7 +52,7 @@ def test_exact_no_neighbour_is_told_apart_by_more_than_epsilon(
     vectors is at most their distance over s, and reaches it.
     """
     engine = Histogram(epsilon=epsilon, domain=(0, 4), bins=5, unit=unit, cap=cap)
-    scale = scale_rounded_up(2 / engine.of_object)
+    scale = scale_rounded_up(2 / engine.epsilon_of_object)
     worst = Fraction(0)
     for values in itertools.product(range(5), repeat=3):
         here = counts_of(values, grouped, engine)
@@ -61,9 +60,9 @@ def test_exact_no_neighbour_is_told_apart_by_more_than_epsilon(
             there = counts_of((other, *values[1:]), grouped, engine)
             distance = sum(abs(here[b] - there[b]) for b in range(5))
             worst = max(worst, Fraction(distance) / scale)
-    assert worst == engine.of_object
+    assert worst == engine.epsilon_of_object
     objects = 1 if unit == "claim" else cap
-    assert engine.of_object * objects == engine.total == Fraction(epsilon)
+    assert engine.epsilon_of_object * objects == engine.exact_epsilon == Fraction(epsilon)
     assert engine.guarantee().epsilon.epsilon >= float(Fraction(epsilon))
 
 
@@ -83,7 +82,7 @@ def test_a_user_weighs_by_nothing_but_their_own_claims(grouped: Grouped) -> None
     engine = TwoPassHistogram(epsilon=6, domain=(0, 10), unit="user", cap=6, bins=10)
     found = []
     for claims in (grouped(rows), grouped(changed)):
-        grid = engine.grid(claims, engine.of_object)
+        grid = engine.grid(claims, engine.epsilon_of_object)
         first = np.tile(np.array([0.4, 0.3, 0.1, 0.1, 0.1, 0, 0, 0, 0, 0]), 6)
         found.append(engine._weights(claims, grid, first))
     assert np.delete(found[0], 3).tolist() == np.delete(found[1], 3).tolist()
@@ -114,9 +113,9 @@ def test_audit_no_event_betrays_more_than_epsilon(grouped: Grouped) -> None:
     hits = []
     for value in (0.5, 3.5):
         claims = grouped([[value, 1.5, 1.5]] * 40_000)
-        grid = engine.grid(claims, engine.of_object)
+        grid = engine.grid(claims, engine.epsilon_of_object)
         source = SimulatedCoins(np.random.default_rng(5))
-        noisy = noisy_counts(claims, grid, None, engine.of_object, source).reshape(-1, 4)
+        noisy = noisy_counts(claims, grid, None, engine.epsilon_of_object, source).reshape(-1, 4)
         hits.append(int(((noisy[:, 0] >= 1) & (noisy[:, 3] <= 0)).sum()))
     # Hoeffding: each share is within 0.0139 of its probability but for 5e-7.
     margin = math.sqrt(math.log(2 / 1e-6) / (2 * 40_000))
@@ -193,7 +192,7 @@ def test_points_have_the_density_they_are_drawn_from() -> None:
     mixture = Mixtures(
         np.array([0, 2, 2]), np.array([0.0, 5]), np.array([0.3, 0.7]), np.array([1.0, 0.5])
     )
-    points = points_of(mixture, np.array([20_000, 0]), SimulatedCoins(np.random.default_rng(0)))
+    points = mixture.sample(np.array([20_000, 0]), SimulatedCoins(np.random.default_rng(0)))
     from scipy.special import ndtr
 
     at = np.sort(points)
@@ -290,16 +289,16 @@ def test_pooling_uses_nothing_but_noisy_counts(
 
 def test_shapes_are_shares_and_likelihoods_are_the_noise_law() -> None:
     """Every shape sums to 1, and the likelihood of one bin is binomial plus geometric."""
-    shapes = shapes_for(8)
-    assert shapes.share.sum(axis=1) == pytest.approx(1)
-    assert shapes.bump.sum(axis=1) == pytest.approx(1, abs=1e-5)
-    assert shapes.bump.shape[1] == 8 * FINE
-    prior = shapes.prior(np.full(8, 1 / 8))
-    assert np.bincount(shapes.family, prior) == pytest.approx(1)
+    templates = templates_for(8)
+    assert templates.share.sum(axis=1) == pytest.approx(1)
+    assert templates.bump.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert templates.bump.shape[1] == 8 * PARTS_OF_BIN
+    prior = templates.prior(np.full(8, 1 / 8))
+    assert np.bincount(templates.family, prior) == pytest.approx(1)
     peak = np.zeros((1, 8), np.int64)
     peak[0, 3] = 12
-    found = likelihoods(peak, 12, 50.0, shapes)[0]
-    best = shapes.share[int(found.argmax())]
+    found = likelihoods(peak, 12, 50.0, templates)[0]
+    best = templates.share[int(found.argmax())]
     assert best.argmax() == 3
     assert found.max() == 1
 
@@ -319,8 +318,8 @@ def test_shapes_are_shares_and_likelihoods_are_the_noise_law() -> None:
         {"cap": 0},
         {"bins": 0},
         {"bins": 81},
-        {"smoothing": 0.0},
-        {"smoothing": math.nan},
+        {"bandwidth": 0.0},
+        {"bandwidth": math.nan},
     ],
 )
 def test_bad_parameters_are_refused(words: dict[str, Any]) -> None:

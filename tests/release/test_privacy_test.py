@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from masquerade.exact import SimulatedCoins
-from masquerade.release import DensityModel, ObjectClaims, PublishedTest, fit_density, simulate
+from masquerade.release import DensityModel, GroupedClaims, PrisCrowd, fit_density, simulate
 from masquerade.release.privacy_test import (
     buckets,
     failure_delta,
@@ -20,7 +20,7 @@ from masquerade.release.privacy_test import (
     release_delta,
 )
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 Floats = NDArray[np.float64]
 
 
@@ -42,9 +42,15 @@ def midpoints(values: Floats, step: float = 2e-3) -> Floats:
 def test_pass_probabilities_equal_the_published_values() -> None:
     """P(pass) for 1 to 8 companions where 5 are asked for."""
     expected = [
-        0.0091578194, 0.0248935342, 0.0676676416, 0.1839397206,
-        0.5, 0.8160602794, 0.9323323584, 0.9751064658,
-    ]  # fmt: skip
+        0.0091578194,
+        0.0248935342,
+        0.0676676416,
+        0.1839397206,
+        0.5,
+        0.8160602794,
+        0.9323323584,
+        0.9751064658,
+    ]
     found = pass_probability(np.arange(1, 9), k=5, epsilon=1.0)
     assert found == pytest.approx(expected, abs=1e-9)
 
@@ -53,8 +59,11 @@ def test_buckets_do_not_depend_on_the_unit_and_hold_their_edges() -> None:
     """A squared distance that is exactly a multiple opens the next bucket; huge ones are finite."""
     edge = math.sqrt(2 * math.log(4.0))
     assert buckets([0, edge * 0.999999, edge * 1.000001, -2.000001 * edge], 4.0).tolist() == [
-        0, 0, 1, 4,
-    ]  # fmt: skip
+        0,
+        0,
+        1,
+        4,
+    ]
     assert np.isfinite(buckets([1e150, -1e308], 1.0000001)).all()
 
 
@@ -76,9 +85,9 @@ def test_the_chance_of_passing_equals_quadrature_and_the_loop() -> None:
     at = midpoints(values)
     chance = released(values, at, k=5, gamma=4.0, epsilon=1.0).sum() * 2e-3
     assert chance == pytest.approx(0.342049, abs=5e-4)
-    claims = ObjectClaims.of({"task": [1] * 6, "worker": list(range(6)), "value": values})
+    claims = GroupedClaims.of({"task": [1] * 6, "worker": list(range(6)), "value": values})
     model = fit_density(claims, weights="uniform", bandwidth=1.0)
-    engine = PublishedTest(max_attempts=40_000)
+    engine = PrisCrowd(max_attempts=40_000)
     release = simulate(model, np.random.default_rng(4), engine=engine, samples=40_000)
     error = math.sqrt(chance * (1 - chance) / 40_000)
     assert abs(len(release.points) / 40_000 - chance) < 5 * error
@@ -138,7 +147,7 @@ def test_the_engine_itself_gives_the_replaced_claim_away(grouped: Grouped) -> No
     for last in (400.0, 900.0):
         claims = grouped([[0, 100, 200, 300, last]])
         model = fit_density(claims, weights="uniform", bandwidth=1.0)
-        engine = PublishedTest(max_attempts=100_000)
+        engine = PrisCrowd(max_attempts=100_000)
         release = simulate(model, np.random.default_rng(1), engine=engine)
         assert release.status == ("ok",)
         assert release.guarantee.status == "none"
@@ -203,6 +212,6 @@ def test_simulated_words_are_enough_to_repeat_a_release(grouped: Grouped) -> Non
     """The same generator state gives the same points, bit for bit."""
     claims = grouped(np.random.default_rng(0).normal(size=(5, 9)))
     first, second = (
-        PublishedTest().draw(claims, 10, SimulatedCoins(np.random.default_rng(3))) for _ in "ab"
+        PrisCrowd().draw(claims, 10, SimulatedCoins(np.random.default_rng(3))) for _ in "ab"
     )
     assert first.points.tolist() == second.points.tolist()

@@ -20,23 +20,23 @@ from masquerade.exact import SimulatedCoins
 from masquerade.exact.noise import scale_rounded_up
 from masquerade.release import (
     Domain,
+    GroupedClaims,
     Histogram,
-    HonestTest,
     LocalNoise,
-    ObjectClaims,
     PooledHistogram,
+    ProvenTest,
     TwoPassHistogram,
     simulate,
 )
-from masquerade.release.draws import normals, uniforms
 from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, shares_of
+from masquerade.release.mixtures import normals, uniforms
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 
 STEPS = 4096
 
 
-def weighted_counts(claims: ObjectClaims, grid: Any, weight: np.ndarray) -> list[int]:
+def weighted_counts(claims: GroupedClaims, grid: Any, weight: np.ndarray) -> list[int]:
     """Return each bin's sum of whole weights."""
     found = [0] * int(grid.offset[-1])
     for at, user in zip(grid.bin_of(claims).tolist(), claims.user.tolist(), strict=True):
@@ -60,7 +60,7 @@ def test_exact_two_passes_never_tell_a_user_by_more_than_epsilon(
     that was, the sum is at most epsilon, and some release reaches it.
     """
     engine = TwoPassHistogram(epsilon=epsilon, domain=(0, 3), unit="user", cap=1, bins=3)
-    half = engine.of_object / 2
+    half = engine.epsilon_of_object / 2
     first_scale = scale_rounded_up(2 / half)
     second_scale = scale_rounded_up((2 * UNITS_OF_WEIGHT) / half)
     worlds = {
@@ -76,12 +76,14 @@ def test_exact_two_passes_never_tell_a_user_by_more_than_epsilon(
             for pair, claims in worlds.items()
         }
         for (mine, other), replaced in itertools.product(worlds, range(3)):
-            counts = [[(mine, other).count(b) for b in range(3)],
-                      [(replaced, other).count(b) for b in range(3)]]  # fmt: skip
+            counts = [
+                [(mine, other).count(b) for b in range(3)],
+                [(replaced, other).count(b) for b in range(3)],
+            ]
             loss = distance(*counts) / first_scale
             loss += distance(sums[mine, other], sums[replaced, other]) / second_scale
             worst = max(worst, loss)
-    assert worst == engine.total == Fraction(epsilon)
+    assert worst == engine.exact_epsilon == Fraction(epsilon)
     assert engine.guarantee().epsilon.epsilon >= float(Fraction(epsilon))
 
 
@@ -94,7 +96,7 @@ def test_audit_two_passes_betray_no_user(grouped: Grouped) -> None:
     engine = TwoPassHistogram(epsilon=2, domain=(0, 2), unit="user", cap=1, bins=2)
     seen = []
     for value in (0.5, 1.5):
-        claims = ObjectClaims.of(
+        claims = GroupedClaims.of(
             {
                 "task": np.repeat(np.arange(runs), 2),
                 "worker": np.arange(2 * runs),
@@ -122,12 +124,18 @@ def test_exact_noise_on_a_claim_costs_epsilon(
     is their distance over s.
     """
     engine = LocalNoise(epsilon=epsilon, domain=(-3, 5), unit=unit, cap=cap)
-    scale = scale_rounded_up(STEPS / engine.of_object)
-    assert Fraction(STEPS) / scale == engine.of_object
-    assert engine.of_object * (1 if unit == "claim" else cap) == engine.total == Fraction(epsilon)
+    scale = scale_rounded_up(STEPS / engine.epsilon_of_object)
+    assert Fraction(STEPS) / scale == engine.epsilon_of_object
+    assert (
+        engine.epsilon_of_object * (1 if unit == "claim" else cap)
+        == engine.exact_epsilon
+        == Fraction(epsilon)
+    )
     # No place is further than the ends: claims beyond them are moved there before the noise.
-    ends = [engine.draw(grouped([[x]]), 1, SimulatedCoins(np.random.default_rng(0))).points[0]
-            for x in (-3.0, 5.0, -1e9, 1e9)]  # fmt: skip
+    ends = [
+        engine.draw(grouped([[x]]), 1, SimulatedCoins(np.random.default_rng(0))).points[0]
+        for x in (-3.0, 5.0, -1e9, 1e9)
+    ]
     assert ends[1] - ends[0] == 8
     assert ends[2:] == ends[:2]
 
@@ -135,7 +143,7 @@ def test_exact_noise_on_a_claim_costs_epsilon(
 def test_audit_noise_on_claims_has_the_stated_law() -> None:
     """Basic: 200,000 noisy claims against the geometric law, chi-square, false alarm 1e-6."""
     n, engine = 200_000, LocalNoise(epsilon=4, domain=(0, 4096))
-    claims = ObjectClaims.of(
+    claims = GroupedClaims.of(
         {"task": np.zeros(n, int), "worker": np.arange(n), "value": np.full(n, 1000.0)}
     )
     points = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(8))).points
@@ -165,15 +173,17 @@ def test_exact_pooling_reads_the_counts_of_hist(grouped: Grouped) -> None:
     plain = Histogram(epsilon=1, domain=(0, 4), bins=4)
     pooled = PooledHistogram(epsilon=1, domain=(0, 4), bins=4)
     assert pooled.guarantee() == plain.guarantee()
-    assert pooled.total == plain.total == 1
+    assert pooled.exact_epsilon == plain.exact_epsilon == 1
     worlds = [
         grouped([[a + 0.5, b + 0.5], [0.5, 2.5]]) for a, b in itertools.product(range(4), repeat=2)
     ]
     noisy = np.array([3, -1, 1, 0, 2, 0, 1, -2])
     found = set()
     for claims in worlds:
-        grid = pooled.grid(claims, pooled.of_object)
-        read = pooled._read(claims.count, grid, noisy, pooled.is_pooled(claims, grid), None)
+        grid = pooled.grid(claims, pooled.epsilon_of_object)
+        read = pooled._posterior_shares(
+            claims.count, grid, noisy, pooled.is_pooled(claims, grid), None
+        )
         found.add(repr([np.asarray(part).tolist() for part in read]))
     assert len(found) == 1
 
@@ -201,7 +211,7 @@ def test_prop_a_claim_anywhere_is_as_one_at_the_nearer_end(values: list[float]) 
     engine = LocalNoise(epsilon=1, domain=(0, 10))
     found = [
         engine.draw(
-            ObjectClaims.of({**table, "value": given}), 1, SimulatedCoins(np.random.default_rng(1))
+            GroupedClaims.of({**table, "value": given}), 1, SimulatedCoins(np.random.default_rng(1))
         ).points.tolist()
         for given in (values, np.clip(values, 0, 10).tolist())
     ]
@@ -223,13 +233,13 @@ def test_uniform_numbers_stay_below_1() -> None:
 
 
 @pytest.mark.parametrize("weights", [{"u1": math.nan}, {"u1": "much"}, {7: 0.5}])
-@pytest.mark.parametrize("engine", [Histogram, HonestTest])
+@pytest.mark.parametrize("engine", [Histogram, ProvenTest])
 def test_public_weights_are_numbers_of_users_there_are(
-    engine: type[Histogram] | type[HonestTest], weights: dict[Any, Any]
+    engine: type[Histogram] | type[ProvenTest], weights: dict[Any, Any]
 ) -> None:
     """A weight that is no number, or weights of strangers alone, are refused by every engine."""
     rows = {"task": ["a"] * 3, "worker": ["u1", "u2", "u3"], "value": [1.0, 2.0, 3.0]}
-    more: dict[str, Any] = {"bandwidth": 1} if engine is HonestTest else {}
+    more: dict[str, Any] = {"bandwidth": 1} if engine is ProvenTest else {}
     made = engine(epsilon=1, domain=(0, 10), reliability=weights, **more)
     with pytest.raises(ParameterError, match=r"the weight(s are| of user)"):
         simulate(rows, np.random.default_rng(0), engine=made)

@@ -16,10 +16,10 @@ from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource
 from masquerade.release import (
     Engine,
-    ObjectClaims,
+    GroupedClaims,
     Release,
-    engine_named,
     histogram,
+    parse_engine,
     report_page,
     simulate,
     synthesize,
@@ -27,7 +27,7 @@ from masquerade.release import (
 from masquerade.release.grid import Grid
 from masquerade.release.histogram import UNITS_OF_WEIGHT, noisy_counts
 
-Grouped = Callable[[Sequence[Sequence[float]]], ObjectClaims]
+Grouped = Callable[[Sequence[Sequence[float]]], GroupedClaims]
 
 PRIVATE = ["hist", "hist2", "pooled", "basic", "test-honest"]
 ROWS = [[1.0, 2.0, 2.5, 9.0, 4.0, 4.5], [5.0, 5.0, 5.5], [7.0]]
@@ -36,7 +36,7 @@ ROWS = [[1.0, 2.0, 2.5, 9.0, 4.0, 4.5], [5.0, 5.0, 5.5], [7.0]]
 def engine(name: str, unit: str | None = None, cap: int = 2) -> Engine:
     """Return a private engine on the domain 0 to 10."""
     bandwidth = "1" if name == "test-honest" else None
-    return engine_named(
+    return parse_engine(
         name,
         epsilon=2,
         domain=(0, 10),
@@ -171,8 +171,8 @@ def test_exact_no_value_moves_the_counts_further_than_the_noise_allows(
         counts = {}
         for values in itertools.product(answers, repeat=3):
             claims = grouped([values])
-            made = engine_named("hist", epsilon=1, domain=(0, 4), bins=5)
-            grid = Grid.of(claims, made.range, np.array([5]))  # type: ignore[attr-defined]
+            made = parse_engine("hist", epsilon=1, domain=(0, 4), bins=5)
+            grid = Grid.of(claims, made.public_domain, np.array([5]))  # type: ignore[attr-defined]
             counts[values] = noisy_counts(claims, grid, weight, Fraction(1), coins)
         worst = max(
             int(np.abs(counts[values] - counts[(*values[:i], other, *values[i + 1 :])]).sum())

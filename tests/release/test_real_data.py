@@ -10,14 +10,14 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.release import (
     Engine,
+    GroupedClaims,
     Histogram,
     Mixtures,
-    ObjectClaims,
     PooledHistogram,
-    PublishedTest,
-    engine_named,
+    PrisCrowd,
     fit_density,
     ise,
+    parse_engine,
     report_page,
     simulate,
 )
@@ -32,9 +32,9 @@ DOMAINS = {
 }
 
 
-def load(folder: Path, name: str) -> ObjectClaims:
+def load(folder: Path, name: str) -> GroupedClaims:
     """Return a data set, the last of repeated claims."""
-    return ObjectClaims.of(
+    return GroupedClaims.of(
         Claims.read(folder / name / "claims.csv.gz", kind="numeric", duplicates="last")
     )
 
@@ -44,13 +44,13 @@ def engines(name: str) -> list[Engine]:
     domain, bandwidth = DOMAINS[name]
     common = {"epsilon": 1, "domain": domain}
     return [
-        engine_named("hist", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
-        engine_named("hist2", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
-        engine_named("pooled", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
-        engine_named("basic", **common),  # type: ignore[arg-type]
-        engine_named("test-honest", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
-        engine_named("test-paper"),
-        engine_named("uniform"),
+        parse_engine("hist", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
+        parse_engine("hist2", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
+        parse_engine("pooled", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
+        parse_engine("basic", **common),  # type: ignore[arg-type]
+        parse_engine("test-honest", **common, bandwidth=bandwidth),  # type: ignore[arg-type]
+        parse_engine("test-paper"),
+        parse_engine("uniform"),
     ]
 
 
@@ -66,14 +66,14 @@ def test_every_engine_completes_and_is_drawn(real_data: Path, name: str) -> None
             assert release.statuses["too_few"] / claims.n_objects == pytest.approx(0.844, abs=5e-3)
 
 
-def inliers(claims: ObjectClaims) -> Mixtures:
+def inliers(claims: GroupedClaims) -> Mixtures:
     """Return the density, bandwidth 10, of claims within three robust deviations."""
     weight = np.zeros(len(claims))
     for i in range(claims.n_objects):
-        x = claims.value[claims.of_object(i)]
+        x = claims.value[claims.rows_of(i)]
         apart = np.abs(x - np.median(x))
         inside = apart <= 3 * (1.4826 * np.median(apart) or x.std(ddof=1)) + 1e-9
-        weight[claims.of_object(i)] = inside / inside.sum()
+        weight[claims.rows_of(i)] = inside / inside.sum()
     return Mixtures(claims.offset, claims.value, weight, np.full(len(claims), 10.0))
 
 
@@ -84,7 +84,7 @@ def test_emotion_at_epsilon_four(real_data: Path) -> None:
     error = {}
     for epsilon in (1, 2, 4):
         for kind in (Histogram, PooledHistogram):
-            engine = kind(epsilon=epsilon, domain=(-100, 100), bins=11, smoothing=10.0)
+            engine = kind(epsilon=epsilon, domain=(-100, 100), bins=11, bandwidth=10.0)
             release = simulate(claims, np.random.default_rng(0), engine=engine)
             error[kind.name, epsilon] = ise(reference, release).rel_ise
     assert error["hist", 4] <= 0.10
@@ -97,4 +97,4 @@ def test_the_published_weights_are_mostly_zero_somewhere(real_data: Path) -> Non
     model = fit_density(load(real_data, "emotion"), global_form="sum")
     least = np.minimum.reduceat(model.weight, model.claims.offset[:-1])
     assert (least == 0).mean() > 0.6
-    assert PublishedTest().guarantee().status == "none"
+    assert PrisCrowd().guarantee().status == "none"

@@ -26,18 +26,18 @@ from masquerade.release import (
     ENGINES,
     STATUSES,
     Engine,
+    GroupedClaims,
     Histogram,
     LocalNoise,
-    ObjectClaims,
-    engine_named,
     fit_density,
     ise,
+    parse_engine,
     report_page,
     simulate,
     synthesize,
 )
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 TABLE = {
     "task": ["a"] * 7 + ["b"] * 3,
     "worker": [*"tuvwxyz", *"tuv"],
@@ -54,9 +54,9 @@ def ledger(epsilon: int = 3) -> Ledger:
 def engine_of(name: str) -> Engine:
     """Return an engine for `TABLE` by its name."""
     if name in ("test-paper", "uniform"):
-        return engine_named(name)
+        return parse_engine(name)
     bandwidth = 1 if name == "test-honest" else None
-    return engine_named(name, epsilon=2, domain=(0, 10), bandwidth=bandwidth)
+    return parse_engine(name, epsilon=2, domain=(0, 10), bandwidth=bandwidth)
 
 
 @pytest.mark.parametrize("name", [engine.name for engine in ENGINES])
@@ -215,6 +215,43 @@ def test_parameters_that_do_not_fit_are_refused(words: dict[str, Any], said: str
         synthesize(TABLE, **words)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hist:epsilon=1/3,unit=user,cap=3,bins=20,bandwidth=0.5",
+        "hist2:epsilon=2,unit=user,high_agreement=0.9",
+        "pooled:epsilon=1",
+        "basic:epsilon=1,span=claims",
+        "test-honest:epsilon=4,bandwidth=1.5,delta=0.001",
+        "test-paper:k=3,small=try",
+        "uniform",
+    ],
+)
+def test_the_text_form_of_an_engine_and_reading_it_are_inverse(text: str) -> None:
+    """Every parameter that is not left at its default is in the text, and comes back from it."""
+    domain = None if text.startswith(("test-paper", "uniform")) else (0, 10)
+    engine = parse_engine(text, domain=domain)
+    assert str(engine) == text
+    assert parse_engine(str(engine), domain=domain) == engine
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("hist:epsilon=1,bins=x", "bins is 'x'"),
+        ("hist:delta=0.1", "no parameter 'delta'"),
+        ("hist:epsilon=1,epsilon=2", "twice"),
+        ("hist:domain=5", "no parameter 'domain'"),
+    ],
+)
+def test_texts_that_describe_no_engine_are_refused(text: str, reason: str) -> None:
+    """A key that is unknown, doubled or no number is named."""
+    with pytest.raises(ParameterError, match=reason):
+        parse_engine(text, domain=(0, 1))
+    with pytest.raises(ParameterError, match="given twice"):
+        parse_engine("hist:epsilon=1", epsilon=2, domain=(0, 1))
+
+
 def test_a_nameless_release_is_not_charged() -> None:
     """The ledger needs a name."""
     with pytest.raises(ParameterError, match="name"):
@@ -235,8 +272,9 @@ def test_files_can_be_read_as_claims(tmp_path: Path) -> None:
     assert book["guarantee"]["unit"] == "claim"
     assert "outside_domain" not in str(book)
     weights = release.density_table().to_pydict()
-    assert math.isclose(sum(w for t, w in zip(weights["task"], weights["weight"], strict=True)
-                            if t == "a"), 1)  # fmt: skip
+    assert math.isclose(
+        sum(w for t, w in zip(weights["task"], weights["weight"], strict=True) if t == "a"), 1
+    )
     assert len(release.points_of("b")) == 5
 
 

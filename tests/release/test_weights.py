@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
 from masquerade.release import (
-    ObjectClaims,
+    GroupedClaims,
     bandwidths,
     combined_weights,
     fit_density,
     global_weights,
     local_weights,
 )
-from masquerade.release import blocks as blocks_module
-from masquerade.release.blocks import Atoms, blocks, squared_distances
+from masquerade.release import batches as batches_module
+from masquerade.release.batches import Atoms, batches, squared_distances
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 
 ONE = [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 12, 30]
 FOUR = [[0, 0.1, 3], [1, 1.2, -2], [5, 5.1, 9], [2, 1.8, 6]]
@@ -80,8 +80,8 @@ def test_distances_equal_the_published_values(grouped: Grouped) -> None:
     """Squared distances to the unweighted density of four claims."""
     claims = grouped([[0, 1, 2, 10]])
     atoms = Atoms.of(claims, np.ones(1))
-    block = next(blocks(atoms.offset))
-    found = squared_distances(block.gram(atoms), np.full((1, 4), 0.25))
+    batch = next(batches(atoms.offset))
+    found = squared_distances(batch.gram(atoms), np.full((1, 4), 0.25))
     expected = [0.5476166039, 0.3120189156, 0.5476166039, 0.9185495753]
     assert found[0] == pytest.approx(expected, abs=1e-9)
 
@@ -193,9 +193,9 @@ def test_blocks_and_single_objects_agree(grouped: Grouped, monkeypatch: pytest.M
     whole = fit_density(grouped(rows), weights="local")
     for i, row in enumerate(rows):
         alone = fit_density(grouped([row]), weights="local")
-        assert whole.weight[whole.claims.of_object(i)] == pytest.approx(alone.weight, abs=1e-6)
-    assert [len(b.objects) for b in blocks(whole.claims.offset, most=1)] == [1] * 10
-    assert blocks_module.MOST_ENTRIES * 8 <= 1 << 25
+        assert whole.weight[whole.claims.rows_of(i)] == pytest.approx(alone.weight, abs=1e-6)
+    assert [len(b.objects) for b in batches(whole.claims.offset, most=1)] == [1] * 10
+    assert batches_module.MOST_ENTRIES * 8 <= 1 << 25
 
 
 def test_large_objects_are_gathered_with_little_loss(
@@ -204,7 +204,7 @@ def test_large_objects_are_gathered_with_little_loss(
     """Cells a small part of a bandwidth wide change no weight by more than a few per cent."""
     values = np.random.default_rng(2).normal(size=400)
     exact = fit_density(grouped([values]))
-    monkeypatch.setattr(blocks_module, "LARGE_OBJECT", 100)
+    monkeypatch.setattr(batches_module, "LARGE_OBJECT", 100)
     found = fit_density(grouped([values]))
     assert len(Atoms.of(found.claims, found.bandwidth).value) < 300
     assert np.abs(found.weight - exact.weight).max() < 0.05 * exact.weight.max()

@@ -148,8 +148,9 @@ def test_the_literal_greedy_is_the_definition() -> None:
     person, question = np.nonzero(rng.random((12, 9)) < 0.6)
     noise = rng.choice([0.0, 0.5, 2.0], 12)
     report = rng.normal(0, 0.3, person.size)
-    history = History(person, question, report, noise[person], people=12, questions=9,
-                      weighting="plain")  # fmt: skip
+    history = History(
+        person, question, report, noise[person], people=12, questions=9, weighting="plain"
+    )
     errors = LiteralErrors(history, noise)
     pool = Pool([str(i) for i in range(12)], rng.choice([0.1, 0.2, 0.4], 12), noise)
     budget, start = 1.2, 0.5
@@ -176,17 +177,31 @@ def test_the_literal_greedy_tells_people_apart_where_the_prediction_is_negative(
     person, question = np.nonzero(np.ones((people, questions), dtype=np.bool_))
     noise = np.full(people, 9.0)
     report = rng.normal(0, 0.1, person.size)
-    history = History(person, question, report, noise[person], people=people, questions=questions,
-                      weighting="plain")  # fmt: skip
+    history = History(
+        person,
+        question,
+        report,
+        noise[person],
+        people=people,
+        questions=questions,
+        weighting="plain",
+    )
     errors = LiteralErrors(history, noise)
-    pool = Pool([str(i) for i in range(people)], rng.permutation(np.linspace(0.1, 0.8, people)),
-                noise, privacy_share=rng.permutation(np.linspace(0.01, 0.9, people)))  # fmt: skip
+    pool = Pool(
+        [str(i) for i in range(people)],
+        rng.permutation(np.linspace(0.1, 0.8, people)),
+        noise,
+        privacy_share=rng.permutation(np.linspace(0.01, 0.9, people)),
+    )
     assert errors.squared(np.arange(people)) < 0
-    chosen = {alpha: set(errors.greedy(pool, budget=3.0, alpha=alpha, start=0.5).tolist())
-              for alpha in (0.0, 1.0)}  # fmt: skip
+    chosen = {
+        alpha: set(errors.greedy(pool, budget=3.0, alpha=alpha, start=0.5).tolist())
+        for alpha in (0.0, 1.0)
+    }
     assert pool.cost[list(chosen[0.0])].mean() < pool.cost[list(chosen[1.0])].mean()
-    assert (pool.privacy_share[list(chosen[0.0])].mean()
-            > pool.privacy_share[list(chosen[1.0])].mean())  # fmt: skip
+    assert (
+        pool.privacy_share[list(chosen[0.0])].mean() > pool.privacy_share[list(chosen[1.0])].mean()
+    )
 
 
 @pytest.mark.real_data
@@ -199,8 +214,9 @@ def test_selection_on_real_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("movielens_small is not in MASQUERADE_DATA")
     squares: dict[tuple[str, str, float], list[float]] = {}
     for seed in range(4):
-        for cell in one_survey(name="movielens_small", seed=seed, budgets=[0.3, 1.0], alphas=[0.0],
-                               films=40):  # fmt: skip
+        for cell in one_survey(
+            name="movielens_small", seed=seed, budgets=[0.3, 1.0], alphas=[0.0], films=40
+        ):
             if "mse" in cell:
                 key = (cell["policy"], cell["estimator"], cell["budget"])
                 squares.setdefault(key, []).append(cell["mse"])

@@ -89,14 +89,24 @@ def test_a_note_stands_behind_the_reason() -> None:
 
 def test_alike_looks_at_distances_not_at_their_mean() -> None:
     """Differences that cancel are not alike; small ones are."""
-    far = alike("f", "x", [Estimate(0.5), Estimate(-0.5)], statement="s", tolerance=0.1,
-                data="d", own=True)  # fmt: skip
-    near = alike("f", "x", [Estimate(0.05), Estimate(-0.05)], statement="s", tolerance=0.1,
-                 data="d", own=False)  # fmt: skip
+    far = alike(
+        "f", "x", [Estimate(0.5), Estimate(-0.5)], statement="s", tolerance=0.1, data="d", own=True
+    )
+    near = alike(
+        "f",
+        "x",
+        [Estimate(0.05), Estimate(-0.05)],
+        statement="s",
+        tolerance=0.1,
+        data="d",
+        own=False,
+    )
     none = alike("f", "x", [], statement="s", tolerance=0.1, data="d", own=True)
     assert [each.verdict for each in (far, near, none)] == [
-        "not reproduced", "in shape", "not reproduced",
-    ]  # fmt: skip
+        "not reproduced",
+        "in shape",
+        "not reproduced",
+    ]
 
 
 def test_estimates_are_means_with_their_errors() -> None:

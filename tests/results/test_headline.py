@@ -47,8 +47,12 @@ def test_a_headline_of_each_kind(kit: Kit) -> None:
     sharp = kit.compute(clear, kit.rows_of([(0, 4)] * 400, level="none"))
     for question in few["questions"]:
         assert question["headline"] == {
-            "kind": "few", "option": None, "shown": None, "low": None, "high": None,
-        }  # fmt: skip
+            "kind": "few",
+            "option": None,
+            "shown": None,
+            "low": None,
+            "high": None,
+        }
     assert [question["headline"]["kind"] for question in wide["questions"]] == ["interval"] * 2
     assert wide["questions"][0]["headline"]["option"] in ("A", "B")
     assert wide["questions"][1]["headline"]["option"] is None
@@ -79,8 +83,10 @@ def test_as_many_people_as_it_says_bring_a_quarter_of_the_range(kit: Kit) -> Non
         assert 2 * 1.96 * numbers["standard_error"] == pytest.approx(width / 4, rel=0.15)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda parts: sum(parts) > 1e-6),
-       st.integers(0, 1))  # fmt: skip
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda parts: sum(parts) > 1e-6),
+    st.integers(0, 1),
+)
 def test_prop_percentages_add_to_100(parts: list[float], digits: int) -> None:
     """Rounded shares add to 100, each within one unit of its own, and none of 0 gains anything."""
     shares = (np.array(parts) / sum(parts)).tolist()
@@ -98,12 +104,17 @@ def test_prop_shown_shares_are_possible(given: list[tuple[float, float]]) -> Non
     found = shown_shares(
         [
             Estimate.bounded(
-                value - excess, below=reach, above=reach, sampling=0, mechanism=reach**2,
-                low=0, high=1,
+                value - excess,
+                below=reach,
+                above=reach,
+                sampling=0,
+                mechanism=reach**2,
+                low=0,
+                high=1,
             )
             for value, reach in given
         ]
-    )  # fmt: skip
+    )
     assert sum(one.shown for one in found) == pytest.approx(1)
     for one in found:
         assert 0 <= one.low <= one.shown <= one.high <= 1

@@ -311,8 +311,15 @@ def test_one_response_gives_a_result(kit: Kit) -> None:
 
 
 FORMULAS = (
-    '=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "＝1", "＋1", "－1", "＠x",
-)  # fmt: skip
+    '=HYPERLINK("http://x","y")',
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+)
 
 
 def test_no_formula_in_the_table(kit: Kit) -> None:

@@ -141,10 +141,16 @@ def me(
         say(console, *account["statement"])
         say(console, f"Caps: epsilon {caps['epsilon']}, {caps['clear']} answers in clear.")
         rows = [
-            (entry["day"], entry["kind"], entry["title"] or entry["survey"] or "–",
-             entry["epsilon_user"], entry["rho"], entry["clear"])
+            (
+                entry["day"],
+                entry["kind"],
+                entry["title"] or entry["survey"] or "–",
+                entry["epsilon_user"],
+                entry["rho"],
+                entry["clear"],
+            )
             for entry in entries
-        ]  # fmt: skip
+        ]
         show_rows(console, ("day", "what", "survey", "epsilon", "rho", "in clear"), rows)
 
 

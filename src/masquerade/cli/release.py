@@ -16,9 +16,9 @@ from masquerade.cli.claims_options import ClaimsFile
 from masquerade.cli.output import AsJson, show
 
 if TYPE_CHECKING:
-    from masquerade.release import DensityModel, Domain, ObjectClaims, Release
+    from masquerade.release import DensityModel, Domain, GroupedClaims, Release
+    from masquerade.release.grouped_claims import Duplicates, Missing
     from masquerade.release.guarantee import Unit
-    from masquerade.release.objects import Duplicates, Missing
 
 
 def release(
@@ -34,7 +34,7 @@ def release(
         str,
         typer.Option(
             help="hist, hist2 (users, two passes), pooled (few claims), basic, test-honest; "
-            "test-paper and uniform promise nothing."
+            "test-paper and uniform promise nothing. With parameters: hist:bins=20."
         ),
     ] = "hist",
     epsilon: Annotated[
@@ -56,8 +56,9 @@ def release(
         str | None, typer.Option(help="What is protected: claim, or user with all claims.")
     ] = None,
     cap: Annotated[
-        int, typer.Option(min=1, help="With users protected: most objects of one user.")
-    ] = 10,
+        int | None,
+        typer.Option(min=1, help="With users protected: most objects of one user. Default: 10."),
+    ] = None,
     delta: Annotated[str | None, typer.Option(help="For test-honest alone.")] = None,
     bandwidth: Annotated[
         str | None, typer.Option(help="Public width of the bumps; test-honest needs it.")
@@ -151,12 +152,12 @@ def _result(made: Release, reference: DensityModel | None) -> dict[str, Any]:
     return result if reference is None else result | ise(reference, made).to_json()
 
 
-def _held(path: Path, missing: str, duplicates: str) -> ObjectClaims:
+def _held(path: Path, missing: str, duplicates: str) -> GroupedClaims:
     from masquerade.answers import Claims
-    from masquerade.release import ObjectClaims
+    from masquerade.release import GroupedClaims
 
     claims = Claims.read(path, kind="numeric", null=missing == "drop", duplicates="all")
-    return ObjectClaims.of(
+    return GroupedClaims.of(
         claims, missing=cast("Missing", missing), duplicates=cast("Duplicates", duplicates)
     )
 

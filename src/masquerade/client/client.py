@@ -351,9 +351,7 @@ def home_of(home: Path | str | None) -> Path:
 
 def _shown(invitation: dict[str, Any]) -> dict[str, Any]:
     """Return an invitation with this device's own numbers in place of the server's."""
-    return {
-        **{name: invitation.get(name) for name in _OUTSIDE}, **Offer.read(invitation).to_json()
-    }  # fmt: skip
+    return {**{name: invitation.get(name) for name in _OUTSIDE}, **Offer.read(invitation).to_json()}
 
 
 def _folder_of(url: str) -> str:

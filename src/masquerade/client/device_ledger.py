@@ -80,15 +80,18 @@ class DeviceLedger:
                 f"this survey costs {error.unit} {error.needed:g} and your device allows "
                 f"{error.residual:g} more. Its account counts all servers; masquerade caps shows "
                 "and changes it.",
-                needed=error.needed, residual=error.residual, unit=error.unit,
-            ) from error  # fmt: skip
+                needed=error.needed,
+                residual=error.residual,
+                unit=error.unit,
+            ) from error
         except ClearDisclosureRefused as error:
             self.release(server, key)
             raise ClearDisclosureRefused(
                 f"this survey asks for {error.needed} answers in clear and your device allows "
                 f"{error.residual} more; masquerade caps --clear changes that.",
-                needed=error.needed, residual=error.residual,
-            ) from error  # fmt: skip
+                needed=error.needed,
+                residual=error.residual,
+            ) from error
 
     def commit(self, server: str, key: str) -> None:
         """Spend what was set aside, before a question is shown; it never comes back."""

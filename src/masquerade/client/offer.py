@@ -161,8 +161,14 @@ class Offer:
             return cls._read(invitation, kept=kept)
         except BrokenPromise:
             raise
-        except (MasqueradeError, ValueError, ArithmeticError, LookupError, TypeError,
-                AttributeError) as error:  # fmt: skip
+        except (
+            MasqueradeError,
+            ValueError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ) as error:
             raise BrokenPromise(
                 f"the invitation cannot be read ({error}); nothing was begun."
             ) from error
@@ -270,8 +276,11 @@ def _level(
     level = OfferedMasks(name, tuple(known[text] for text in texts), groups)
     if level.clear and name != CLEAR:
         raise BrokenPromise(f"level {name!r} sends some answers as they are.")
-    large = [m for m in known.values() if isinstance(m, CategoricalMechanism)
-             and m.symbols > MOST_OPTIONS + 1]  # fmt: skip
+    large = [
+        m
+        for m in known.values()
+        if isinstance(m, CategoricalMechanism) and m.symbols > MOST_OPTIONS + 1
+    ]
     if large and not level.clear:
         raise BrokenPromise(f"level {name!r} has the mask {large[0]}, for which no question is.")
     return level
@@ -319,8 +328,11 @@ def _groups(given: Sequence[Sequence[int]], count: int) -> tuple[tuple[int, ...]
 
 def _strength(level: OfferedMasks) -> tuple[float, float, str]:
     cost = _cost(level.mechanisms)
-    return (math.inf if cost.clear else cost.micro_rho, level.guarantee.epsilon_user.micro,
-            level.name)  # fmt: skip
+    return (
+        math.inf if cost.clear else cost.micro_rho,
+        level.guarantee.epsilon_user.micro,
+        level.name,
+    )
 
 
 def _text(value: object, what: str) -> str:

@@ -428,8 +428,9 @@ class Participation:
     def _require_not_ended(self) -> None:
         record = self._read()
         if record["step"] == "ended":
-            raise WrongState(f"this participation is over: {WHY[record['reason']]}",
-                             state=record["reason"])  # fmt: skip
+            raise WrongState(
+                f"this participation is over: {WHY[record['reason']]}", state=record["reason"]
+            )
 
     def _end(self, reason: str) -> None:
         record = self._read()

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
-from masquerade.release import Mixtures, ObjectClaims
+from masquerade.release import GroupedClaims, Mixtures
 from masquerade.truth import MajorityVote, accuracy
 
 Floats = NDArray[np.float64]
@@ -35,12 +35,12 @@ class MadeUpClaims:
 
     Attributes
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     densities : Mixtures
         One bump an object.
     """
 
-    claims: ObjectClaims
+    claims: GroupedClaims
     densities: Mixtures
 
 
@@ -307,7 +307,7 @@ def _numbers(
         mistaken = other[of] + 0.5 * spread[of] * error
     else:
         mistaken = truth[of] + scatter * spread[of] * rng.standard_t(2, len(of))
-    claims = ObjectClaims(
+    claims = GroupedClaims(
         _named("o", np.arange(len(truth)), width=6),
         _named("u", np.arange(users), width=6),
         np.where(astray, mistaken, value),

@@ -9,18 +9,18 @@ from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel, fit_density
 from masquerade.release.domain import Domain
 from masquerade.release.engine import Engine, PrivateEngine
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.histogram import Histogram, TwoPassHistogram
-from masquerade.release.honest import HonestTest
 from masquerade.release.local_noise import LocalNoise
 from masquerade.release.metrics import Errors, expected_ise, ise
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import ObjectClaims
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.pooled import PooledHistogram
-from masquerade.release.published import PublishedTest, UniformTest
+from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
+from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import STATUSES, Release
 from masquerade.release.report import report_page
-from masquerade.release.synthesis import ENGINES, charge, engine_named, simulate, synthesize
+from masquerade.release.synthesis import ENGINES, charge, parse_engine, simulate, synthesize
 from masquerade.release.weights import (
     Reliability,
     combined_weights,
@@ -35,28 +35,28 @@ __all__ = [
     "Domain",
     "Engine",
     "Errors",
+    "GroupedClaims",
     "Histogram",
-    "HonestTest",
     "LocalNoise",
     "Mixtures",
-    "ObjectClaims",
     "PooledHistogram",
+    "PrisCrowd",
     "PrivateEngine",
-    "PublishedTest",
+    "ProvenTest",
     "Release",
     "ReleaseGuarantee",
     "Reliability",
     "TwoPassHistogram",
-    "UniformTest",
+    "UniformPrisCrowd",
     "bandwidths",
     "charge",
     "combined_weights",
-    "engine_named",
     "expected_ise",
     "fit_density",
     "global_weights",
     "ise",
     "local_weights",
+    "parse_engine",
     "report_page",
     "simulate",
     "synthesize",

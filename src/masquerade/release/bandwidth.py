@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
 
 BandwidthRule = Literal["robust", "scott", "silverman", "mad"]
 RULES = ("robust", "scott", "silverman", "mad")
@@ -19,7 +19,7 @@ _LEAST_SHARE = 1e-3
 
 
 def bandwidths(
-    claims: ObjectClaims,
+    claims: GroupedClaims,
     rule: BandwidthRule | ArrayLike = "robust",
     *,
     least: float | None = None,
@@ -29,7 +29,7 @@ def bandwidths(
 
     Parameters
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     rule : {"robust", "scott", "silverman", "mad"}, or float or array of shape (n_objects,)
         ``"robust"``: ``1.06 s n**(-1/5)`` with s the first that is positive of 1.4826 times the
         median absolute deviation, the interquartile range over 1.349, and the standard deviation.
@@ -102,7 +102,7 @@ def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
     return np.where(count > 0, low * (1 - share) + high * share, 0.0)
 
 
-def _given(claims: ObjectClaims, rule: ArrayLike) -> Floats:
+def _given(claims: GroupedClaims, rule: ArrayLike) -> Floats:
     try:
         numbers = np.asarray(rule, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -117,7 +117,7 @@ def _given(claims: ObjectClaims, rule: ArrayLike) -> Floats:
     return np.broadcast_to(numbers, claims.n_objects).copy()
 
 
-def _standard_deviation(values: Floats, claims: ObjectClaims) -> Floats:
+def _standard_deviation(values: Floats, claims: GroupedClaims) -> Floats:
     n, of = claims.count, claims.object
     mean = np.bincount(of, values, claims.n_objects) / np.maximum(n, 1)
     squares = np.bincount(of, (values - mean[of]) ** 2, claims.n_objects)

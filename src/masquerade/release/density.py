@@ -14,8 +14,8 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.release.bandwidth import BandwidthRule, bandwidths
 from masquerade.release.figures import density_figure
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Duplicates, Floats, Missing, ObjectClaims
+from masquerade.release.grouped_claims import Duplicates, Floats, GroupedClaims, Missing
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.weights import (
     Combination,
     GlobalForm,
@@ -33,7 +33,7 @@ class DensityModel:
 
     Attributes
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     weight : float array, shape (n_claims,)
         Sums to 1 in each object.
@@ -46,7 +46,7 @@ class DensityModel:
     converged : bool
     """
 
-    claims: ObjectClaims
+    claims: GroupedClaims
     bandwidth: Floats
     weight: Floats
     local: Floats
@@ -81,10 +81,10 @@ class DensityModel:
     def plot(self, name: Any) -> str:
         """Return a figure of one object's density and claims, as SVG text."""
         index = self.index(name)
-        values = self.claims.value[self.claims.of_object(index)]
+        values = self.claims.value[self.claims.rows_of(index)]
         reach = 4 * float(self.bandwidth[index])
         grid = np.linspace(np.median(values) - reach, np.median(values) + reach, 241)
-        spread = self.weight[self.claims.of_object(index)] > 0
+        spread = self.weight[self.claims.rows_of(index)] > 0
         if spread.any():
             kept = values[spread]
             grid = np.linspace(kept.min() - reach, kept.max() + reach, 241)
@@ -118,7 +118,7 @@ class DensityModel:
             A part is missing or does not fit the others.
         """
         try:
-            claims = ObjectClaims(
+            claims = GroupedClaims(
                 pa.array(found["objects"]),
                 pa.array(found["users"]),
                 np.array(found["value"], dtype=np.float64),
@@ -146,7 +146,7 @@ class DensityModel:
 
 
 def fit_density(
-    data: Claims | Frame | ObjectClaims,
+    data: Claims | Frame | GroupedClaims,
     *,
     weights: Weights = "combined",
     bandwidth: BandwidthRule | ArrayLike = "robust",
@@ -164,8 +164,8 @@ def fit_density(
 
     Parameters
     ----------
-    data : Claims, table or ObjectClaims
-        Numeric claims; see `ObjectClaims.of`, also for `missing` and `duplicates`.
+    data : Claims, table or GroupedClaims
+        Numeric claims; see `GroupedClaims.of`, also for `missing` and `duplicates`.
     weights : {"combined", "global", "local", "uniform"}
         Which weights the claims get: how reliable the user is over all objects, how central the
         claim is among those about its object, both, or none.
@@ -200,8 +200,8 @@ def fit_density(
         )
     claims = (
         data
-        if isinstance(data, ObjectClaims)
-        else ObjectClaims.of(data, missing=missing, duplicates=duplicates)
+        if isinstance(data, GroupedClaims)
+        else GroupedClaims.of(data, missing=missing, duplicates=duplicates)
     )
     width = bandwidths(claims, bandwidth, least=least_bandwidth)
     local = 1 / np.maximum(claims.count[claims.object], 1)

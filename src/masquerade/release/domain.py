@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.number import Number, finite, text_of
-from masquerade.release.objects import Floats
+from masquerade.release.grouped_claims import Floats
 
 Ends = tuple[Number, Number]
 

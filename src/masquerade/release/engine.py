@@ -1,10 +1,10 @@
-"""What every engine can do: state its promise, price a user's part in it, and draw a release."""
+"""Engines, which draw releases: their parameters, text form, guarantee and price."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,8 +14,8 @@ from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import PARTICIPATION, UNITS, ReleaseGuarantee, Unit
-from masquerade.release.objects import ObjectClaims
 from masquerade.release.release import Release
 
 Progress = Callable[[int], None]
@@ -26,11 +26,35 @@ SIMULATED = "simulated: the noise can be foreseen by whoever knows the seed"
 LARGEST_EPSILON = 1 << 10
 
 
+PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability")
+"""Parameters that may be whole tables, and so have no place in a text form."""
+
+
 class Engine(ABC):
-    """Base of all engines: something that draws synthetic claims."""
+    """Base of all engines, which draw synthetic claims; each is a frozen dataclass."""
 
     name: ClassVar[str]
     """What the command line calls the engine."""
+
+    @classmethod
+    def parameters(cls) -> dict[str, str]:
+        """Return the parameters that the text form can hold, with their types."""
+        known = fields(cls)  # type: ignore[arg-type]  # each engine is a dataclass
+        return {f.name: str(f.type) for f in known if f.name not in PARAMETERS_BESIDE_THE_TEXT}
+
+    def __str__(self) -> str:
+        """Return the text form, ``name:key=value,...``, without parameters left at their default.
+
+        `masquerade.release.parse_engine` reads it; domain and weights have to be given beside it.
+        """
+        defaults = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
+        values = {key: getattr(self, key) for key in self.parameters()}
+        written = [
+            f"{key}={text_of(value) if isinstance(value, Fraction) else value}"
+            for key, value in values.items()
+            if value != (None if defaults[key] is MISSING else defaults[key])
+        ]
+        return f"{self.name}:{','.join(written)}" if written else self.name
 
     @abstractmethod
     def guarantee(self) -> ReleaseGuarantee:
@@ -38,7 +62,7 @@ class Engine(ABC):
 
     def draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None = None,
@@ -53,22 +77,23 @@ class Engine(ABC):
         Whatever the engine promises, a release drawn with anything but `Coins` promises nothing,
         and says so: whoever knows or guesses the seed can take the noise off.
         """
-        made = self._draw(data, samples, source, progress)
+        release = self._draw(data, samples, source, progress)
         if type(source) is Coins:
-            return made
-        return replace(made, guarantee=ReleaseGuarantee.none(*made.guarantee.reasons, SIMULATED))
+            return release
+        reasons = (*release.guarantee.reasons, SIMULATED)
+        return replace(release, guarantee=ReleaseGuarantee.none(*reasons))
 
     @abstractmethod
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`, with the engine's own guarantee."""
 
-    def within_cap(self, claims: ObjectClaims, source: WordSource) -> ObjectClaims:
+    def within_cap(self, claims: GroupedClaims, source: WordSource) -> GroupedClaims:
         """Return the claims that are used: all, where users are not capped."""
         return claims
 
@@ -107,55 +132,58 @@ class PrivateEngine(Engine):
     domain: Domain | Ends | None
     unit: Unit = "claim"
     cap: int = 10
-    total: Fraction = field(init=False, repr=False)
-    """The exact epsilon of the release."""
 
     def __post_init__(self) -> None:
-        total = finite(self.epsilon, "epsilon")
-        if not 0 < total <= LARGEST_EPSILON:
+        epsilon = self.exact_epsilon
+        if not 0 < epsilon <= LARGEST_EPSILON:
             raise ParameterError(
-                f"epsilon is {text_of(total)}, expected above 0 and at most {LARGEST_EPSILON}."
+                f"epsilon is {text_of(epsilon)}, expected above 0 and at most {LARGEST_EPSILON}."
             )
         if self.unit not in UNITS:
             raise ParameterError(f"unit is {self.unit!r}, expected 'claim' or 'user'.")
         whole(self.cap, "cap", low=1)
-        object.__setattr__(self, "total", total)
+        object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "domain", Domain.of(self.domain))
 
     @property
-    def range(self) -> Domain:
-        """The domain."""
+    def exact_epsilon(self) -> Fraction:
+        """The epsilon of the release as a fraction."""
+        return finite(self.epsilon, "epsilon")
+
+    @property
+    def epsilon_of_object(self) -> Fraction:
+        """The epsilon of one object as a fraction."""
+        return self.exact_epsilon if self.unit == "claim" else self.exact_epsilon / self.cap
+
+    @property
+    def public_domain(self) -> Domain:
+        """The public range of values."""
         assert isinstance(self.domain, Domain)
         return self.domain
 
-    @property
-    def of_object(self) -> Fraction:
-        """The exact epsilon of one object."""
-        return self.total if self.unit == "claim" else self.total / self.cap
-
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
-        return (f"the range of values, {self.range}", PARTICIPATION)
+        return (f"the range of values, {self.public_domain}", PARTICIPATION)
 
     def guarantee(self) -> ReleaseGuarantee:
         """Return what a release promises; it depends on no claim."""
         return ReleaseGuarantee(
             "proven",
             self.unit,
-            Loss.of_amount(self.total),
+            Loss.of_amount(self.exact_epsilon),
             cap=self.cap if self.unit == "user" else None,
             public=self.public(),
         )
 
-    def within_cap(self, claims: ObjectClaims, source: WordSource) -> ObjectClaims:
+    def within_cap(self, claims: GroupedClaims, source: WordSource) -> GroupedClaims:
         """Return the claims that are used, at most `cap` of a user with the unit ``"user"``."""
         return claims if self.unit == "claim" else claims.capped(self.cap, source)
 
     def loss(self, objects: int) -> Loss:
         """Return what a user with claims about `objects` objects pays."""
-        return Loss.of_amount(self.of_object * objects)
+        return Loss.of_amount(self.epsilon_of_object * objects)
 
 
-def claims_of(data: ObjectClaims | DensityModel) -> ObjectClaims:
+def claims_of(data: GroupedClaims | DensityModel) -> GroupedClaims:
     """Return the claims, also of a density model."""
     return data.claims if isinstance(data, DensityModel) else data

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from masquerade.release.domain import Domain
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.mixtures import Mixtures
 
 LEAST_BINS, MOST_BINS = 8, 80
 
@@ -32,7 +32,7 @@ class Grid:
     offset: Integers
 
     @classmethod
-    def of(cls, claims: ObjectClaims, domain: Domain, bins: Integers) -> Grid:
+    def of(cls, claims: GroupedClaims, domain: Domain, bins: Integers) -> Grid:
         """Return the grid with this many bins, or one bin an answer where answers are fewer."""
         low, high = domain.ends(claims.objects)
         if domain.step is not None:
@@ -54,7 +54,7 @@ class Grid:
         inside = np.arange(len(of)) - self.offset[of]
         return np.asarray(self.low[of] + (inside + 0.5) * self.width[of])
 
-    def bin_of(self, claims: ObjectClaims) -> Integers:
+    def bin_of(self, claims: GroupedClaims) -> Integers:
         """Return the bin of each claim, among the bins of all objects."""
         of = claims.object
         place = np.floor((claims.value - self.low[of]) / self.width[of])
@@ -62,7 +62,7 @@ class Grid:
         found: Integers = inside + self.offset[of]
         return found
 
-    def outside(self, claims: ObjectClaims) -> int:
+    def outside(self, claims: GroupedClaims) -> int:
         """Return how many claims are beyond the ends; for the collector alone."""
         of = claims.object
         high = self.low + self.bins * self.width

@@ -1,4 +1,4 @@
-"""The engines `hist` and `hist2`: private histograms, from which any number of points is drawn."""
+"""Private histograms, from which any number of points is drawn: the engines `hist` and `hist2`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
-from masquerade.exact.number import finite, whole
+from masquerade.exact.number import Number, finite, whole
 from masquerade.release.density import DensityModel
-from masquerade.release.draws import points_of
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
 UNITS_OF_WEIGHT = 256
@@ -36,7 +35,7 @@ class Histogram(PrivateEngine):
     bins : int, optional
         Public number of bins; default ``4 sqrt(n epsilon / 2)``, from 8 to 80, with the number of
         claims n and the object's epsilon. With a `step` in the domain never more than answers.
-    smoothing : float, optional
+    bandwidth : number, optional
         Public least width of the bumps of the released density, which are half a bin wide (an
         eighth in `PooledHistogram`) where that is more.
     reliability : mapping of user to weight, optional
@@ -56,68 +55,71 @@ class Histogram(PrivateEngine):
     name: ClassVar[str] = "hist"
 
     bins: int | None = None
-    smoothing: float | None = None
+    bandwidth: Number | None = None
     reliability: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bins is not None:
             whole(self.bins, "bins", low=1, high=MOST_BINS)
-        if self.smoothing is not None and not 0 < self.smoothing < np.inf:
-            raise ParameterError(f"smoothing is {self.smoothing}, expected above 0 and finite.")
+        if self.bandwidth is not None:
+            bandwidth = finite(self.bandwidth, "bandwidth")
+            if not bandwidth > 0:
+                raise ParameterError(f"bandwidth is {self.bandwidth}, expected above 0.")
+            object.__setattr__(self, "bandwidth", float(bandwidth))
 
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
-        given = {
+        choices = {
             f"the number of bins, {self.bins}": self.bins,
-            f"the bandwidth, {self.smoothing}": self.smoothing,
+            f"the bandwidth, {self.bandwidth}": self.bandwidth,
             "the users' weights, which were given": self.reliability,
         }
-        return (*super().public(), *(what for what, value in given.items() if value))
+        return (*super().public(), *(words for words, value in choices.items() if value))
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
-        grid = self.grid(claims, self.of_object)
+        grid = self.grid(claims, self.epsilon_of_object)
         share = self.shares(claims, grid, source)
         return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
 
-    def grid(self, claims: ObjectClaims, epsilon: Fraction) -> Grid:
+    def grid(self, claims: GroupedClaims, epsilon: Fraction) -> Grid:
         """Return the public bins for an epsilon of each object."""
         wanted = (
             bins_by_rule(claims.count, float(epsilon))
             if self.bins is None
             else np.full(claims.n_objects, self.bins)
         )
-        return Grid.of(claims, self.range, wanted)
+        return Grid.of(claims, self.public_domain, wanted)
 
-    def shares(self, claims: ObjectClaims, grid: Grid, source: WordSource) -> Floats:
+    def shares(self, claims: GroupedClaims, grid: Grid, source: WordSource) -> Floats:
         """Return the private share of each bin, shape (n_bins,); 0 where there are no claims."""
         if self.reliability is None:
-            noisy = noisy_counts(claims, grid, None, self.of_object, source)
+            noisy = noisy_counts(claims, grid, None, self.epsilon_of_object, source)
             return shares_of(noisy, claims.count.astype(np.float64), grid)
         weight = public_weights(self.reliability, claims)
-        weighted = noisy_counts(claims, grid, weight, self.of_object, source) / UNITS_OF_WEIGHT
-        # The weights are public, and so is the total.
+        sums = noisy_counts(claims, grid, weight, self.epsilon_of_object, source)
+        # The weights are public, and so is the total of each object.
         total = np.bincount(claims.object, weight[claims.user], claims.n_objects) / UNITS_OF_WEIGHT
-        return shares_of(weighted, total, grid)
+        return shares_of(sums / UNITS_OF_WEIGHT, total, grid)
 
     def smoothed(self, mixtures: Mixtures) -> Mixtures:
         """Return the densities with bumps at least as wide as the public bandwidth."""
-        if self.smoothing is None:
+        if self.bandwidth is None:
             return mixtures
-        width = np.maximum(mixtures.width, float(self.smoothing))
+        width = np.maximum(mixtures.width, float(self.bandwidth))
         return Mixtures(mixtures.offset, mixtures.location, mixtures.weight, width)
 
     def release(
         self,
-        claims: ObjectClaims,
+        claims: GroupedClaims,
         grid: Grid,
         densities: Mixtures,
         samples: int,
@@ -126,24 +128,24 @@ class Histogram(PrivateEngine):
     ) -> Release:
         """Return the release of densities that are private already: what follows is free."""
         known = np.diff(densities.offset) > 0
-        many = np.where(known, samples, 0)
-        of = np.repeat(np.arange(claims.n_objects), many)
-        low, high = self.range.ends(claims.objects)
-        points = self.range.rounded(points_of(densities, many, source), low[of], high[of])
+        counts = np.where(known, samples, 0)
+        of = np.repeat(np.arange(claims.n_objects), counts)
+        low, high = self.public_domain.ends(claims.objects)
+        points = self.public_domain.rounded(densities.sample(counts, source), low[of], high[of])
         return Release(
             self.name,
             claims.objects,
-            np.concatenate(([0], np.cumsum(many))),
+            np.concatenate(([0], np.cumsum(counts))),
             points,
             tuple(np.where(known, "ok", "empty").tolist()),
             densities,
             self.guarantee(),
             {
-                "epsilon_of_object": float(self.of_object),
-                "domain": str(self.range),
+                "epsilon_of_object": float(self.epsilon_of_object),
+                "domain": str(self.public_domain),
                 "samples": samples,
                 "bins": [int(grid.bins.min()), int(grid.bins.max())],
-                **({} if self.smoothing is None else {"smoothing": self.smoothing}),
+                **({} if self.bandwidth is None else {"smoothing": self.bandwidth}),
                 **parameters,
             },
             {"outside_domain": grid.outside(claims), "dropped": claims.dropped},
@@ -193,38 +195,46 @@ class TwoPassHistogram(Histogram):
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
-        claims, half = claims_of(data), self.of_object / 2
+        # Half of epsilon for each pass: together they cost all of it (basic composition).
+        claims, half = claims_of(data), self.epsilon_of_object / 2
         grid = self.grid(claims, half)
         n = claims.count.astype(np.float64)
         first = shares_of(noisy_counts(claims, grid, None, half, source), n, grid)
         weight = in_units(self._weights(claims, grid, first))
         noisy = noisy_counts(claims, grid, weight, half, source) / UNITS_OF_WEIGHT
         total = np.bincount(grid.object, noisy, claims.n_objects)
+        # The total weight is noisy too; a fifth of the claims is the least that it is taken for.
         share = shares_of(noisy, np.maximum(total, 0.2 * n), grid)
         return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
 
-    def _weights(self, claims: ObjectClaims, grid: Grid, first: Floats) -> Floats:
+    def _weights(self, claims: GroupedClaims, grid: Grid, first: Floats) -> Floats:
+        """Return each user's weight, before it is moved to 0.05 to 1, shape (n_users,).
+
+        A function of the user's own claims and of `first`, which is published: no user's weight
+        depends on another's claims but through what the first pass paid for.
+        """
         left = np.concatenate((first[:1], first[:-1]))
         right = np.concatenate((first[1:], first[-1:]))
         left[grid.offset[:-1]] = 0.0
         right[grid.offset[1:] - 1] = 0.0
+        # Binomial smoothing, so that a claim beside the peak agrees almost as well.
         smooth = 0.25 * left + 0.5 * first + 0.25 * right
         peak = np.maximum.reduceat(smooth, grid.offset[:-1])
         fit = smooth[grid.bin_of(claims)] / np.where(peak > 0, peak, 1.0)[claims.object]
-        made = np.maximum(claims.objects_per_user(), 1)
-        agreement = np.bincount(claims.user, fit[np.arange(len(claims))], claims.n_users) / made
+        objects = np.maximum(claims.objects_per_user(), 1)
+        agreement = np.bincount(claims.user, fit, claims.n_users) / objects
         span = self.high_agreement - self.low_agreement
         return np.asarray((agreement - self.low_agreement) / span)
 
 
 def noisy_counts(
-    claims: ObjectClaims,
+    claims: GroupedClaims,
     grid: Grid,
     weight: Integers | None,
     epsilon: Fraction,
@@ -234,7 +244,7 @@ def noisy_counts(
 
     Parameters
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     grid : Grid
     weight : int array, shape (n_users,), 1 to `UNITS_OF_WEIGHT`, optional
         Counts are then sums of weights.
@@ -254,6 +264,7 @@ def noisy_counts(
         # exact: sums of whole numbers far below 2**53
         counts = np.bincount(at, weight[claims.user], bins).astype(np.int64)
         largest = UNITS_OF_WEIGHT
+    # sensitivity 2 * largest (one count down, one up) over epsilon, rounded up: never too little
     scale = scale_rounded_up(2 * largest / epsilon)
     return np.asarray(counts + discrete_laplace(source, scale, bins))
 
@@ -265,8 +276,8 @@ def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
     return np.where((total > 0)[grid.object], shares, 0.0)
 
 
-def public_weights(given: Mapping[Any, float], claims: ObjectClaims) -> Integers:
-    """Return each user's public weight in whole units, 1 where none was given, shape (n_users,).
+def public_weights(weights: Mapping[Any, float], claims: GroupedClaims) -> Integers:
+    """Return each user's public weight in whole units, 1 for users without, shape (n_users,).
 
     Raises
     ------
@@ -274,12 +285,12 @@ def public_weights(given: Mapping[Any, float], claims: ObjectClaims) -> Integers
         A weight is no number, or all are of users who made no claim.
     """
     users = claims.users.to_pylist()
-    if given and not any(user in given for user in users):
+    if weights and not any(user in weights for user in users):
         raise ParameterError(
-            f"the weights are of {list(given)[:5]}, and none of these made a claim; the claims are "
-            f"of {users[:5]}. A name as a text is not the same name as a number."
+            f"the weights are of {list(weights)[:5]}, and none of these made a claim; the claims "
+            f"are of {users[:5]}. A name as a text is not the same name as a number."
         )
-    known = {u: float(finite(weight, f"the weight of user {u!r}")) for u, weight in given.items()}
+    known = {u: float(finite(weight, f"the weight of user {u!r}")) for u, weight in weights.items()}
     return in_units(np.array([known.get(user, 1.0) for user in users], dtype=np.float64))
 
 

@@ -1,8 +1,8 @@
-"""The engine `basic`: noise on every claim, the baseline of Huai et al. (2019)."""
+"""Noise on every claim, the baseline of Huai et al. (2019): the engine `basic`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,9 +14,9 @@ from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import ReleaseGuarantee
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import ObjectClaims
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
 Span = Literal["domain", "claims"]
@@ -59,11 +59,7 @@ class LocalNoise(PrivateEngine):
             return ReleaseGuarantee.none(
                 "the noise is as wide as the claims, and tells their range"
             )
-        proven = super().guarantee()
-        return ReleaseGuarantee(
-            proven.status, proven.unit, proven.epsilon,
-            cap=proven.cap, public=proven.public, trust="local",
-        )  # fmt: skip
+        return replace(super().guarantee(), trust="local")
 
     def loss(self, objects: int) -> Loss:
         """Return what a user with claims about `objects` objects pays."""
@@ -73,14 +69,14 @@ class LocalNoise(PrivateEngine):
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
-        low, high = self.range.ends(claims.objects)
+        low, high = self.public_domain.ends(claims.objects)
         outside = (claims.value < low[claims.object]) | (claims.value > high[claims.object])
         if self.span == "claims":
             values, start = claims.sorted_values(), claims.offset[:-1]
@@ -88,20 +84,22 @@ class LocalNoise(PrivateEngine):
             there = np.minimum(np.stack((start, last)), max(len(values) - 1, 0))
             low, high = values[there[0]], values[there[1]]
         steps = _STEPS
-        if self.range.step is not None and self.span == "domain":
-            steps = int((self.range.high - self.range.low) / self.range.step)
+        domain = self.public_domain
+        if domain.step is not None and self.span == "domain":
+            steps = int((domain.high - domain.low) / domain.step)
         of = claims.object
         # With ends of their own, objects with a step have other numbers of steps: the noise counts
         # in parts of each object's own range.
         part = np.where(high > low, high - low, 1.0) / steps
         place = np.rint((np.clip(claims.value, low[of], high[of]) - low[of]) / part[of])
-        scale = scale_rounded_up(steps / self.of_object)
+        # sensitivity: all steps, from one end of the range to the other
+        scale = scale_rounded_up(steps / self.epsilon_of_object)
         noisy = place + discrete_laplace(source, scale, len(claims))
         points = low[of] + noisy * part[of]
-        found = ObjectClaims(
-            claims.objects, claims.users, points, claims.user, claims.offset, claims.dropped
+        # from the noisy points, so that the bandwidth costs nothing more
+        width = bandwidths(
+            replace(claims, value=points), "robust", width=np.where(high > low, high - low, 1.0)
         )
-        width = bandwidths(found, "robust", width=np.where(high > low, high - low, 1.0))
         return Release(
             self.name,
             claims.objects,
@@ -111,8 +109,8 @@ class LocalNoise(PrivateEngine):
             Mixtures.of_points(claims.offset, points, width),
             self.guarantee(),
             {
-                "epsilon_of_object": float(self.of_object),
-                "domain": str(self.range),
+                "epsilon_of_object": float(self.epsilon_of_object),
+                "domain": str(self.public_domain),
                 "span": self.span,
             },
             {"outside_domain": int(outside.sum()), "dropped": claims.dropped},

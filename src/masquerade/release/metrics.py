@@ -9,8 +9,8 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.release.density import DensityModel
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats
+from masquerade.release.grouped_claims import Floats
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
 

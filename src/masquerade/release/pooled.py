@@ -1,4 +1,4 @@
-"""The engine `pooled`: a private histogram read in the light of all the others."""
+"""Private histograms of which each is read in the light of all: the engine `pooled`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from masquerade.exact.coins import WordSource
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import Progress, claims_of
 from masquerade.release.grid import Grid
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
 from masquerade.release.histogram import Histogram, noisy_counts, shares_of
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
-from masquerade.release.shapes import FINE, Shapes, likelihoods, shapes_for
+from masquerade.release.templates import PARTS_OF_BIN, Templates, likelihoods, templates_for
 
 Flags = NDArray[np.bool_]
 
@@ -35,10 +35,11 @@ _ANYWHERE = 0.1
 class PooledHistogram(Histogram):
     """As `hist`, and where claims are few or epsilon small, read each count knowing all others.
 
-    The noisy counts are those of `hist`, at the same cost. What is done with them is new: a prior
-    over shapes (one bump with stray claims, or two bumps, of ten widths) and places is learnt from
-    the noisy counts of all objects, and each object's density is the mean of the shapes given its
-    own noisy counts, the distribution of the noise being known. Stray claims are left out.
+    The noisy counts are those of `hist`, at the same cost. What is done with them differs: a prior
+    over templates (one bump with stray claims, or two bumps, of ten widths) and places is learnt
+    from the noisy counts of all objects (empirical Bayes), and each object's density is the mean of
+    the templates given its own noisy counts, the distribution of the noise being known. Stray
+    claims are left out.
 
     A public rule says which objects are read so: those with at most 20 claims, or whose number of
     claims times epsilon is at most 50, in 4 to 40 bins. All others are as `hist` has them.
@@ -63,36 +64,36 @@ class PooledHistogram(Histogram):
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
-        grid = self.grid(claims, self.of_object)
-        noisy = noisy_counts(claims, grid, None, self.of_object, source)
+        grid = self.grid(claims, self.epsilon_of_object)
+        noisy = noisy_counts(claims, grid, None, self.epsilon_of_object, source)
         pooled = self.is_pooled(claims, grid)
         share = shares_of(noisy, claims.count.astype(np.float64), grid)
         plain = self.smoothed(grid.mixtures(share))
         if pooled.any():
-            found = self._read(claims.count, grid, noisy, pooled, progress)
-            plain = self.smoothed(_spliced(plain, grid, found, np.flatnonzero(pooled)))
-        return self.release(
-            claims, grid, plain, samples, source,
-            pooled_objects=int(pooled.sum()),
-            rule=f"pooled where claims <= {FEW_CLAIMS} or claims * epsilon <= {SMALL_PRODUCT}, "
-            f"and {LEAST_BINS_TO_POOL} <= bins <= {MOST_BINS_TO_POOL}",
-        )  # fmt: skip
+            fine = self._posterior_shares(claims.count, grid, noisy, pooled, progress)
+            plain = self.smoothed(_spliced(plain, grid, fine, np.flatnonzero(pooled)))
+        rule = (
+            f"pooled where claims <= {FEW_CLAIMS} or claims * epsilon <= {SMALL_PRODUCT}, "
+            f"and {LEAST_BINS_TO_POOL} <= bins <= {MOST_BINS_TO_POOL}"
+        )
+        counts = {"pooled_objects": int(pooled.sum()), "rule": rule}
+        return self.release(claims, grid, plain, samples, source, **counts)
 
-    def is_pooled(self, claims: ObjectClaims, grid: Grid) -> Flags:
+    def is_pooled(self, claims: GroupedClaims, grid: Grid) -> Flags:
         """Return which objects the public rule reads together, shape (n_objects,)."""
         n = claims.count
-        few = (n <= FEW_CLAIMS) | (n * float(self.of_object) <= SMALL_PRODUCT)
+        few = (n <= FEW_CLAIMS) | (n * float(self.epsilon_of_object) <= SMALL_PRODUCT)
         bins = (grid.bins >= LEAST_BINS_TO_POOL) & (grid.bins <= MOST_BINS_TO_POOL)
         return np.asarray(few & (n > 0) & bins)
 
-    def _read(
+    def _posterior_shares(
         self,
         count: Integers,
         grid: Grid,
@@ -100,60 +101,65 @@ class PooledHistogram(Histogram):
         pooled: Flags,
         progress: Progress | None,
     ) -> list[Floats]:
-        """Return the fine shares of each pooled object, in order."""
+        """Return the posterior mean share of each part of a bin, for each pooled object in order.
+
+        Empirical Bayes: P(template | counts) is proportional to P(family) P(place | family)
+        P(counts | template); the first two are learnt from the noisy counts of all objects.
+        """
         chosen = np.flatnonzero(pooled)
-        epsilon = float(self.of_object)
+        epsilon = float(self.epsilon_of_object)
         places: dict[int, Floats] = {}
         for bins in np.unique(grid.bins[chosen]):
             of = chosen[grid.bins[chosen] == bins]
             rows = noisy[grid.offset[of, None] + np.arange(bins)]
-            seen = np.maximum((rows / count[of, None]).mean(axis=0), 0.0)
-            seen = seen / seen.sum() if seen.sum() > 0 else np.full(bins, 1 / bins)
-            places[int(bins)] = (1 - _ANYWHERE) * seen + _ANYWHERE / bins
+            # P(place): the mean noisy share of each bin, a tenth of it spread over all bins
+            share = np.maximum((rows / count[of, None]).mean(axis=0), 0.0)
+            share = share / share.sum() if share.sum() > 0 else np.full(bins, 1 / bins)
+            places[int(bins)] = (1 - _ANYWHERE) * share + _ANYWHERE / bins
         # An even choice of objects, blind to their counts, is enough to learn the families from.
         some = chosen[:: max(len(chosen) // _ROWS, 1)]
         evidence = np.concatenate(
             [
-                _of_families(weight * shapes.prior(places[bins]), shapes)
-                for _, bins, shapes, weight in _chunks(some, count, grid, noisy, epsilon)
+                _family_evidence(weight * templates.prior(places[bins]), templates)
+                for _, bins, templates, weight in _chunks(some, count, grid, noisy, epsilon)
             ]
         )
         family = _family_shares(evidence)
-        found: dict[int, Floats] = {}
-        for part, bins, shapes, weight in _chunks(chosen, count, grid, noisy, epsilon):
-            prior = family[shapes.family] * shapes.prior(places[bins])
+        posterior: dict[int, Floats] = {}
+        for part, bins, templates, weight in _chunks(chosen, count, grid, noisy, epsilon):
+            prior = family[templates.family] * templates.prior(places[bins])
             weight *= prior.astype(np.float32)
             total = weight.sum(axis=1, keepdims=True)
             even = np.float32(1 / weight.shape[1])
             weight = np.where(total > 0, weight / np.where(total > 0, total, 1), even)
             for i, row in zip(
-                part.tolist(), (weight @ shapes.bump).astype(np.float64), strict=True
+                part.tolist(), (weight @ templates.bump).astype(np.float64), strict=True
             ):
-                found[i] = row / row.sum()
+                posterior[i] = row / row.sum()
             if progress is not None:
-                progress(len(found))
-        return [found[i] for i in chosen.tolist()]
+                progress(len(posterior))
+        return [posterior[i] for i in chosen.tolist()]
 
 
 def _chunks(
     chosen: Integers, count: Integers, grid: Grid, noisy: Integers, epsilon: float
-) -> Iterator[tuple[Integers, int, Shapes, NDArray[np.float32]]]:
+) -> Iterator[tuple[Integers, int, Templates, NDArray[np.float32]]]:
     """Yield some objects of equal bins and claims, and the likelihood of each shape for them."""
     for bins in np.unique(grid.bins[chosen]).tolist():
-        shapes = shapes_for(bins)
+        templates = templates_for(bins)
         of_bins = chosen[grid.bins[chosen] == bins]
         for n in np.unique(count[of_bins]).tolist():
             of = of_bins[count[of_bins] == n]
-            step = max(_ENTRIES // len(shapes.family), 1)
+            step = max(_ENTRIES // len(templates.family), 1)
             for start in range(0, len(of), step):
                 part = of[start : start + step]
                 rows = noisy[grid.offset[part, None] + np.arange(bins)]
-                yield part, bins, shapes, likelihoods(rows, n, epsilon, shapes)
+                yield part, bins, templates, likelihoods(rows, n, epsilon, templates)
 
 
-def _of_families(weight: Floats, shapes: Shapes) -> Floats:
-    """Return the sums over each family, shape (n_rows, n_families)."""
-    first = np.searchsorted(shapes.family, np.arange(shapes.families))
+def _family_evidence(weight: Floats, templates: Templates) -> Floats:
+    """Return P(counts | family): sums over each family's templates, shape (n_rows, n_families)."""
+    first = np.searchsorted(templates.family, np.arange(templates.families))
     return np.asarray(np.add.reduceat(weight, first, axis=1))
 
 
@@ -161,20 +167,22 @@ def _family_shares(evidence: Floats) -> Floats:
     """Return how common each family is, by maximum likelihood with half an object in each."""
     share = np.full(evidence.shape[1], 1 / evidence.shape[1])
     for _ in range(_ROUNDS):
+        # E-step: P(family | counts) of each row
         part = evidence * share
         total = part.sum(axis=1, keepdims=True)
         part /= np.where(total > 0, total, 1.0)
+        # M-step: shares proportional to their expected numbers and a pseudo-count
         share = part.sum(axis=0) + _PSEUDO_COUNT
         share /= share.sum()
     return share
 
 
-def _spliced(plain: Mixtures, grid: Grid, found: list[Floats], chosen: Integers) -> Mixtures:
+def _spliced(plain: Mixtures, grid: Grid, fine_shares: list[Floats], chosen: Integers) -> Mixtures:
     """Return the mixtures with those of the chosen objects replaced by fine ones."""
-    bins = grid.bins[chosen] * FINE
+    bins = grid.bins[chosen] * PARTS_OF_BIN
     offset = np.concatenate(([0], np.cumsum(bins)))
-    fine = Grid(bins, grid.low[chosen], grid.width[chosen] / FINE, offset).mixtures(
-        np.concatenate(found)
+    fine = Grid(bins, grid.low[chosen], grid.width[chosen] / PARTS_OF_BIN, offset).mixtures(
+        np.concatenate(fine_shares)
     )
     count = np.diff(plain.offset)
     count[chosen] = np.diff(fine.offset)

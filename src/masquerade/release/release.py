@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from masquerade.answers.frames import csv_bytes, write_table
 from masquerade.release.density import place_of
+from masquerade.release.grouped_claims import Floats, Integers
 from masquerade.release.guarantee import ReleaseGuarantee
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats, Integers
+from masquerade.release.mixtures import Mixtures
 
 STATUSES = {
     "ok": "as many points as were asked for, or all that the engine makes",

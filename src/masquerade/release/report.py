@@ -11,9 +11,9 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.release.density import DensityModel, place_of
 from masquerade.release.figures import density_figure
+from masquerade.release.grouped_claims import Floats
 from masquerade.release.metrics import Errors, ise
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import STATUSES, Release
 
 FIGURES = 6

@@ -1,4 +1,4 @@
-"""Synthetic claims by any engine: with the operating system's randomness, or for studies."""
+"""Synthetic claims by any engine: for publication, or for studies with a seed."""
 
 from __future__ import annotations
 
@@ -9,106 +9,102 @@ import numpy as np
 
 from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Claims, Frame
-from masquerade.errors import ParameterError
+from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
-from masquerade.exact.number import Number, finite, whole
+from masquerade.exact.number import Number, whole
+from masquerade.mechanisms.text import read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
-from masquerade.release.engine import Engine, Progress
+from masquerade.release.engine import Engine, PrivateEngine, Progress, claims_of
+from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
-from masquerade.release.honest import HonestTest
 from masquerade.release.local_noise import LocalNoise
-from masquerade.release.objects import Duplicates, Missing, ObjectClaims
 from masquerade.release.pooled import PooledHistogram
-from masquerade.release.published import PublishedTest, UniformTest
+from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
+from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import Release
 
 ENGINES: tuple[type[Engine], ...] = (
-    Histogram, TwoPassHistogram, PooledHistogram, LocalNoise, HonestTest,
-    PublishedTest, UniformTest,
-)  # fmt: skip
+    Histogram,
+    TwoPassHistogram,
+    PooledHistogram,
+    LocalNoise,
+    ProvenTest,
+    PrisCrowd,
+    UniformPrisCrowd,
+)
 """All engines, those to use first."""
 
-_PRIVATE: dict[str, Callable[..., Engine]] = {
-    engine.name: engine for engine in (Histogram, TwoPassHistogram, PooledHistogram, LocalNoise)
-}
-_STUDY: dict[str, Callable[[], Engine]] = {e.name: e for e in (PublishedTest, UniformTest)}
 
-
-def engine_named(
-    name: str,
+def parse_engine(
+    text: str,
     *,
     epsilon: Number | None = None,
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
-    cap: int = 10,
+    cap: int | None = None,
     delta: Number | None = None,
     bandwidth: Number | None = None,
     bins: int | None = None,
 ) -> Engine:
-    """Return an engine by its name on the command line.
+    """Return the engine that a text describes; ``str(engine)`` is such a text.
 
     Parameters
     ----------
-    name : str
-        ``hist``, ``hist2``, ``pooled``, ``basic``, ``test-honest``, ``test-paper`` or ``uniform``.
-    epsilon, domain, cap
-        See `PrivateEngine`; required by all but the last two.
-    unit : {"claim", "user"}, optional
-        Default: ``"user"`` for ``hist2``, which has no other, else ``"claim"``.
-    delta : number, optional
-        For ``test-honest`` alone.
-    bandwidth : number, optional
-        Public: `smoothing` of the histogram engines, required by ``test-honest``.
-    bins : int, optional
-        Public, for the histogram engines.
+    text : str
+        ``name`` or ``name:key=value,...``: ``hist``, ``hist2``, ``pooled``, ``basic``,
+        ``test-honest``, ``test-paper`` or ``uniform``, with any parameter but `domain`.
+    domain : Domain or (low, high), optional
+        See `PrivateEngine`.
+    epsilon, unit, cap, delta, bandwidth, bins : optional
+        The same as in the text, where the engine has such a parameter.
 
     Raises
     ------
+    MechanismSyntaxError
+        The name or a key is unknown, or a parameter is given twice.
     ParameterError
-        The name is unknown, or a parameter is missing, not the engine's, or out of range.
+        A parameter is missing, not the engine's, or out of range.
+
+    Examples
+    --------
+    >>> str(parse_engine("hist:bins=20,unit=user", epsilon="1/3", domain=(0, 10)))
+    'hist:epsilon=1/3,unit=user,bins=20'
     """
-    if name in _STUDY:
-        if any(x is not None for x in (epsilon, delta, unit, bins)):
+    kinds = {kind.name: kind for kind in ENGINES}
+    types = {name: kind.parameters() for name, kind in kinds.items()}
+    name, written = read_text_form(text, types, what="engine")
+    kind = kinds[name]
+    values = {key: _read(value, types[name][key], key) for key, value in written.items()}
+    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
+    for key in beside:
+        if key in values:
+            raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
+        if key not in types[name] and not (key == "domain" and issubclass(kind, PrivateEngine)):
+            promise = "" if issubclass(kind, PrivateEngine) else "promises nothing and "
+            raise ParameterError(f"{name} {promise}has no {key}; it has {', '.join(types[name])}.")
+    values |= beside
+    if issubclass(kind, PrivateEngine):
+        if "epsilon" not in values:
             raise ParameterError(
-                f"{name} promises nothing, so it takes no epsilon, delta, unit or bins; leave them "
-                "out, or use hist."
+                f"{name} needs epsilon, the privacy loss that the release may cost."
             )
-        return _STUDY[name]()
-    if name not in _PRIVATE and name != HonestTest.name:
-        raise ParameterError(
-            f"engine {name!r} is unknown; expected one of "
-            f"{', '.join(engine.name for engine in ENGINES)}."
-        )
-    if epsilon is None:
-        raise ParameterError(f"{name} needs epsilon, the privacy loss that the release may cost.")
-    chosen = unit or ("user" if name == TwoPassHistogram.name else "claim")
-    common: dict[str, Any] = {"epsilon": epsilon, "domain": domain, "unit": chosen, "cap": cap}
-    if name == HonestTest.name:
-        if bins is not None:
-            raise ParameterError("test-honest has no bins; leave them out.")
-        extra: dict[str, Any] = {} if delta is None else {"delta": delta}
-        return HonestTest(**common, bandwidth=bandwidth, **extra)
-    if delta is not None:
-        raise ParameterError(f"{name} has delta 0; leave delta out.")
-    if name == LocalNoise.name:
-        if bandwidth is not None or bins is not None:
-            raise ParameterError("basic has neither bandwidth nor bins; leave them out.")
-        return LocalNoise(**common)
-    smoothing = None if bandwidth is None else float(finite(bandwidth, "bandwidth"))
-    return _PRIVATE[name](**common, smoothing=smoothing, bins=bins)
+        values.setdefault("domain", None)  # the engine says why there has to be one
+        if issubclass(kind, TwoPassHistogram):
+            values.setdefault("unit", "user")  # it has no other
+    return kind(**values)
 
 
 def synthesize(
-    data: Claims | Frame | ObjectClaims | DensityModel,
+    data: Claims | Frame | GroupedClaims | DensityModel,
     *,
     engine: Engine | str = "hist",
     epsilon: Number | None = None,
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
-    cap: int = 10,
+    cap: int | None = None,
     delta: Number | None = None,
     bandwidth: Number | None = None,
     bins: int | None = None,
@@ -120,18 +116,20 @@ def synthesize(
     coins: Coins | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Return synthetic claims about each object, drawn with the operating system's randomness.
+    """Draw synthetic claims about each object with the operating system's randomness.
 
     Parameters
     ----------
-    data : Claims, table, ObjectClaims or DensityModel
+    data : Claims, table, GroupedClaims or DensityModel
         What the collector holds. A model is used as it is by the engines of the published test.
     engine : Engine or str
-        An engine, or the name of one with the parameters that follow; see `engine_named`.
+        An engine, or its text form, such as ``"hist:bins=20"``.
+    epsilon, domain, unit, cap, delta, bandwidth, bins : optional
+        Parameters beside the text form; see `parse_engine`.
     samples : int
         Points of each object, at least 1. Engines that make histograms charge nothing for more.
     missing, duplicates
-        See `ObjectClaims.of`.
+        See `GroupedClaims.of`.
     ledger : Ledger, optional
         Every user whose claims are used is charged before anything is drawn, all or nobody.
     name : str
@@ -164,18 +162,36 @@ def synthesize(
     >>> len(release.points_of("a")), release.guarantee.epsilon
     (30, Loss(micro=1000000))
     """
-    chosen = _chosen(engine, epsilon, domain, unit, cap, delta, bandwidth, bins)
+    if isinstance(engine, Engine):
+        extra = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
+        if extra:
+            raise ParameterError(
+                f"{', '.join(extra)} stand beside an engine that has its own; give them to the "
+                "engine."
+            )
+        chosen = engine
+    else:
+        chosen = parse_engine(
+            engine,
+            epsilon=epsilon,
+            domain=domain,
+            unit=unit,
+            cap=cap,
+            delta=delta,
+            bandwidth=bandwidth,
+            bins=bins,
+        )
     source = require_coins(coins)
     claims = _grouped(data, missing, duplicates)
     whole(samples, "samples", low=1)
-    used = _used(chosen, claims, source)
+    used = _within_cap(chosen, claims, source)
     if ledger is not None:
-        charge(ledger, chosen, used, name)
+        charge(ledger, chosen, claims_of(used), name)
     return chosen.draw(used, samples, source, progress)
 
 
 def simulate(
-    data: Claims | Frame | ObjectClaims | DensityModel,
+    data: Claims | Frame | GroupedClaims | DensityModel,
     rng: np.random.Generator,
     *,
     engine: Engine,
@@ -184,7 +200,7 @@ def simulate(
     duplicates: Duplicates = "error",
     progress: Progress | None = None,
 ) -> Release:
-    """Return what an engine would release, drawn with a seeded generator: for studies and tests.
+    """Draw what an engine would release with a seeded generator: for studies and tests.
 
     See `synthesize` for the parameters. The same generator state gives the same release.
 
@@ -196,17 +212,17 @@ def simulate(
     claims = _grouped(data, missing, duplicates)
     whole(samples, "samples", low=1)
     source = SimulatedCoins(rng)
-    return engine.draw(_used(engine, claims, source), samples, source, progress)
+    return engine.draw(_within_cap(engine, claims, source), samples, source, progress)
 
 
-def charge(ledger: Ledger, engine: Engine, claims: ObjectClaims, name: str) -> None:
+def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> None:
     """Charge every user whose claims are used, all or nobody.
 
     Parameters
     ----------
     ledger : Ledger
     engine : Engine
-    claims : ObjectClaims
+    claims : GroupedClaims
         Those that are used, after the cap.
     name : str
         Of the release, as it stands in each user's account.
@@ -220,44 +236,48 @@ def charge(ledger: Ledger, engine: Engine, claims: ObjectClaims, name: str) -> N
     """
     objects = claims.objects_per_user()
     costs = {
-        made: Cost(name, (), event=engine.loss(1), user=engine.loss(made))
-        for made in np.unique(objects[objects > 0]).tolist()
+        count: Cost(name, (), event=engine.loss(1), user=engine.loss(count))
+        for count in np.unique(objects[objects > 0]).tolist()
     }
     people = [
-        (str(person), costs[made])
-        for person, made in zip(claims.users.to_pylist(), objects.tolist(), strict=True)
-        if made
+        (str(person), costs[count])
+        for person, count in zip(claims.users.to_pylist(), objects.tolist(), strict=True)
+        if count
     ]
     with charged_together(ledger, people, result="release", name=name):
         pass  # final before anything is drawn
 
 
-def _chosen(engine: Engine | str, *given: Any) -> Engine:
+def _beside_text(*values: Any) -> dict[str, Any]:
+    """Return the parameters that are given beside a text form, by name."""
     names = ("epsilon", "domain", "unit", "cap", "delta", "bandwidth", "bins")
-    if isinstance(engine, str):
-        return engine_named(engine, **dict(zip(names, given, strict=True)))
-    extra = [
-        n
-        for n, x in zip(names, given, strict=True)
-        if x is not None and not (n == "cap" and x == 10)
-    ]
-    if extra:
-        raise ParameterError(
-            f"{', '.join(extra)} were given beside an engine that has its own; give them to the "
-            "engine."
-        )
-    return engine
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _read(text: str, kind: str, key: str) -> Any:
+    """Return `text` as a parameter of type `kind`; engines read numbers from texts themselves."""
+    readers: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
+    reader = readers.get(kind.removesuffix(" | None"))
+    if reader is None:
+        return text
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise ParameterError(f"{key} is {text!r}, expected a number.") from error
 
 
 def _grouped(
-    data: Claims | Frame | ObjectClaims | DensityModel, missing: Missing, duplicates: Duplicates
-) -> ObjectClaims | DensityModel:
-    if isinstance(data, ObjectClaims | DensityModel):
+    data: Claims | Frame | GroupedClaims | DensityModel, missing: Missing, duplicates: Duplicates
+) -> GroupedClaims | DensityModel:
+    if isinstance(data, GroupedClaims | DensityModel):
         return data
-    return ObjectClaims.of(data, missing=missing, duplicates=duplicates)
+    return GroupedClaims.of(data, missing=missing, duplicates=duplicates)
 
 
-def _used(engine: Engine, data: ObjectClaims | DensityModel, source: WordSource) -> Any:
+def _within_cap(
+    engine: Engine, data: GroupedClaims | DensityModel, source: WordSource
+) -> GroupedClaims | DensityModel:
+    """Return the claims that the engine uses; a model whose claims stay is used as it is."""
     if isinstance(data, DensityModel):
         capped = engine.within_cap(data.claims, source)
         return data if capped is data.claims else capped

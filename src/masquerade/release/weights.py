@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.release.blocks import Atoms, Block, blocks, squared_distances
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.batches import Atoms, Batch, batches, squared_distances
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
 
 GlobalForm = Literal["sum", "count", "max"]
 Combination = Literal["product", "geometric"]
@@ -46,7 +46,7 @@ class Reliability:
 
 
 def global_weights(
-    claims: ObjectClaims,
+    claims: GroupedClaims,
     bandwidth: Floats,
     *,
     form: GlobalForm = "max",
@@ -60,7 +60,7 @@ def global_weights(
 
     Parameters
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     form : {"sum", "count", "max"}
         Share of a user's loss: of everybody's total (``"sum"``, as published), the mean a claim of
@@ -90,9 +90,9 @@ def global_weights(
         share = normalised(weight[claims.user], claims)
         square = np.empty(len(atoms.value))
         in_atom = atoms.gathered(share)
-        for block, gram in grams:
-            found = squared_distances(gram, block.take(in_atom))
-            square[block.index[block.mask]] = found[block.mask]
+        for batch, gram in grams:
+            found = squared_distances(gram, batch.take(in_atom))
+            square[batch.index[batch.mask]] = found[batch.mask]
         of_claim = square[atoms.of_claim]
         loss = np.bincount(claims.user, of_claim / n[of], claims.n_users).astype(np.float64)
         mean = np.bincount(claims.user, of_claim, claims.n_users) / np.maximum(made, 1)
@@ -108,7 +108,7 @@ def global_weights(
 
 
 def local_weights(
-    claims: ObjectClaims,
+    claims: GroupedClaims,
     bandwidth: Floats,
     *,
     quantile_levels: tuple[float, float, float] = (0.5, 0.75, 0.95),
@@ -122,7 +122,7 @@ def local_weights(
 
     Parameters
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     quantile_levels : three floats, 0 to 1, ascending
     progress : callable, optional
@@ -140,24 +140,24 @@ def local_weights(
     weight = np.empty(len(atoms.value))
     claims_of = claims.count
     done = 0
-    for block in blocks(atoms.offset):
-        mass = block.take(atoms.mass)
+    for batch in batches(atoms.offset):
+        mass = batch.take(atoms.mass)
         start = mass / mass.sum(axis=1, keepdims=True)
-        enough = claims_of[block.objects] >= _LEAST_FOR_QUANTILES
+        enough = claims_of[batch.objects] >= _LEAST_FOR_QUANTILES
         found = start.copy()
         if enough.any():
-            gram = block.gram(atoms)[enough]
-            mask = block.mask[enough]
+            gram = batch.gram(atoms)[enough]
+            mask = batch.mask[enough]
             found[enough] = _hampel(gram, mass[enough], mask, start[enough], quantile_levels)
-        weight[block.index[block.mask]] = found[block.mask]
-        done += len(block.objects)
+        weight[batch.index[batch.mask]] = found[batch.mask]
+        done += len(batch.objects)
         if progress is not None:
             progress(done)
     return weight[atoms.of_claim] / atoms.mass[atoms.of_claim]
 
 
 def combined_weights(
-    claims: ObjectClaims,
+    claims: GroupedClaims,
     local: Floats,
     reliability: Floats,
     *,
@@ -168,7 +168,7 @@ def combined_weights(
 
     Parameters
     ----------
-    claims : ObjectClaims
+    claims : GroupedClaims
     local : float array, shape (n_claims,)
     reliability : float array, shape (n_users,)
     combination : {"product", "geometric"}
@@ -188,7 +188,7 @@ def combined_weights(
     return (1 - floor) * normalised(joint, claims) + floor * equal
 
 
-def normalised(weight: Floats, claims: ObjectClaims) -> Floats:
+def normalised(weight: Floats, claims: GroupedClaims) -> Floats:
     """Return weights that sum to 1 in each object; equal ones where they were all 0."""
     of = claims.object
     total = np.bincount(of, weight, claims.n_objects)[of]
@@ -202,17 +202,17 @@ class _Grams:
     def __init__(self, atoms: Atoms) -> None:
         self._atoms = atoms
         size = int((np.diff(atoms.offset) ** 2).sum())
-        self._kept: list[tuple[Block, Floats]] | None = None
+        self._kept: list[tuple[Batch, Floats]] | None = None
         if size <= _KEPT:
-            self._kept = [(block, block.gram(atoms)) for block in blocks(atoms.offset)]
-        self._blocks = [block for block, _ in self._kept or ()] or list(blocks(atoms.offset))
+            self._kept = [(batch, batch.gram(atoms)) for batch in batches(atoms.offset)]
+        self._batches = [batch for batch, _ in self._kept or ()] or list(batches(atoms.offset))
 
-    def __iter__(self) -> Iterator[tuple[Block, Floats]]:
+    def __iter__(self) -> Iterator[tuple[Batch, Floats]]:
         if self._kept is not None:
             yield from self._kept
         else:
-            for block in self._blocks:
-                yield block, block.gram(self._atoms)
+            for batch in self._batches:
+                yield batch, batch.gram(self._atoms)
 
 
 def _weights_of(form: GlobalForm, loss: Floats, mean: Floats, made: Integers) -> Floats:

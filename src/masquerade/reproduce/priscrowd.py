@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from masquerade import datasets
 from masquerade.release import (
     Engine,
+    GroupedClaims,
     Histogram,
-    HonestTest,
     LocalNoise,
     Mixtures,
-    ObjectClaims,
     PooledHistogram,
-    PublishedTest,
-    UniformTest,
+    PrisCrowd,
+    ProvenTest,
+    UniformPrisCrowd,
     fit_density,
     ise,
     simulate,
@@ -80,7 +80,7 @@ _OBJECTS_WHEN_QUICK = {"stock": 250, "population": 400, "indoor": 129, "emotion"
 class Case:
     """Claims, and the densities that releases are compared with."""
 
-    claims: ObjectClaims
+    claims: GroupedClaims
     truth: Mixtures
     data: str
 
@@ -89,7 +89,7 @@ def case(name: str, seed: int, objects: int | None) -> Case:
     """Return a data set: real where it is there, else simulated in its size."""
     rng = np.random.default_rng([seed, 2019])
     if name in ("population", "emotion") and real(name):
-        found = ObjectClaims.of(datasets.dataset_named(name).claims(duplicates="last"))
+        found = GroupedClaims.of(datasets.dataset_named(name).claims(duplicates="last"))
         if objects is not None and objects < found.n_objects:
             kept = np.sort(np.random.default_rng(3).permutation(found.n_objects)[:objects])
             found = _some_objects(found, kept)
@@ -144,8 +144,8 @@ def releases(*, name: str, seed: int, objects: int | None, real: bool) -> Cells:
         for weights in ("combined", "uniform")
     }
     engines: list[tuple[str, Engine, Any]] = [
-        ("PrisCrowd", PublishedTest(small="try"), models["combined"]),
-        ("Uniform", UniformTest(small="try"), models["uniform"]),
+        ("PrisCrowd", PrisCrowd(small="try"), models["combined"]),
+        ("Uniform", UniformPrisCrowd(small="try"), models["uniform"]),
     ]
     for epsilon in ("0.1", "1", "10"):
         noise = LocalNoise(epsilon=epsilon, domain=(0, 1), span="claims")
@@ -162,7 +162,7 @@ def releases(*, name: str, seed: int, objects: int | None, real: bool) -> Cells:
                       "relearnt": ise(found.truth, release).rel_ise,
                       "empty": errors.empty_share})  # fmt: skip
     for samples in SAMPLES[:-1]:
-        release = simulate(models["combined"], rng, engine=PublishedTest(small="try"),
+        release = simulate(models["combined"], rng, engine=PrisCrowd(small="try"),
                            samples=samples)  # fmt: skip
         errors = ise(found.truth, release)
         cells.append({"method": "PrisCrowd", "samples": samples, "mise": errors.mise,
@@ -188,7 +188,7 @@ def honest(
         shared: dict[str, Any] = {"epsilon": epsilon, "domain": domain}
         for engine in (LocalNoise(**shared), Histogram(**shared, **histogram),
                        PooledHistogram(**shared, **histogram),
-                       HonestTest(**shared, bandwidth=bandwidth)):  # fmt: skip
+                       ProvenTest(**shared, bandwidth=bandwidth)):  # fmt: skip
             release = simulate(found.claims, rng, engine=engine, samples=30)
             promise = engine.guarantee()
             cells.append({"engine": engine.name, "epsilon": epsilon, "delta": float(promise.delta),
@@ -209,7 +209,7 @@ def densities(*, name: str, seed: int, objects: int | None, real: bool) -> Cells
     claims = found.claims
     spread = np.array([
         np.median(np.abs(x - np.median(x)))
-        for x in (claims.value[claims.of_object(i)] for i in range(claims.n_objects))
+        for x in (claims.value[claims.rows_of(i)] for i in range(claims.n_objects))
     ])  # fmt: skip
     many = [i for i in np.argsort(-claims.count, kind="stable").tolist() if spread[i] > 0][:20]
     chosen = np.random.default_rng(seed).permutation(many)[:2]
@@ -221,7 +221,7 @@ def densities(*, name: str, seed: int, objects: int | None, real: bool) -> Cells
     mixtures[true] = found.truth
     cells: Cells = []
     for place in chosen.tolist():
-        values = claims.value[claims.of_object(place)]
+        values = claims.value[claims.rows_of(place)]
         low, high = np.quantile(values, (0.05, 0.95))
         reach = max(high - low, 1e-9)
         grid = np.linspace(low - reach, high + reach, 201)
@@ -244,7 +244,7 @@ def times(*, name: str, objects: int | None, real: bool, repetitions: int, clock
             for _ in range(repetitions):
                 started = clock()
                 if tested:
-                    simulate(model, rng, engine=PublishedTest(small="try"), samples=samples)
+                    simulate(model, rng, engine=PrisCrowd(small="try"), samples=samples)
                 else:
                     _untested(model.claims, model.weight, model.bandwidth, samples, rng)
                 cells.append({"samples": samples, "tested": tested, "seconds": clock() - started})
@@ -252,7 +252,7 @@ def times(*, name: str, objects: int | None, real: bool, repetitions: int, clock
 
 
 def _untested(
-    claims: ObjectClaims, weight: Floats, bandwidth: Floats, samples: int, rng: np.random.Generator
+    claims: GroupedClaims, weight: Floats, bandwidth: Floats, samples: int, rng: np.random.Generator
 ) -> Floats:
     """Draw from the weighted densities, without any test."""
     upto = np.concatenate(([0.0], np.cumsum(weight)))
@@ -270,22 +270,22 @@ def _of_bandwidth(mixtures: Mixtures, bandwidth: Floats) -> Mixtures:
     return Mixtures(mixtures.offset, mixtures.location, mixtures.weight, width)
 
 
-def _some_objects(claims: ObjectClaims, kept: NDArray[np.int64]) -> ObjectClaims:
+def _some_objects(claims: GroupedClaims, kept: NDArray[np.int64]) -> GroupedClaims:
     rows = np.isin(claims.object, kept)
     users, user = np.unique(claims.user[rows], return_inverse=True)
     count = claims.count[kept]
-    return ObjectClaims(
+    return GroupedClaims(
         claims.objects.take(kept), claims.users.take(users), claims.value[rows],
         user.astype(np.int32), np.concatenate(([0], np.cumsum(count))),
     )  # fmt: skip
 
 
-def _inliers(claims: ObjectClaims, bandwidth: float | None = None) -> Mixtures:
+def _inliers(claims: GroupedClaims, bandwidth: float | None = None) -> Mixtures:
     """Return the densities of claims within three deviations of the median, robust bandwidth."""
     model = fit_density(claims, weights="uniform", bandwidth=bandwidth or "robust")
     weight = np.zeros(len(claims))
     for i in range(claims.n_objects):
-        here = claims.of_object(i)
+        here = claims.rows_of(i)
         x = claims.value[here]
         apart = np.abs(x - np.median(x))
         scale = 1.4826 * np.median(apart) or float(x.std())

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from masquerade.errors import InputError, ParameterError
-from masquerade.release import Domain, ObjectClaims, engine_named
+from masquerade.release import Domain, GroupedClaims, parse_engine
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results import synthesis
 from masquerade.server.results.synthesis import ENGINES, Wish, from_file, promise, released
@@ -72,7 +72,7 @@ def test_what_is_promised_is_what_is_released(engine: str) -> None:
     wish = Wish(engine, "1.5", cap=3, **RANGE, **test)
     promised = promise(wish, wish.domain())
     unit: Any = "user" if engine == "hist2" else "claim"
-    library = engine_named(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3, **test)
+    library = parse_engine(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3, **test)
     assert promised == library.guarantee().to_json()
     assert promised["status"] == "proven"
     lines = list(released(wish, from_file(CLAIMS.encode()), wish.made(wish.domain())))
@@ -213,7 +213,7 @@ def test_a_failure_is_told_and_frees_its_place(monkeypatch: pytest.MonkeyPatch) 
         raise ParameterError("no luck.")
 
     monkeypatch.setattr("masquerade.release.synthesize", fail)
-    claims = ObjectClaims.of({"task": ["a"], "worker": ["b"], "value": [1.0]})
+    claims = GroupedClaims.of({"task": ["a"], "worker": ["b"], "value": [1.0]})
     for _ in range(2 * synthesis.MOST_AT_ONCE):
         lines = list(released(Wish(**RANGE), claims, Wish(**RANGE).made(Domain(0, 10))))
         assert json.loads(lines[-1]) == {"problem": "no luck."}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from masquerade.errors import MasqueradeError, ParameterError, WrongState
 
 if TYPE_CHECKING:
-    from masquerade.release import Domain, Engine, ObjectClaims, Release
+    from masquerade.release import Domain, Engine, GroupedClaims, Release
     from masquerade.release.guarantee import Unit
     from masquerade.results import SurveyReports
 
@@ -102,7 +102,7 @@ class Wish:
         ParameterError
             The engine promises nothing, or a parameter is out of range.
         """
-        from masquerade.release import engine_named
+        from masquerade.release import parse_engine
 
         if self.engine not in ENGINES:
             raise ParameterError(
@@ -112,7 +112,7 @@ class Wish:
             raise ParameterError(f"what is protected is {self.unit!r}, expected claim or user.")
         unit: Unit = "user" if self.engine == "hist2" or self.unit == "user" else "claim"
         tested = self.engine == "test-honest"
-        return engine_named(
+        return parse_engine(
             self.engine,
             epsilon=self.epsilon,
             domain=domain,
@@ -128,7 +128,7 @@ def promise(wish: Wish, domain: Domain) -> dict[str, Any]:
     return wish.made(domain).guarantee().to_json()
 
 
-def from_file(data: bytes) -> ObjectClaims:
+def from_file(data: bytes) -> GroupedClaims:
     """Return the claims in a CSV file.
 
     Raises
@@ -138,21 +138,21 @@ def from_file(data: bytes) -> ObjectClaims:
     """
     from masquerade.answers import Claims
     from masquerade.answers.frames import read_csv_bytes
-    from masquerade.release import ObjectClaims
+    from masquerade.release import GroupedClaims
 
     table = read_csv_bytes(data)
-    return ObjectClaims.of(Claims.from_frame(table, kind="numeric", duplicates="all"))
+    return GroupedClaims.of(Claims.from_frame(table, kind="numeric", duplicates="all"))
 
 
-def from_reports(reports: SurveyReports, level: str | None) -> ObjectClaims:
+def from_reports(reports: SurveyReports, level: str | None) -> GroupedClaims:
     """Return the numeric reports of a survey as claims."""
-    from masquerade.release import ObjectClaims
+    from masquerade.release import GroupedClaims
     from masquerade.results import numeric_claims
 
-    return ObjectClaims.of(numeric_claims(reports, level=level))
+    return GroupedClaims.of(numeric_claims(reports, level=level))
 
 
-def released(wish: Wish, claims: ObjectClaims, engine: Engine) -> Iterator[bytes]:
+def released(wish: Wish, claims: GroupedClaims, engine: Engine) -> Iterator[bytes]:
     """Yield lines of JSON while a release is made: how far it is, and at last the release.
 
     Nothing is kept. Where nobody reads on, the work ends with the next object.

@@ -24,7 +24,7 @@ LARGEST_VALUE = 1e150
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObjectClaims:
+class GroupedClaims:
     """What each user claims about each object, grouped by object.
 
     Objects and users are in the order of their names, whatever the order of the input.
@@ -57,7 +57,7 @@ class ObjectClaims:
         *,
         missing: Missing = "error",
         duplicates: Duplicates = "error",
-    ) -> ObjectClaims:
+    ) -> GroupedClaims:
         """Return claims, or a table of them, grouped by object.
 
         Parameters
@@ -121,7 +121,7 @@ class ObjectClaims:
     def __len__(self) -> int:
         return len(self.value)
 
-    def of_object(self, index: int) -> slice:
+    def rows_of(self, index: int) -> slice:
         """Return where the claims about one object stand."""
         return slice(int(self.offset[index]), int(self.offset[index + 1]))
 
@@ -129,7 +129,7 @@ class ObjectClaims:
         """Return about how many objects each user makes a claim, shape (n_users,)."""
         return np.bincount(self.user, minlength=self.n_users)
 
-    def capped(self, cap: int, source: WordSource) -> ObjectClaims:
+    def capped(self, cap: int, source: WordSource) -> GroupedClaims:
         """Return at most `cap` claims of each user, chosen at random without looking at values.
 
         All objects stay, some perhaps without any claim.
@@ -141,10 +141,10 @@ class ObjectClaims:
         place = np.arange(len(self)) - first[self.user[order]]
         return self.subset(np.sort(order[place < cap]))
 
-    def subset(self, kept: NDArray[np.int64]) -> ObjectClaims:
+    def subset(self, kept: NDArray[np.int64]) -> GroupedClaims:
         """Return the claims at these places, in order; all objects and users stay."""
         count = np.bincount(self.object[kept], minlength=self.n_objects)
-        return ObjectClaims(
+        return GroupedClaims(
             self.objects,
             self.users,
             self.value[kept],
@@ -175,7 +175,7 @@ def _check_values(claims: Claims, missing: Missing) -> None:
 
 def _grouped(
     claims: Claims, duplicates: Duplicates, *, rows: Integers, dropped: int
-) -> ObjectClaims:
+) -> GroupedClaims:
     """Return claims by object; `rows` are their places in the table as it was given."""
     objects, task = _sorted_names(claims.tasks, claims.task)
     users, worker = _sorted_names(claims.workers, claims.worker)
@@ -200,7 +200,7 @@ def _grouped(
             task, worker, value = task[kept], worker[kept], value[kept]
     count = np.bincount(task, minlength=len(objects))
     present = np.flatnonzero(count)
-    return ObjectClaims(
+    return GroupedClaims(
         objects.take(pa.array(present)),
         users,
         np.ascontiguousarray(value, dtype=np.float64),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.release import ObjectClaims, PublishedTest, UniformTest, fit_density, simulate
+from masquerade.release import GroupedClaims, PrisCrowd, UniformPrisCrowd, fit_density, simulate
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 TIGHT = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
 
 
-def run(claims: ObjectClaims, engine: PublishedTest, samples: int = 30) -> Any:
+def run(claims: GroupedClaims, engine: PrisCrowd, samples: int = 30) -> Any:
     """Return a release of a fixed seed."""
     return simulate(claims, np.random.default_rng(0), engine=engine, samples=samples)
 
@@ -23,8 +23,8 @@ def run(claims: ObjectClaims, engine: PublishedTest, samples: int = 30) -> Any:
 def test_objects_with_fewer_claims_than_k_are_left_out(grouped: Grouped) -> None:
     """Fewer than k: too_few; exactly k: tried; and with ``small='try'`` all are."""
     claims = grouped([TIGHT[:1], TIGHT[:4], TIGHT[:5], TIGHT])
-    assert run(claims, PublishedTest()).status == ("too_few", "too_few", "ok", "ok")
-    tried = run(claims, PublishedTest(small="try"))
+    assert run(claims, PrisCrowd()).status == ("too_few", "too_few", "ok", "ok")
+    tried = run(claims, PrisCrowd(small="try"))
     assert tried.status == ("ok",) * 4
     assert tried.statuses == {"ok": 4}
     assert np.diff(tried.offset).tolist() == [30] * 4
@@ -34,8 +34,8 @@ def test_what_does_not_pass_ends_short_in_bounded_time(grouped: Grouped) -> None
     """Gamma near 1 or k above n: attempts end, what passed is kept, and k is not lowered."""
     claims = grouped([TIGHT])
     for engine in (
-        PublishedTest(gamma=1 + 1e-9, k=7, test_epsilon=5.0, max_attempts=200),
-        PublishedTest(k=50, small="try", max_attempts=200),
+        PrisCrowd(gamma=1 + 1e-9, k=7, test_epsilon=5.0, max_attempts=200),
+        PrisCrowd(k=50, small="try", max_attempts=200),
     ):
         release = run(claims, engine)
         assert release.status == ("short",)
@@ -45,26 +45,26 @@ def test_what_does_not_pass_ends_short_in_bounded_time(grouped: Grouped) -> None
 
 def test_a_tiny_test_epsilon_passes_half_of_all(grouped: Grouped) -> None:
     """Huge noise passes about half whatever the companions, 5 standard errors of 4,000."""
-    engine = PublishedTest(test_epsilon=1e-9, k=40, small="try", max_attempts=4000)
+    engine = PrisCrowd(test_epsilon=1e-9, k=40, small="try", max_attempts=4000)
     release = run(grouped([TIGHT]), engine, samples=4000)
     assert abs(len(release.points) - 2000) < 5 * 4000**0.5 / 2
 
 
 def test_equal_claims_and_far_claims_are_released(grouped: Grouped) -> None:
     """Equal claims get the floor as bandwidth; a claim at 1e12 is not drawn from."""
-    equal = run(grouped([[5.0] * 6]), PublishedTest())
+    equal = run(grouped([[5.0] * 6]), PrisCrowd())
     assert np.abs(equal.points - 5).max() < 0.05
-    far = run(grouped([[*TIGHT, 1e12]]), PublishedTest())
+    far = run(grouped([[*TIGHT, 1e12]]), PrisCrowd())
     assert np.abs(far.points).max() < 100
 
 
 def test_uniform_weights_draw_from_all(grouped: Grouped) -> None:
     """The baseline has the weights 1 / n, and a model that is given is used as it is."""
     claims = grouped([[0.0] * 5 + [100.0] * 5])
-    points = run(claims, UniformTest(), samples=400).points
+    points = run(claims, UniformPrisCrowd(), samples=400).points
     assert 0.3 < (points > 50).mean() < 0.7
     model = fit_density(claims, weights="uniform", bandwidth=0.5)
-    release = simulate(model, np.random.default_rng(0), engine=PublishedTest())
+    release = simulate(model, np.random.default_rng(0), engine=PrisCrowd())
     assert release.densities.width.tolist() == [0.5] * 30
 
 
@@ -82,12 +82,12 @@ def test_uniform_weights_draw_from_all(grouped: Grouped) -> None:
 def test_bad_parameters_are_refused(words: dict[str, Any]) -> None:
     """Each parameter has its range."""
     with pytest.raises(ParameterError):
-        PublishedTest(**words)
+        PrisCrowd(**words)
 
 
 def test_attempts_must_be_enough_for_the_samples(grouped: Grouped) -> None:
     """Fewer attempts than samples cannot do."""
     with pytest.raises(ParameterError, match="max_attempts"):
-        run(grouped([TIGHT]), PublishedTest(max_attempts=10))
+        run(grouped([TIGHT]), PrisCrowd(max_attempts=10))
     with pytest.raises(ParameterError, match="samples"):
-        run(grouped([TIGHT]), PublishedTest(), samples=0)
+        run(grouped([TIGHT]), PrisCrowd(), samples=0)

@@ -15,12 +15,18 @@ from numpy.typing import NDArray
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
-from masquerade.release import HonestTest, ObjectClaims, simulate
-from masquerade.release.honest import attempts
-from masquerade.release.planner import Plan, holds, plan
-from masquerade.release.privacy_test import failure_delta, pass_probability, release_delta
+from masquerade.release import GroupedClaims, ProvenTest, simulate
+from masquerade.release.privacy_test import (
+    Plan,
+    failure_delta,
+    holds,
+    pass_probability,
+    plan,
+    release_delta,
+)
+from masquerade.release.proven_test import attempts
 
-Grouped = Callable[..., ObjectClaims]
+Grouped = Callable[..., GroupedClaims]
 STEPS = 64
 TEST = Plan(1, 3, 4.0, Fraction(1, 2), Fraction(1, 8), 0.0)
 
@@ -49,9 +55,13 @@ def test_exact_attempts_keep_to_the_bound_on_the_lattice() -> None:
     for _ in range(60):
         n = int(rng.integers(1, 9))
         chosen = Plan(
-            1, int(rng.integers(1, 7)), float(rng.choice([2.0, 4.0, 16.0])),
-            Fraction(int(rng.integers(1, 8)), 4), Fraction(int(rng.integers(0, 8)), 16), 0.0,
-        )  # fmt: skip
+            1,
+            int(rng.integers(1, 7)),
+            float(rng.choice([2.0, 4.0, 16.0])),
+            Fraction(int(rng.integers(1, 8)), 4),
+            Fraction(int(rng.integers(0, 8)), 16),
+            0.0,
+        )
         weight = rng.integers(13, 257, n) if rng.random() < 0.5 else np.ones(n, np.int64)
         one = rng.integers(0, int(rng.choice([100, 1000])), n)
         other = one.copy()
@@ -62,17 +72,22 @@ def test_exact_attempts_keep_to_the_bound_on_the_lattice() -> None:
             for p in (one, other)
         )
         epsilon = float(chosen.test_epsilon) + float(rng.uniform(0, 2))
-        extremes = {
-            "largest": weight.max() / weight.sum(), "least": weight.min() / weight.sum()
-        }  # fmt: skip
+        extremes = {"largest": weight.max() / weight.sum(), "least": weight.min() / weight.sum()}
         stated = release_delta(
-            epsilon, count=n, k=chosen.k, test_epsilon=float(chosen.test_epsilon),
-            gamma=chosen.gamma, failure=float(chosen.failure), **extremes,
-        )  # fmt: skip
-        failing = failure_delta(
-            epsilon, test_epsilon=float(chosen.test_epsilon), largest=extremes["largest"],
+            epsilon,
+            count=n,
+            k=chosen.k,
+            test_epsilon=float(chosen.test_epsilon),
+            gamma=chosen.gamma,
             failure=float(chosen.failure),
-        )  # fmt: skip
+            **extremes,
+        )
+        failing = failure_delta(
+            epsilon,
+            test_epsilon=float(chosen.test_epsilon),
+            largest=extremes["largest"],
+            failure=float(chosen.failure),
+        )
         at = range(int(ends.min()) - 500, int(ends.max()) + 501)
         for p, q in ((here, there), (there, here)):
             excess = sum(max(p.get(y, 0) - math.exp(epsilon) * q.get(y, 0), 0) for y in at)
@@ -129,11 +144,11 @@ def test_more_budget_plans_more_points() -> None:
 def test_what_cannot_be_afforded_is_not_tried(grouped: Grouped) -> None:
     """One claim, or next to no budget, releases nothing and says so; many claims release some."""
     claims = grouped([[5.0], np.linspace(4, 6, 200)])
-    engine = HonestTest(epsilon=1, domain=(0, 10), bandwidth="0.5")
+    engine = ProvenTest(epsilon=1, domain=(0, 10), bandwidth="0.5")
     release = simulate(claims, np.random.default_rng(0), engine=engine)
     assert release.status[1] == "ok"
     assert len(release.points) > 0
-    tight = HonestTest(epsilon="0.0001", delta="1e-9", domain=(0, 10), bandwidth="0.5")
+    tight = ProvenTest(epsilon="0.0001", delta="1e-9", domain=(0, 10), bandwidth="0.5")
     nothing = simulate(claims, np.random.default_rng(0), engine=tight)
     assert nothing.statuses == {"not_tried": 2}
     assert len(nothing.points) == 0
@@ -143,8 +158,8 @@ def test_points_stay_in_the_domain_and_on_its_grid(grouped: Grouped) -> None:
     """Clipping and rounding come after everything else."""
     claims = grouped([np.linspace(-3, 12, 100)])
     for engine in (
-        HonestTest(epsilon=20, domain=(0, 10), bandwidth=2),
-        HonestTest(epsilon=20, domain=(0, 10), bandwidth=2, reliability={"u0000": 0.5}),
+        ProvenTest(epsilon=20, domain=(0, 10), bandwidth=2),
+        ProvenTest(epsilon=20, domain=(0, 10), bandwidth=2, reliability={"u0000": 0.5}),
     ):
         release = simulate(claims, np.random.default_rng(0), engine=engine)
         assert 0 <= release.points.min() <= release.points.max() <= 10
@@ -176,10 +191,10 @@ def test_bad_parameters_are_refused(words: dict[str, Any]) -> None:
     """Bandwidth and domain are public and given; delta is a small probability."""
     given: dict[str, Any] = {"epsilon": 1, "domain": (0, 1), "bandwidth": "0.1"}
     with pytest.raises(ParameterError):
-        HonestTest(**given | words)
+        ProvenTest(**given | words)
 
 
 def test_it_cannot_be_charged() -> None:
     """An epsilon at a delta does not add up over a lifetime."""
     with pytest.raises(NoGuarantee, match="delta"):
-        HonestTest(epsilon=1, domain=(0, 1), bandwidth=1).loss(1)
+        ProvenTest(epsilon=1, domain=(0, 1), bandwidth=1).loss(1)

@@ -1,4 +1,4 @@
-"""Shapes that an object's claims may have, as shares of the bins of a histogram."""
+"""Templates of an object's density, one bump or two, as shares of the bins of a histogram."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, xlog1py, xlogy
 
-from masquerade.release.objects import Floats, Integers
+from masquerade.release.grouped_claims import Floats, Integers
 
-FINE = 4
-"""Parts of a bin in which a shape is released."""
+PARTS_OF_BIN = 4
+"""Parts of a bin in which a template is released."""
 
 WIDTHS = tuple(1 / np.array([160, 113, 80, 56, 40, 28, 20, 14, 10, 7]))
 """Standard deviations of a bump, in parts of the domain."""
@@ -28,20 +28,20 @@ _TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shapes:
+class Templates:
     """One bump with stray claims around it, or two bumps, at every place in the domain.
 
     Attributes
     ----------
-    bump : float32 array, shape (n_shapes, FINE * bins)
+    bump : float32 array, shape (n_templates, PARTS_OF_BIN * bins)
         Shares of the parts of bins, stray claims left out.
-    share : float array, shape (n_shapes, bins)
+    share : float array, shape (n_templates, bins)
         Shares of the bins, stray claims included.
-    family : int array, shape (n_shapes,)
-        Shapes of one family differ in place alone.
-    places : int array, shape (n_shapes, 2)
+    family : int array, shape (n_templates,)
+        Templates of one family differ in place alone.
+    places : int array, shape (n_templates, 2)
         The bins in which the bumps stand; the same one twice for a single bump.
-    pair : bool array, shape (n_shapes,)
+    pair : bool array, shape (n_templates,)
         Whether there are two bumps.
     """
 
@@ -64,9 +64,9 @@ class Shapes:
 
 
 @lru_cache(maxsize=8)
-def shapes_for(bins: int) -> Shapes:
-    """Return the shapes for a number of bins, at least 4; bumps stand at quarters of a bin."""
-    edges = np.linspace(0, 1, bins * FINE + 1)
+def templates_for(bins: int) -> Templates:
+    """Return the templates for a number of bins, at least 4; bumps stand at quarters of a bin."""
+    edges = np.linspace(0, 1, bins * PARTS_OF_BIN + 1)
     middle = (np.arange(2 * bins) + 0.5) / (2 * bins)
     left, right = np.triu_indices(2 * bins, 2)
     bumps, shares, families, places, pairs = [], [], [], [], []
@@ -74,7 +74,7 @@ def shapes_for(bins: int) -> Shapes:
 
     def add(bump: Floats, stray: float, place: Integers, *, pair: bool) -> None:
         nonlocal number
-        in_bins = bump.reshape(len(bump), bins, FINE).sum(axis=2)
+        in_bins = bump.reshape(len(bump), bins, PARTS_OF_BIN).sum(axis=2)
         bumps.append(bump.astype(np.float32))
         shares.append((1 - stray) * in_bins + stray / bins)
         families.append(np.full(len(bump), number))
@@ -92,7 +92,7 @@ def shapes_for(bins: int) -> Shapes:
             for split in SPLITS:
                 two = split * one[left] + (1 - split) * one[right]
                 add(two, 0.0, np.stack((left // 2, right // 2), axis=1), pair=True)
-    return Shapes(
+    return Templates(
         np.concatenate(bumps),
         np.concatenate(shares),
         np.concatenate(families),
@@ -101,8 +101,10 @@ def shapes_for(bins: int) -> Shapes:
     )
 
 
-def likelihoods(noisy: Integers, count: int, epsilon: float, shapes: Shapes) -> NDArray[np.float32]:
-    """Return P(noisy counts | shape) up to a factor a row, shape (n_rows, n_shapes), at most 1.
+def likelihoods(
+    noisy: Integers, count: int, epsilon: float, templates: Templates
+) -> NDArray[np.float32]:
+    """Return P(noisy counts | template) up to a factor a row, shape (n_rows, n_templates).
 
     A count is binomial, its noise two-sided geometric of scale 2 / epsilon; bins are taken for
     independent.
@@ -114,14 +116,15 @@ def likelihoods(noisy: Integers, count: int, epsilon: float, shapes: Shapes) -> 
     count : int
     epsilon : float
         Of one object.
-    shapes : Shapes
+    templates : Templates
     """
-    level = np.rint(np.sqrt(shapes.share) * (_LEVELS - 1)).astype(np.int64)
+    # P(y | share) = sum_k Binomial(k; count, share) P(noise = y - k), tabulated once for 128 shares
+    level = np.rint(np.sqrt(templates.share) * (_LEVELS - 1)).astype(np.int64)
     least = int(noisy.min())
-    seen = np.arange(least, int(noisy.max()) + 1)
-    table = np.log(_binomial(count) @ _noise(seen, count, epsilon) + _TINY)
-    total = np.zeros((len(noisy), len(shapes.share)), dtype=np.float32)
-    by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [value seen, level]
+    values = np.arange(least, int(noisy.max()) + 1)
+    table = np.log(_binomial(count) @ _noise(values, count, epsilon) + _TINY)
+    total = np.zeros((len(noisy), len(templates.share)), dtype=np.float32)
+    by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [noisy count, level]
     for b in range(noisy.shape[1]):
         rows, place = np.unique(noisy[:, b] - least, return_inverse=True)
         total += by_value[rows][:, level[:, b]][place]
@@ -139,8 +142,9 @@ def _binomial(count: int) -> Floats:
     return np.asarray(np.exp(log_choose + xlogy(k, share) + xlog1py(count - k, -share)))
 
 
-def _noise(seen: Integers, count: int, epsilon: float) -> Floats:
-    """Return P(noise = seen - k), shape (count + 1, n_seen)."""
+def _noise(values: Integers, count: int, epsilon: float) -> Floats:
+    """Return P(noise = value - k), shape (count + 1, n_values)."""
+    # two-sided geometric: (1 - r) / (1 + r) r**|x| with r = exp(-epsilon / 2)
     ratio = np.exp(-epsilon / 2)
-    apart = np.abs(seen[None, :] - np.arange(count + 1)[:, None])
+    apart = np.abs(values[None, :] - np.arange(count + 1)[:, None])
     return np.asarray((1 - ratio) / (1 + ratio) * np.exp(-epsilon / 2 * apart))

@@ -1,6 +1,6 @@
-"""Objects in blocks of similar size, so that their Gram matrices are computed many at a time.
+"""Objects in batches of similar size, so that their Gram matrices are computed many at a time.
 
-Memory is linear in the claims: a block holds some hundred thousand kernel values, whatever the
+Memory is linear in the claims: a batch holds some hundred thousand kernel values, whatever the
 number of objects. The claims of a large object are gathered in cells a small part of the bandwidth
 wide first.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
 
 MOST_ENTRIES = 1 << 18
 """Kernel values held at a time."""
@@ -46,7 +46,7 @@ class Atoms:
     bandwidth: Floats
 
     @classmethod
-    def of(cls, claims: ObjectClaims, bandwidth: Floats) -> Atoms:
+    def of(cls, claims: GroupedClaims, bandwidth: Floats) -> Atoms:
         """Return the atoms of claims; one a claim where no object is large."""
         large = np.flatnonzero(claims.count > LARGE_OBJECT)
         if not large.size:
@@ -56,7 +56,7 @@ class Atoms:
         of_claim = np.empty(len(claims), dtype=np.int64)
         first, is_large = 0, claims.count > LARGE_OBJECT
         for i in range(claims.n_objects):
-            at = claims.of_object(i)
+            at = claims.rows_of(i)
             value = claims.value[at]
             if is_large[i]:
                 cell = np.floor((value - value.min()) / bandwidth[i] * _CELLS_PER_BANDWIDTH)
@@ -78,7 +78,7 @@ class Atoms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class Batch:
     """Some objects of similar size, padded to one width.
 
     Attributes
@@ -112,8 +112,8 @@ class Block:
         return kernel
 
 
-def blocks(offset: Integers, *, most: int = MOST_ENTRIES) -> Iterator[Block]:
-    """Yield all objects that have atoms, smallest first, in blocks of at most `most` pairs."""
+def batches(offset: Integers, *, most: int = MOST_ENTRIES) -> Iterator[Batch]:
+    """Yield all objects that have atoms, smallest first, in batches of at most `most` pairs."""
     count = np.diff(offset)
     order = np.argsort(count, kind="stable")
     start = int(np.searchsorted(count[order], 1))
@@ -126,7 +126,7 @@ def blocks(offset: Integers, *, most: int = MOST_ENTRIES) -> Iterator[Block]:
         width = int(count[objects[-1]])
         inside = np.arange(width)
         mask = inside < count[objects, None]
-        yield Block(objects, offset[objects, None] + np.where(mask, inside, 0), mask)
+        yield Batch(objects, offset[objects, None] + np.where(mask, inside, 0), mask)
         start = stop
 
 

@@ -1,4 +1,4 @@
-"""The engines `test-paper` and `uniform`: the published loop, for study. They promise nothing."""
+"""The published loop of tests, for study, without a promise: engines `test-paper`, `uniform`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import whole
 from masquerade.release.density import DensityModel, Weights, fit_density
-from masquerade.release.draws import normals, uniforms
 from masquerade.release.engine import Engine, Progress
+from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
 from masquerade.release.guarantee import ReleaseGuarantee
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Floats, Integers, ObjectClaims
+from masquerade.release.mixtures import Mixtures, normals, uniforms
 from masquerade.release.privacy_test import buckets, pass_probability
 from masquerade.release.release import Release
 
@@ -35,7 +35,7 @@ _ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTest(Engine):
+class PrisCrowd(Engine):
     """Draw from the weighted density until enough points pass the test, as published.
 
     Parameters
@@ -94,7 +94,7 @@ class PublishedTest(Engine):
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
@@ -112,22 +112,27 @@ class PublishedTest(Engine):
         )
         n = model.claims.count
         tried = n >= (1 if self.small == "try" else self.k)
-        found: list[list[Floats]] = [[] for _ in range(len(n))]
+        pieces: list[list[Floats]] = [[] for _ in range(len(n))]
         passed, attempts = np.zeros(len(n), np.int64), np.zeros(len(n), np.int64)
         alive, each = np.flatnonzero(tried), max(samples, 8)
         while alive.size:
             each = min(each, most)
             for part in _parts(alive, n, each):
-                many = np.minimum(most - attempts[part], each)
-                self._attempt(model, part, each, many, passed, samples, found, source)
-                attempts[part] += many
+                left = np.minimum(most - attempts[part], each)
+                candidate, passes = self._attempt(model, part, each, source)
+                passes &= np.arange(each) < left[:, None]
+                for row, i in enumerate(part.tolist()):
+                    points = candidate[row, passes[row]][: samples - int(passed[i])]
+                    pieces[i].append(points)
+                    passed[i] += points.size
+                attempts[part] += left
             alive = alive[(passed[alive] < samples) & (attempts[alive] < most)]
             each *= 2
             if progress is not None:
                 progress(len(n) - len(alive))
         status = np.where(tried, np.where(passed >= samples, "ok", "short"), "too_few")
         offset = np.concatenate(([0], np.cumsum(passed)))
-        points = np.concatenate([piece for pieces in found for piece in pieces] or [np.empty(0)])
+        points = np.concatenate([np.empty(0), *(piece for some in pieces for piece in some)])
         return Release(
             self.name,
             model.objects,
@@ -149,41 +154,37 @@ class PublishedTest(Engine):
         )
 
     def _attempt(
-        self, model: DensityModel, part: Integers, each: int, many: Integers, passed: Integers,
-        samples: int, found: list[list[Floats]], source: WordSource,
-    ) -> None:  # fmt: skip
-        """Make `each` attempts for some objects and keep the first that are needed."""
+        self, model: DensityModel, part: Integers, each: int, source: WordSource
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return `each` candidates of some objects, and which pass, shape (len(part), each)."""
         claims = model.claims
         n, first = claims.count[part], claims.offset[part]
-        upto = np.concatenate(([0.0], np.cumsum(model.weight)))
-        low, high = upto[first], upto[first + n]
-        draw = uniforms(source, len(part) * each).reshape(len(part), each)
-        seed = np.searchsorted(upto, low[:, None] + draw * (high - low)[:, None], side="right") - 1
+        # a seed: a claim drawn by its weight (inverse of the cumulative weights)
+        cumulative = np.concatenate(([0.0], np.cumsum(model.weight)))
+        low, high = cumulative[first], cumulative[first + n]
+        share = uniforms(source, len(part) * each).reshape(len(part), each)
+        target = low[:, None] + share * (high - low)[:, None]
+        seed = np.searchsorted(cumulative, target, side="right") - 1
         seed = np.clip(seed, first[:, None], (first + n - 1)[:, None])
-        # in bandwidths from the seed: no candidate is lost to a huge value
+        # a candidate, in bandwidths from its seed: none is lost to a huge value
         step = normals(source, seed.size).reshape(seed.shape)
         h = model.bandwidth[part]
+        # companions: claims whose density at the candidate is in the bucket of the seed's
         widest = int(n.max())
         index = first[:, None] + np.minimum(np.arange(widest), n[:, None] - 1)
-        there = np.arange(widest) < n[:, None]
+        present = np.arange(widest) < n[:, None]
         value = claims.value[index]
-        apart = (claims.value[seed][:, :, None] - value[:, None, :]) / h[:, None, None]
-        bucket = buckets(apart + step[:, :, None], self.gamma)
+        distance = (claims.value[seed][:, :, None] - value[:, None, :]) / h[:, None, None]
+        bucket = buckets(distance + step[:, :, None], self.gamma)
         own = buckets(step, self.gamma)
-        companions = ((bucket == own[:, :, None]) & there[:, None, :]).sum(axis=2)
+        companions = ((bucket == own[:, :, None]) & present[:, None, :]).sum(axis=2)
         chance = pass_probability(companions, k=self.k, epsilon=self.test_epsilon)
-        good = uniforms(source, chance.size).reshape(chance.shape) < chance
-        good &= np.arange(each) < many[:, None]
-        candidate = claims.value[seed] + step * h[:, None]
-        for row, i in enumerate(part.tolist()):
-            kept = candidate[row, good[row]][: samples - int(passed[i])]
-            if kept.size:
-                found[i].append(kept)
-                passed[i] += kept.size
+        passes = uniforms(source, chance.size).reshape(chance.shape) < chance
+        return claims.value[seed] + step * h[:, None], passes
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformTest(PublishedTest):
+class UniformPrisCrowd(PrisCrowd):
     """As `test-paper` with equal weights: the paper's baseline. It promises nothing either."""
 
     name: ClassVar[str] = "uniform"

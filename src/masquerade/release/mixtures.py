@@ -1,4 +1,4 @@
-"""Mixtures of Gaussian bumps, one an object, and their inner products in closed form."""
+"""Mixtures of Gaussian bumps, one an object: densities, inner products in closed form, samples."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from masquerade.errors import ParameterError
-from masquerade.release.objects import Floats, Integers
+from masquerade.exact.coins import WordSource
+from masquerade.release.grouped_claims import Floats, Integers
 
 _PAIRS = 1 << 21
 
@@ -88,18 +90,37 @@ class Mixtures:
         total = np.zeros(self.n_objects)
         order = np.argsort(mine * theirs, kind="stable")
         order = order[(mine * theirs)[order] > 0]
-        upto = np.cumsum((mine * theirs)[order])
+        cumulative = np.cumsum((mine * theirs)[order])
         start = 0
         while start < len(order):
-            done = upto[start - 1] if start else 0
-            stop = max(int(np.searchsorted(upto, done + _PAIRS, side="right")), start + 1)
+            # objects with few pairs go together, so that memory stays below _PAIRS
+            before = cumulative[start - 1] if start else 0
+            stop = max(int(np.searchsorted(cumulative, before + _PAIRS, side="right")), start + 1)
             chosen = order[start:stop]
             if len(chosen) == 1:
-                total[chosen[0]] = self._inner_of(other, int(chosen[0]))
+                total[chosen[0]] = self._inner_in_parts(other, int(chosen[0]))
             else:
-                total[chosen] = self._inner_together(other, chosen)
+                total[chosen] = self._inner_of_many(other, chosen)
             start = stop
         return total
+
+    def sample(self, samples: Integers, source: WordSource) -> Floats:
+        """Draw points from each object's mixture, object by object.
+
+        Parameters
+        ----------
+        samples : int array, shape (n_objects,)
+            How many of each; 0 where a mixture has no bumps.
+        source : WordSource
+        """
+        of = np.repeat(np.arange(self.n_objects), samples)
+        cumulative = np.concatenate(([0.0], np.cumsum(self.weight)))
+        first, last = cumulative[self.offset[of]], cumulative[self.offset[of + 1]]
+        # inverse of the cumulative weights; rounding must not lead into a neighbouring object
+        target = first + uniforms(source, len(of)) * (last - first)
+        bump = np.searchsorted(cumulative, target, side="right") - 1
+        bump = np.clip(bump, self.offset[of], self.offset[of + 1] - 1)
+        return np.asarray(self.location[bump] + self.width[bump] * normals(source, len(of)))
 
     def to_json(self, index: int) -> dict[str, Any]:
         """Return one object's bumps as a JSON object."""
@@ -108,19 +129,22 @@ class Mixtures:
             name: getattr(self, name)[bumps].tolist() for name in ("location", "weight", "width")
         }
 
-    def _inner_together(self, other: Mixtures, chosen: Integers) -> Floats:
+    def _inner_of_many(self, other: Mixtures, chosen: Integers) -> Floats:
+        """Return the inner products of some objects, all their pairs of bumps in one array."""
         mine, theirs = np.diff(self.offset)[chosen], np.diff(other.offset)[chosen]
         pairs = mine * theirs
         of = np.repeat(np.arange(len(chosen)), pairs)
         inside = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
         a = self.offset[chosen][of] + inside // theirs[of]
         b = other.offset[chosen][of] + inside % theirs[of]
+        # int N(x; m, s^2) N(x; n, t^2) dx = N(m - n; 0, s^2 + t^2)
         variance = self.width[a] ** 2 + other.width[b] ** 2
         values = self.weight[a] * other.weight[b]
         values *= _normal(self.location[a] - other.location[b], variance)
         return np.bincount(of, values, len(chosen)).astype(np.float64)
 
-    def _inner_of(self, other: Mixtures, index: int) -> float:
+    def _inner_in_parts(self, other: Mixtures, index: int) -> float:
+        """Return the inner product of one object that has too many pairs for one array."""
         mine = slice(int(self.offset[index]), int(self.offset[index + 1]))
         theirs = slice(int(other.offset[index]), int(other.offset[index + 1]))
         step = max(_PAIRS // (theirs.stop - theirs.start), 1)
@@ -133,7 +157,23 @@ class Mixtures:
         return total
 
 
+def uniforms(source: WordSource, size: int) -> Floats:
+    """Return floats above 0 and below 1, multiples of 2**-54, from uniform words.
+
+    Not exact, and so only for what is computed from a private result, or promises nothing.
+    """
+    words = source.words(size) >> np.uint64(11)
+    # The largest word would round up to 1.
+    return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-53, 1 - 2.0**-53)
+
+
+def normals(source: WordSource, size: int) -> Floats:
+    """Return standard normal floats from uniform words; see `uniforms`."""
+    return np.asarray(ndtri(uniforms(source, size)))
+
+
 def _normal(apart: Floats, variance: Floats) -> Floats:
+    """Return the normal density with mean 0 at `apart`."""
     deviation = np.sqrt(variance)
     standard = np.clip(apart / deviation, -40, 40)
     return np.asarray(np.exp(-0.5 * standard**2) / (deviation * math.sqrt(2 * math.pi)))

@@ -1,10 +1,10 @@
-"""The engine `test-honest`: the privacy test with settings for which a bound can be proved."""
+"""The privacy test with settings for which a bound is proved: the engine `test-honest`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,11 +17,11 @@ from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
 from masquerade.exact.number import Number, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
+from masquerade.release.grouped_claims import GroupedClaims, Integers
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.histogram import public_weights
-from masquerade.release.mixture import Mixtures
-from masquerade.release.objects import Integers, ObjectClaims
-from masquerade.release.planner import Plan, holds, plan
+from masquerade.release.mixtures import Mixtures
+from masquerade.release.privacy_test import Plan, holds, plan
 from masquerade.release.release import Release
 
 _STEPS = 64
@@ -32,7 +32,7 @@ _FURTHEST = 1 << 31
 
 
 @dataclass(frozen=True, kw_only=True)
-class HonestTest(PrivateEngine):
+class ProvenTest(PrivateEngine):
     """Make a fixed number of attempts at the privacy test and publish what passes.
 
     What makes the bound hold: bandwidth and weights are public, the number of attempts is fixed
@@ -64,8 +64,6 @@ class HonestTest(PrivateEngine):
     bandwidth: Number | None = None
     delta: Number = "0.01"
     reliability: Mapping[Any, float] | None = None
-    chance: Fraction = field(init=False, repr=False)
-    """The exact delta of the release."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,27 +72,32 @@ class HonestTest(PrivateEngine):
                 "test-honest needs a public bandwidth, for instance a tenth of the domain: one "
                 "learnt from the claims would tell about them."
             )
-        if not finite(self.bandwidth, "bandwidth") > 0:
+        bandwidth, delta = finite(self.bandwidth, "bandwidth"), self.exact_delta
+        if not bandwidth > 0:
             raise ParameterError(f"bandwidth is {self.bandwidth}, expected above 0.")
-        chance = finite(self.delta, "delta")
-        if not 0 < chance < 1:
-            raise ParameterError(f"delta is {text_of(chance)}, expected above 0 and below 1.")
-        object.__setattr__(self, "chance", chance)
+        if not 0 < delta < 1:
+            raise ParameterError(f"delta is {text_of(delta)}, expected above 0 and below 1.")
+        object.__setattr__(self, "bandwidth", bandwidth)
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """The delta of the release as a fraction."""
+        return finite(self.delta, "delta")
 
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
-        given = ("the users' weights, which were given",) if self.reliability else ()
-        assert self.bandwidth is not None
-        bandwidth = text_of(finite(self.bandwidth, "bandwidth"))
-        return (*super().public(), f"the bandwidth, {bandwidth}", *given)
+        weights = ("the users' weights, which were given",) if self.reliability else ()
+        assert isinstance(self.bandwidth, Fraction)
+        return (*super().public(), f"the bandwidth, {text_of(self.bandwidth)}", *weights)
 
     def guarantee(self) -> ReleaseGuarantee:
         """Return what a release promises; it depends on no claim."""
         return ReleaseGuarantee(
             "proven",
             self.unit,
-            Loss.of_amount(self.total),
-            self.chance,
+            Loss.of_amount(self.exact_epsilon),
+            self.exact_delta,
             self.cap if self.unit == "user" else None,
             self.public(),
         )
@@ -108,16 +111,16 @@ class HonestTest(PrivateEngine):
 
     def _draw(
         self,
-        data: ObjectClaims | DensityModel,
+        data: GroupedClaims | DensityModel,
         samples: int,
         source: WordSource,
         progress: Progress | None,
     ) -> Release:
         """Return a release drawn with the words of `source`; the plan says how many points."""
         claims = claims_of(data)
-        assert self.bandwidth is not None
-        h = float(finite(self.bandwidth, "bandwidth"))
-        low, high = self.range.ends(claims.objects)
+        assert isinstance(self.bandwidth, Fraction)
+        h = float(self.bandwidth)
+        low, high = self.public_domain.ends(claims.objects)
         step = h / _STEPS
         if ((high - low) / step > _FURTHEST).any():
             raise ParameterError("the domain is too wide for so small a bandwidth; raise it.")
@@ -128,23 +131,24 @@ class HonestTest(PrivateEngine):
         plans = self._plans(claims, weight)
         pieces: list[Integers] = [np.empty(0, np.int64)] * claims.n_objects
         groups: dict[tuple[Plan, int], list[int]] = {}
-        for i, (found, n) in enumerate(zip(plans, claims.count.tolist(), strict=True)):
-            if found is not None:
-                groups.setdefault((found, n), []).append(i)
-        for (chosen, n), members in groups.items():
-            each = max(_ENTRIES // (n * chosen.attempts), 1)
+        for i, (settings, n) in enumerate(zip(plans, claims.count.tolist(), strict=True)):
+            if settings is not None:
+                groups.setdefault((settings, n), []).append(i)
+        # objects of one plan and one number of claims are rows of one array
+        for (settings, n), members in groups.items():
+            each = max(_ENTRIES // (n * settings.attempts), 1)
             for start in range(0, len(members), each):
                 part = np.array(members[start : start + each])
                 index = claims.offset[part, None] + np.arange(n)
-                drawn = attempts(place[index], weight[index], chosen, source)
-                for i, piece in zip(part.tolist(), drawn, strict=True):
+                passing = attempts(place[index], weight[index], settings, source)
+                for i, piece in zip(part.tolist(), passing, strict=True):
                     pieces[i] = piece
                 if progress is not None:
                     progress(min(start + each, len(members)))
         count = np.array([len(piece) for piece in pieces])
         owner = np.repeat(np.arange(claims.n_objects), count)
         points = low[owner] + np.concatenate(pieces) * step
-        points = self.range.rounded(points, low[owner], high[owner])
+        points = self.public_domain.rounded(points, low[owner], high[owner])
         offset = np.concatenate(([0], np.cumsum(count)))
         status = ["not_tried" if p is None else "ok" for p in plans]
         status = ["empty" if n == 0 else s for n, s in zip(claims.count, status, strict=True)]
@@ -157,8 +161,8 @@ class HonestTest(PrivateEngine):
             Mixtures.of_points(offset, points, np.full(claims.n_objects, h)),
             self.guarantee(),
             {
-                "epsilon_of_object": float(self.of_object),
-                "domain": str(self.range),
+                "epsilon_of_object": float(self.epsilon_of_object),
+                "domain": str(self.public_domain),
                 "bandwidth": h,
                 "attempts": [
                     min((p.attempts for p in plans if p), default=0),
@@ -171,28 +175,30 @@ class HonestTest(PrivateEngine):
             },
         )
 
-    def _weights(self, claims: ObjectClaims) -> Integers:
+    def _weights(self, claims: GroupedClaims) -> Integers:
         if self.reliability is None:
             return np.ones(len(claims), np.int64)
         weight: Integers = public_weights(self.reliability, claims)[claims.user]
         return weight
 
-    def _plans(self, claims: ObjectClaims, weight: Integers) -> list[Plan | None]:
-        share = self.chance if self.unit == "claim" else self.chance / self.cap
-        found: list[Plan | None] = []
+    def _plans(self, claims: GroupedClaims, weight: Integers) -> list[Plan | None]:
+        delta = self.exact_delta if self.unit == "claim" else self.exact_delta / self.cap
+        plans: list[Plan | None] = []
         for i, n in enumerate(claims.count.tolist()):
             if n == 0:
-                found.append(None)
+                plans.append(None)
                 continue
-            of = weight[claims.of_object(i)]
-            extremes = {
-                "largest": float(of.max() / of.sum()), "least": float(of.min() / of.sum())
-            }  # fmt: skip
-            settings = plan(n, self.of_object, share, **extremes)
-            if settings is not None and not holds(settings, n, self.of_object, share, **extremes):
+            of = weight[claims.rows_of(i)]
+            largest, least = float(of.max() / of.sum()), float(of.min() / of.sum())
+            budget = {"epsilon": self.epsilon_of_object, "delta": delta}
+            settings = plan(n, **budget, largest=largest, least=least)
+            # the plan comes from a fast search; only what `holds` proves anew is used
+            if settings is not None and not holds(
+                settings, n, **budget, largest=largest, least=least
+            ):
                 settings = None
-            found.append(settings)
-        return found
+            plans.append(settings)
+        return plans
 
 
 def attempts(
@@ -221,27 +227,30 @@ def attempts(
     candidate = np.take_along_axis(place, seed, axis=1) + noise
     # rounded down with a margin above the logarithm's error
     bucket = math.floor(2 * _STEPS**2 * math.log(settings.gamma) * (1 - 1e-12))
-    mine = noise**2 // bucket
-    theirs = (candidate[:, :, None] - place[:, None, :]) ** 2 // bucket
-    over = (theirs == mine[:, :, None]).sum(axis=2) - settings.k
+    own = noise**2 // bucket
+    others = (candidate[:, :, None] - place[:, None, :]) ** 2 // bucket
+    over = (others == own[:, :, None]).sum(axis=2) - settings.k
+    # companions >= k + Laplace noise, by two exact coins: with x = |over|, the smaller side of the
+    # Laplace distribution has probability exp(-epsilon x) / 2
     numerator = np.abs(over).ravel().astype(np.uint64) * np.uint64(settings.test_epsilon.numerator)
     tail = bernoulli(source, 1, 2, size) & bernoulli_exp(
         source, numerator, settings.test_epsilon.denominator
     )
     passed = np.where(over.ravel() < 0, tail, ~tail)
     passed &= ~bernoulli(source, settings.failure.numerator, settings.failure.denominator, size)
-    kept = passed.reshape(seed.shape)
-    return [np.sort(candidate[i, kept[i]]) for i in range(objects)]
+    passed = passed.reshape(seed.shape)
+    # sorted: the order of the attempts would tell which of them failed
+    return [np.sort(candidate[i, passed[i]]) for i in range(objects)]
 
 
 def _seeds(weight: Integers, attempts_each: int, source: WordSource) -> Integers:
     """Return claims drawn by weight, shape (n_objects, attempts)."""
-    upto = np.cumsum(weight, axis=1)
+    cumulative = np.cumsum(weight, axis=1)
     seed = np.empty((len(weight), attempts_each), dtype=np.int64)
-    totals = upto[:, -1]
+    totals = cumulative[:, -1]
     for total in np.unique(totals).tolist():
         rows = np.flatnonzero(totals == total)
         draw = uniform_below(source, int(total), len(rows) * attempts_each).astype(np.int64)
         draws = draw.reshape(len(rows), attempts_each)
-        seed[rows] = (draws[:, :, None] >= upto[rows][:, None, :]).sum(axis=2)
+        seed[rows] = (draws[:, :, None] >= cumulative[rows][:, None, :]).sum(axis=2)
     return seed
