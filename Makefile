@@ -6,11 +6,12 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src tests benchmarks docs/conf.py
 
-.PHONY: help demo test lint format docs bench lock clean
+.PHONY: help demo test test-all test-web lint format docs bench lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
-	@echo "make test   check it: linters, types, every test this machine can run"
+	@echo "make test   check it: linters, types, tests; CONTRIBUTING.md says what test-all adds"
+	@echo "make test-all  every test this machine can run, with more examples each"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
@@ -42,8 +43,15 @@ endif
 demo: $(VENV)/.demo
 	$(BIN)/masquerade demo
 
-test: lint
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+test: lint test-web
+	$(PYTEST) -m "not exhaustive"
+
+test-all: lint test-web
+	$(PYTEST) --hypothesis-profile=exhaustive
+
+test-web:
 	@if command -v node >/dev/null; then node --test tests/web/*.test.mjs; \
 	elif [ -n "$$MASQUERADE_REQUIRE" ]; then echo "node is required here and missing"; exit 1; \
 	else echo "skipped: the browser modules' own tests need Node.js 20 or newer"; fi

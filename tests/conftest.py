@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # How long an example takes depends on the machine, and is never what a test promises.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+UNTIMED = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.load_profile("untimed")
+hypothesis.settings.register_profile("quick", UNTIMED, max_examples=25)
+hypothesis.settings.register_profile("exhaustive", UNTIMED, max_examples=100)
+hypothesis.settings.load_profile("quick")
 
 REQUIRE_VARIABLE = "MASQUERADE_REQUIRE"
 
@@ -195,6 +197,16 @@ def waiting_for_the_disk() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "_prepare_sqlite", prepare)
         yield real
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave a twin on PostgreSQL to `make test-all`, unless its database is what is tested."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        kinds = {params.get("database_url"), params.get("empty_database_url")}
+        if "postgresql" in kinds and item.get_closest_marker("both_databases") is None:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 _numbers = itertools.count(1)

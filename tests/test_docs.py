@@ -101,10 +101,13 @@ def modules() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", modules())
-def test_the_examples_in_docstrings_run(name: str) -> None:
-    """Every example of a docstring gives what it says."""
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+def test_the_examples_in_docstrings_run() -> None:
+    """Every module can be imported, and every example of a docstring gives what it says."""
+    loaded = [importlib.import_module(name) for name in modules()]
+    # Looking for examples costs more than running them: only where there are any.
+    explained = [module for module in loaded if ">>>" in inspect.getsource(module)]
+    assert explained
+    assert [one.__name__ for one in explained if doctest.testmod(one).failed] == []
 
 
 def test_the_changelog_puts_privacy_first() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 import __future__
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -61,36 +60,6 @@ def test_the_package_loads_its_rooms_when_they_are_used() -> None:
     assert masquerade.mechanisms is importlib.import_module("masquerade.mechanisms")
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = masquerade.nonsense
-
-
-def undocumented(tree: ast.Module) -> list[str]:
-    """Return the public classes, functions and methods of a module that have no docstring."""
-    found = []
-    todo: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
-    while todo:
-        prefix, node = todo.pop()
-        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if node.name.startswith("_"):
-            continue
-        decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-        if ast.get_docstring(node) is None and not decorators & {"overload", "typing.overload"}:
-            found.append(prefix + node.name)
-        if isinstance(node, ast.ClassDef):
-            todo += [(f"{node.name}.", child) for child in node.body]
-    return found
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted(p for p in SOURCE.rglob("*.py") if "migrations" not in p.parts),
-    ids=lambda path: str(path.relative_to(SOURCE)),
-)
-def test_everything_public_has_a_docstring(path: Path) -> None:
-    """Every module, and every public class, function and method in it, says what it is."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree)
-    assert undocumented(tree) == []
 
 
 @pytest.mark.parametrize("name", ["masquerade.answers", "masquerade.mechanisms"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
@@ -128,7 +128,6 @@ small_forms = st.tuples(
 ).map(lambda drawn: (min(drawn[:2]), max(drawn[:2]), 5 * drawn[2], drawn[2], drawn[3]))
 
 
-@settings(max_examples=25, deadline=None)
 @given(form=small_forms)
 def test_prop_joint_loss_is_that_of_the_whole_enumerated_channel(
     form: tuple[int, int, int, int, int],
@@ -154,7 +153,6 @@ def test_prop_joint_loss_is_that_of_the_whole_enumerated_channel(
     assert pattern_probabilities(first, last, total, symbols, n)[0] == rows[start][0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(form=small_forms)
 def test_prop_pattern_counts_are_the_plain_sum(form: tuple[int, int, int, int, int]) -> None:
     """The recurrence gives the sum over all flip probabilities, one by one."""
@@ -175,7 +173,6 @@ def test_exact_patterns_add_to_one(answers: int) -> None:
     assert law.sum() == pytest.approx(1, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     counts=st.integers(2, 4).flatmap(
         lambda reports: st.lists(
@@ -330,7 +327,6 @@ def test_exact_a_table_at_a_delta() -> None:
     assert of_table_at(rows, inputs="ab", delta=leak / 2).event.epsilon == math.inf
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     one=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
     other=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),

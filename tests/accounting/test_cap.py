@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
@@ -113,7 +113,6 @@ def test_what_a_cap_buys_at_each_level() -> None:
     symbols=st.integers(2, 20),
     cap=st.integers(1, 12),
 )
-@settings(max_examples=25, deadline=None)
 def test_prop_sharper_ways_never_buy_less(micro: int, symbols: int, cap: int) -> None:
     """Exact composition buys at least what any other way does, and the ledger what it admits."""
     found = answers_allowed(MaskedChoice(symbols, Loss(micro)), Caps(Loss(cap * MICRO)))

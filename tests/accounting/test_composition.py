@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
@@ -283,7 +283,6 @@ def test_kinds_of_mechanisms() -> None:
 
 
 @given(kinds=st.lists(any_kind, max_size=8), power=st.integers(1, 10))
-@settings(deadline=None)
 def test_prop_spent_is_the_smallest_of_sound_bounds(kinds: list[Kind], power: int) -> None:
     """Sums are exact, the result is the least bound, and exact methods are below those of rho."""
     delta = Fraction(1, 10**power)
@@ -299,7 +298,6 @@ def test_prop_spent_is_the_smallest_of_sound_bounds(kinds: list[Kind], power: in
 
 
 @given(kinds=st.lists(any_kind, min_size=1, max_size=8), seed=st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=50)
 def test_prop_the_order_of_charges_does_not_matter(kinds: list[Kind], seed: object) -> None:
     """What is spent depends on what was sent and not on when, but for the last millionth."""
     shuffled = list(kinds)
@@ -311,7 +309,6 @@ def test_prop_the_order_of_charges_does_not_matter(kinds: list[Kind], seed: obje
 
 
 @given(accounts=st.dictionaries(st.text(max_size=3), st.lists(any_kind, max_size=4), max_size=4))
-@settings(deadline=None, max_examples=50)
 def test_prop_several_accounts_of_a_person_add_up(accounts: dict[str, list[Kind]]) -> None:
     """A person with several accounts has spent what one account with all charges would have."""
     together = spent_together(accounts, MILLIONTH)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
@@ -126,7 +126,6 @@ def test_epsilon_of_each_level_by_rho(strength: tuple[int, int], epsilon: str) -
 
 
 @given(micro=st.integers(0, 100 * MICRO), power=st.integers(1, 12))
-@settings(max_examples=25, deadline=None)
 def test_prop_rho_of_a_cap_is_rounded_down(micro: int, power: int) -> None:
     """What the cap allows fits it, and a millionth more does not."""
     delta = Fraction(1, 10**power)

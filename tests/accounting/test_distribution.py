@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
@@ -74,7 +74,6 @@ def delta_by_enumeration(kinds: list[Kind], epsilon: float) -> float:
 
 
 @given(kinds=st.lists(choices | pures, min_size=1, max_size=4), epsilon=st.floats(0, 6))
-@settings(deadline=None)
 def test_prop_delta_is_never_below_the_enumerated_table(kinds: list[Kind], epsilon: float) -> None:
     """Delta is at least that of the whole product of channels, and close to it."""
     exact = delta_by_enumeration(kinds, epsilon)
@@ -84,7 +83,6 @@ def test_prop_delta_is_never_below_the_enumerated_table(kinds: list[Kind], epsil
 
 
 @given(kind=choices | pures, count=st.integers(1, 5), epsilon=st.floats(0, 6))
-@settings(deadline=None)
 def test_prop_equal_responses_are_exact(kind: Kind, count: int, epsilon: float) -> None:
     """Responses of one kind lie on the grid, so that their delta is exact up to rounding."""
     exact = delta_by_enumeration([kind] * count, epsilon)
@@ -92,7 +90,6 @@ def test_prop_equal_responses_are_exact(kind: Kind, count: int, epsilon: float) 
 
 
 @given(kind=numbers, epsilon=st.floats(0, 6))
-@settings(deadline=None)
 def test_prop_noise_on_a_lattice_is_never_below_its_table(
     kind: MaskedNumber, epsilon: float
 ) -> None:
@@ -165,7 +162,6 @@ def test_known_counts_of_weak_responses(micro: int, count: int) -> None:
     more=choices | pures | numbers,
     power=st.integers(1, 9),
 )
-@settings(max_examples=40, deadline=None)
 def test_prop_another_report_never_costs_less(kinds: list[Kind], more: Kind, power: int) -> None:
     """One more report does not lower epsilon, but for the difference of the two grids."""
     delta = Fraction(1, 10**power)
@@ -174,7 +170,6 @@ def test_prop_another_report_never_costs_less(kinds: list[Kind], more: Kind, pow
 
 
 @given(kinds=st.lists(choices | pures | numbers, min_size=1, max_size=4), start=st.floats(0, 9))
-@settings(max_examples=40, deadline=None)
 def test_prop_delta_falls_with_epsilon(kinds: list[Kind], start: float) -> None:
     """Delta never rises with epsilon, and epsilon keeps its delta."""
     found = of(*kinds)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import (
@@ -81,7 +81,6 @@ def test_without_delta_only_pure_epsilon_counts() -> None:
 @given(
     offered=st.lists(kinds, max_size=25), cap=st.integers(1, 20 * MICRO), power=st.integers(2, 9)
 )
-@settings(deadline=None)
 def test_prop_what_is_admitted_costs_at_most_the_cap(
     offered: list[Kind], cap: int, power: int
 ) -> None:
@@ -93,7 +92,6 @@ def test_prop_what_is_admitted_costs_at_most_the_cap(
 
 
 @given(epsilon=st.integers(0, 20 * MICRO), lower=st.integers(0, 20 * MICRO))
-@settings(deadline=None, max_examples=30)
 def test_prop_a_lower_cap_admits_no_more(epsilon: int, lower: int) -> None:
     """Caps are ordered: what a lower one admits, the higher one does."""
     low, high = sorted([epsilon, lower])

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.accounting.ledgers import DAY, clear, costing, noise
 
@@ -59,7 +59,6 @@ def busy() -> tuple[Ledger, Forgery]:
 
 
 @given(place=st.integers(0, 6), data=st.data())
-@settings(deadline=None)
 def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) -> None:
     """Whatever field of whatever entry is changed, checking the ledger finds it."""
     ledger, storage = busy()
@@ -90,7 +89,6 @@ def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) ->
 
 
 @given(place=st.integers(0, 6), to=st.integers(0, 6))
-@settings(deadline=None)
 def test_prop_dropped_repeated_and_moved_entries_are_found(place: int, to: int) -> None:
     """Any entry that is removed (the last one too), repeated or moved is found."""
     forgeries: list[Callable[[list[Entry]], object]] = [

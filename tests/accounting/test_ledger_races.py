@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.accounting.ledgers import DAY, clear, costing, ledger_of, noise
 
@@ -60,7 +60,6 @@ REFUSALS = (
         max_size=12,
     ),
 )
-@settings(max_examples=60, deadline=None)
 def test_prop_no_interleaving_overspends(
     seed: int, cap: int, clear_answers: int, surveys: list[Cost]
 ) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -109,7 +109,6 @@ def test_prop_the_noise_costs_exactly_the_rho_that_was_asked(
     assert len(relative) == 1
 
 
-@settings(max_examples=25, deadline=None)
 @given(blocks(), st.integers(0, 2**32))
 def test_prop_both_parties_together_publish_the_sum_and_their_noise(
     found: list[Block], seed: int

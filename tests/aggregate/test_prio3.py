@@ -70,7 +70,6 @@ def total(vdaf: Prio3[Any, Any], measurements: Sequence[Any]) -> Any:
     return vdaf.unshard([vdaf.decode_aggregate(one) for one in encoded], count=len(measurements))
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_prop_every_honest_measurement_is_counted(data: st.DataObject) -> None:
     """For each circuit and 2 to 4 parties, the sums of random measurements come out exactly."""
@@ -114,7 +113,6 @@ def answers(draw: st.DrawFn) -> list[Any]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(answers(), min_size=1, max_size=3), st.integers(1, 12))
 def test_prop_a_whole_response_is_counted_block_by_block(
     responses: list[list[Any]], chunk: int
@@ -126,7 +124,7 @@ def test_prop_a_whole_response_is_counted_block_by_block(
     assert result == [first, *(np.atleast_1d(one).tolist() for one in others)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_prop_one_changed_bit_anywhere_is_refused(data: st.DataObject) -> None:
     """A flipped bit in a nonce, a share, a verifier share or the message is never accepted."""

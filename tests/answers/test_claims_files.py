@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.answers.claim_rows import ROWS, changed, expected, rows_of
 
@@ -178,7 +178,6 @@ ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).
 )
 
 
-@settings(deadline=None)
 @given(
     rows=st.lists(
         st.tuples(ids, ids, ids), min_size=1, max_size=12, unique_by=lambda row: (row[0], row[1])

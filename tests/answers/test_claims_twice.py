@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.answers.claim_rows import ROWS, expected, rows_of
 
@@ -46,7 +46,6 @@ def test_an_unknown_way_with_duplicates_is_an_error() -> None:
         Claims.from_frame(ROWS, duplicates="mean")  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
 )

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons, Feature, to_arrow
@@ -285,7 +285,6 @@ def test_parts_of_the_comparisons_can_be_taken() -> None:
         comparisons.at_most(0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 4), st.floats(-100, 100), st.floats(-100, 100)), min_size=1

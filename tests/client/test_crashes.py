@@ -27,7 +27,18 @@ def program() -> Any:
     return module
 
 
-def test_the_client_is_killed_at_every_step(place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "files",
+    [
+        # The draw.
+        pytest.param((7,), id="two-points-a-step"),
+        # Its own ledger reserving and spending; the draw and the seal.
+        pytest.param((1, 2, 4, 5, 7, 8), id="every-point", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_the_client_is_killed_at_every_step(
+    place: Place, tmp_path: Path, files: tuple[int, ...]
+) -> None:
     """Killed around each request and each write, it goes on without a second draw or charge.
 
     A draw counts from the moment it is written down or sent; one that a crash ends in memory has
@@ -35,8 +46,7 @@ def test_the_client_is_killed_at_every_step(place: Place, tmp_path: Path) -> Non
     """
     crashes = program()
     survey = place.survey()
-    # All requests but the first; its own ledger reserving and spending; the draw and the seal.
-    files = (1, 2, 4, 5, 7, 8)
+    # All requests but the first.
     points = [p for p in crashes.POINTS if p[1] in (range(1, 5) if "request" in p[0] else files)]
     runs = [str(crashes.POINTS.index(point)) for point in points]
     done = subprocess.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -122,7 +122,6 @@ def test_the_full_range_gives_the_words_themselves() -> None:
     assert uniform_below(GivenWords([5, TOP - 1]), TOP, 2).tolist() == [5, TOP - 1]
 
 
-@settings(deadline=None)
 @given(bound=st.integers(3, TOP - 1))
 def test_prop_words_are_accepted_up_to_the_largest_multiple_and_no_further(bound: int) -> None:
     """The word before the last full multiple is accepted, the one at it is replaced."""
@@ -136,7 +135,6 @@ def test_prop_words_are_accepted_up_to_the_largest_multiple_and_no_further(bound
     assert source.left == [77 % bound]
 
 
-@settings(deadline=None)
 @given(bound=st.integers(1, TOP))
 def test_exact_each_integer_has_equally_many_accepted_words(bound: int) -> None:
     """The accepted words are a whole number of runs of 0, ..., bound - 1, hence exactly uniform."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -36,7 +36,6 @@ def test_known_caps_come_back(epsilon: int, rho: str) -> None:
     assert Fraction(1, 10**6) == DEFAULT_DELTA
 
 
-@settings(deadline=None, max_examples=60)
 @given(micro=st.integers(1, 10**9), delta=deltas)
 def test_prop_the_amount_is_the_smallest_bound_rounded_up(micro: int, delta: Fraction) -> None:
     """No order gives a bound that is smaller by more than rounding, and one gives the amount."""
@@ -52,7 +51,6 @@ def test_prop_the_amount_is_the_smallest_bound_rounded_up(micro: int, delta: Fra
         assert ours >= max(best * 10**6 * (1 - mpmath.mpf("1e-3")) - 1, 0)
 
 
-@settings(deadline=None)
 @given(micro=st.integers(1, 10**8), more=st.integers(1, 10**6), delta=deltas)
 def test_prop_more_loss_never_costs_less(micro: int, more: int, delta: Fraction) -> None:
     """Epsilon grows with rho, but for a millionth of rounding, and falls as delta grows."""

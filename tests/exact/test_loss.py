@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.accounting import Rho
@@ -33,7 +33,6 @@ def assert_just_above(micro: int | float, exact: mpmath.mpf) -> None:
         assert 0 <= mpmath.mpf(micro) - exact < 1 + mpmath.mpf(10) ** -6
 
 
-@settings(deadline=None)
 @given(numerator=positive, denominator=positive)
 def test_prop_of_ratio_is_never_below_the_true_loss(numerator: int, denominator: int) -> None:
     """A ratio's loss is at least the true one and less than 1.000001 micro-epsilon above it."""
@@ -41,7 +40,6 @@ def test_prop_of_ratio_is_never_below_the_true_loss(numerator: int, denominator:
     assert_just_above(Loss.of_ratio(ratio).micro, true_micro(ratio))
 
 
-@settings(deadline=None)
 @given(
     numerator=st.integers(1, 10**30),
     offset=st.integers(1, 10**6),
@@ -55,7 +53,6 @@ def test_prop_of_ratio_holds_for_ratios_near_one_and_many_draws(
     assert_just_above(Loss.of_ratio(ratio, times=times).micro, true_micro(ratio, times))
 
 
-@settings(deadline=None)
 @given(numerator=positive, denominator=positive)
 def test_prop_of_ratio_is_symmetric(numerator: int, denominator: int) -> None:
     """A ratio and its inverse cost the same."""
@@ -63,7 +60,6 @@ def test_prop_of_ratio_is_symmetric(numerator: int, denominator: int) -> None:
     assert Loss.of_ratio(ratio) == Loss.of_ratio(1 / ratio)
 
 
-@settings(deadline=None)
 @given(a=st.integers(0, 1 << 80), b=st.integers(0, 1 << 80), times=st.integers(0, 1000))
 def test_prop_sums_and_multiples_are_exact(a: int, b: int, times: int) -> None:
     """Amounts add and multiply as integers, beyond what a float can hold."""
@@ -72,7 +68,6 @@ def test_prop_sums_and_multiples_are_exact(a: int, b: int, times: int) -> None:
     assert (Loss(a) < Loss(b)) == (a < b)
 
 
-@settings(deadline=None)
 @given(micro=st.integers(0, 10**15))
 def test_prop_the_printed_amount_is_the_amount(micro: int) -> None:
     """The text of a loss has all its digits, so that a printed bound is never below the bound."""

@@ -12,7 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.exact.noise_tables import SCALES, VARIANCES, seeded
@@ -256,7 +256,6 @@ def test_one_gaussian_number_takes_the_words_of_the_plain_algorithm(variance: Fr
         assert ours.taken == plain.taken
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     variance=st.fractions(min_value="1/1000", max_value=10**20, max_denominator=10**12),
     seed=st.integers(0, 2**32),
@@ -271,7 +270,6 @@ def test_prop_any_variance_takes_the_words_of_the_plain_algorithm(
     assert ours.taken == plain.taken
 
 
-@settings(deadline=None)
 @given(
     scale=st.fractions(min_value="1/100000", max_value=1 << 40, max_denominator=10**6).filter(
         lambda scale: scale.numerator <= 1 << 48

@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
 from masquerade.exact.number import Number, exact, finite, text_of, whole
 
 
-@settings(deadline=None)
 @given(number=st.fractions(max_denominator=10**40))
 def test_prop_the_text_of_a_fraction_reads_back_as_the_fraction(number: Fraction) -> None:
     """Text and fraction are inverse, for negative and very long fractions too."""
     assert exact(text_of(number), "x") == number
 
 
-@settings(deadline=None)
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
 def test_prop_a_float_means_its_shortest_decimal(number: float) -> None:
     """A float is read by its shortest text, so 0.3 is three tenths."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -17,7 +17,6 @@ from masquerade.mechanisms import CategoricalMechanism, Channel, RandomizedRespo
 probabilities = st.fractions(min_value=0, max_value=1, max_denominator=1000)
 
 
-@settings(deadline=None)
 @given(symbols=st.integers(2, 7), flip=probabilities)
 def test_exact_symmetric_rows_sum_to_one_and_the_worst_ratio_is_the_closed_form(
     symbols: int, flip: Fraction

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -149,7 +149,6 @@ def test_a_fine_lattice_costs_what_the_continuous_noise_costs() -> None:
         assert high_level.epsilon == pytest.approx(1.44801, abs=1e-4)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     points=st.integers(2, 200),
     sigma=st.fractions("1/10", 1000, max_denominator=100),
@@ -170,7 +169,6 @@ def test_prop_a_promise_is_never_above_that_of_rho_and_grows(
     assert more.epsilon_single == more.epsilon_event
 
 
-@settings(deadline=None)
 @given(
     low=st.fractions(-100, 100, max_denominator=100),
     step=st.fractions("1/100", 10, max_denominator=100),

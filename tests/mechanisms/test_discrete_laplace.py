@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -104,7 +104,6 @@ def test_the_published_scale_is_refused_where_it_protects_too_little() -> None:
     assert fine.guarantee().epsilon_single == Loss(90_910)
 
 
-@settings(deadline=None)
 @given(
     points=st.integers(2, 1 << 32),
     epsilon=st.fractions(min_value="1/1000", max_value=100, max_denominator=10**18),
@@ -118,7 +117,6 @@ def test_prop_the_scale_is_rounded_towards_more_noise(points: int, epsilon: Frac
     assert mechanism.guarantee().epsilon_single <= Loss.of_amount(epsilon)
 
 
-@settings(deadline=None)
 @given(
     points=st.integers(2, 1000),
     epsilon=st.fractions("1/100", 20, max_denominator=10**6),

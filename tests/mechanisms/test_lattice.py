@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims
@@ -43,7 +43,6 @@ def ratings(*values: float, null: bool = False) -> Claims:
     )
 
 
-@settings(deadline=None)
 @given(
     low=st.fractions(-1000, 1000, max_denominator=1000),
     step=st.fractions("1/1000", 1000, max_denominator=1000),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import integrate
@@ -459,7 +459,6 @@ def test_what_is_drawn_does_not_depend_on_the_answers(build: Build) -> None:
     assert asked[0] == asked[1]
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     low=st.integers(-20, 20),
     steps=st.integers(1, 30),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.mechanisms.given_words import GivenWords
@@ -140,14 +140,12 @@ def test_five_levels_tell_most_up_to_epsilon_two(rate: float) -> None:
         assert choose_levels(epsilon, 201, rate) > 2
 
 
-@settings(deadline=None, max_examples=40)
 @given(points=st.integers(2, 10**9), epsilon=st.floats(0.01, 50), rate=st.floats(0.001, 1))
 def test_prop_the_levels_chosen_are_levels(points: int, epsilon: float, rate: float) -> None:
     """Whatever the range, there are at least two levels and never more than answers or nine."""
     assert 2 <= choose_levels(epsilon, points, rate) <= min(points, 9)
 
 
-@settings(deadline=None)
 @given(
     points=st.integers(2, 1 << 20),
     epsilon=st.fractions("1/100", 20, max_denominator=10**6),

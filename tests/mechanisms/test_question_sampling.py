@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -62,7 +62,6 @@ def test_known_numbers_of_reports(epsilon: str, answers: int, reported: int) -> 
     assert promise.answers == answers
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 30),
     epsilon=st.fractions("1/100", 200, max_denominator=10**9),

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.mechanisms.randomized_response_claims import yes_no_claims
 
@@ -140,7 +140,6 @@ def test_exact_the_whole_table_keeps_the_epsilon_asked_for(
     assert channel.epsilon() == mechanism.guarantee().epsilon_single
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 50),
     epsilon=st.fractions(min_value=0, max_value=60, max_denominator=10**9),
@@ -169,7 +168,6 @@ def test_an_epsilon_beyond_the_grid_is_drawn_at_the_strongest_finite_loss(epsilo
     assert 42 < mechanism.guarantee().epsilon_single.epsilon < 43
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 20),
     flip=st.fractions(min_value=0, max_value=1, max_denominator=10**25),
@@ -285,7 +283,6 @@ def test_a_number_of_answers_is_a_whole_number(answers: object) -> None:
         RandomizedResponse(2, epsilon=1).guarantee(answers=answers)  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 1000),
     null=st.booleans(),

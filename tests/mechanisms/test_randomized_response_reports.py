@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.mechanisms.given_words import GivenWords, codes
@@ -59,7 +59,6 @@ def test_exact_counting_all_words_gives_the_channel(
         assert table == mechanism.channel().table[answer]
 
 
-@settings(deadline=None)
 @given(symbols=st.integers(2, 9), other=st.integers(0, 20), extra=st.integers(0, 20))
 def test_exact_the_kernel_moves_to_each_other_symbol_equally_often(
     symbols: int, other: int, extra: int
@@ -85,7 +84,6 @@ def test_boundary_words_of_the_large_grid_fall_on_the_right_side() -> None:
     assert reports.tolist() == [1, 1, 2, 2, 3, 3, 0, 0]
 
 
-@settings(deadline=None)
 @given(
     first=st.lists(st.integers(0, 2), min_size=1, max_size=40),
     seed=st.integers(0, 2**32),

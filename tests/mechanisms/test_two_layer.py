@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.two_layer_patterns import UNIFORM, pattern
 
@@ -297,7 +297,6 @@ def test_patterns_of_ten_thousand_answers_agree_with_quadrature(
         assert abs(mechanism._log_pattern(n, m) - exact) < 1e-10
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 12),
     ends=st.lists(st.integers(0, 1000), min_size=2, max_size=2, unique=True).map(sorted),
@@ -315,7 +314,6 @@ def test_prop_the_guarantee_is_the_exact_loss_rounded_up(
     assert_just_above(promise.epsilon_single, Loss.of_ratio(exact_losses(1, options, low, high)[0]))
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 6),
     ends=st.lists(st.integers(0, 100), min_size=2, max_size=2, unique=True).map(sorted),
@@ -395,7 +393,6 @@ def test_a_single_report_epsilon_gives_the_documented_range(
     assert float(mechanism.high) == pytest.approx(high, abs=1e-7)
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 20),
     epsilon=st.fractions(min_value=0, max_value=10, max_denominator=1000),

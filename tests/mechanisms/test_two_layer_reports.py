@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -130,7 +130,6 @@ def test_simulation_repeats_with_the_seed_and_leaves_the_input_alone() -> None:
     assert len(UNIFORM.randomize(claims)) == 500
 
 
-@settings(deadline=None)
 @given(
     options=st.integers(2, 1000),
     ends=st.lists(

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons, Feature
@@ -49,7 +49,6 @@ def few(seed: int = 0, count: int = 12, features: int = 3) -> Comparisons:
     return made_up_voters(rng, voters=count, features=features).choose(rng, 8)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(0, 12))
 def test_prop_a_fit_is_within_its_bound_on_integers(seed: int, d: int, n: int) -> None:
     """Absolute weights of a voter add to at most the whole number of steps of the bound."""

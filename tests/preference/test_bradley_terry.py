@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons
@@ -76,7 +76,6 @@ def test_items_that_are_not_linked_are_named(wins: list[tuple[str, str]], who: s
     assert np.isfinite(fit.standard_errors).all()
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(lambda p: p[0] != p[1]), min_size=1

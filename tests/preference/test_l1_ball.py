@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -22,7 +22,6 @@ def test_the_projection_has_its_known_value() -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     point=st.lists(st.floats(-100, 100), min_size=1, max_size=6),
     bound=st.floats(0.01, 50),
@@ -50,7 +49,6 @@ def test_exact_the_grid_keeps_the_bound_in_whole_numbers() -> None:
     assert np.abs(grid * (2 / STEPS) - points).max() <= 2 / STEPS
 
 
-@settings(max_examples=100)
 @given(
     rows=st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=5),
     steps=st.integers(1, 1000),

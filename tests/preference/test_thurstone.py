@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
@@ -94,7 +94,6 @@ def test_the_certificate_holds_on_collinear_features_and_equal_rows(bound: float
     _check(Comparisons.from_frame({"voter": np.repeat(np.arange(5), 10), **rows}), bound, 1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     records=st.lists(
         st.lists(

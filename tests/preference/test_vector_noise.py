@@ -142,7 +142,7 @@ def test_prop_norm_noise_costs_exactly_epsilon(epsilon: Fraction, size: int) -> 
     assert noise.loss(2) == Loss.of_amount(2 * epsilon)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(EPSILONS, st.integers(1, 1 << 20))
 def test_prop_gaussian_noise_costs_at_most_epsilon(epsilon: Fraction, size: int) -> None:
     """The loss of one unit is at most epsilon, and what a ledger is charged at least its rho."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import chi2
@@ -123,7 +123,6 @@ def test_audit_no_event_betrays_more_than_epsilon(grouped: Grouped) -> None:
     assert 0.5 < lower <= 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=12), st.floats(0.5, 30))
 def test_prop_projection_is_the_nearest_point(values: list[float], total: float) -> None:
     """On the simplex, unchanged where it is there already, and no feasible direction is nearer."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -110,7 +110,6 @@ def test_audit_attempts_have_the_table_s_probabilities() -> None:
     assert points.tolist() == sorted(points.tolist())
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.integers(1, 120),
     st.fractions(Fraction(1, 4), Fraction(8)),

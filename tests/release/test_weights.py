@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -210,7 +210,6 @@ def test_large_objects_are_gathered_with_little_loss(
     assert np.abs(found.weight - exact.weight).max() < 0.05 * exact.weight.max()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8), min_size=1, max_size=5))
 def test_prop_weights_are_shares(rows: list[list[float]]) -> None:
     """Whatever the claims, weights are at least 0 and sum to 1 in each object."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -36,7 +36,6 @@ def past(size: int, seed: int = 0) -> History:
     return History(person, question, report, np.full(person.size, 0.1), people=size, questions=12)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     size=st.integers(1, 60),
     seed=st.integers(0, 10**6),

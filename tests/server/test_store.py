@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from tests.server.conftest import Kit
 
+pytestmark = pytest.mark.both_databases
+
 THREADS = 16
 
 

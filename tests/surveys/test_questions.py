@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -34,7 +34,6 @@ ratings = st.integers(-1000, 1000).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(question=choices | ratings)
 def test_prop_a_question_survives_json(question: Question) -> None:
     """A question written as JSON and read back is the same question."""

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
@@ -74,7 +74,6 @@ def test_the_factor_of_the_formula_has_its_golden_values_and_limits() -> None:
     assert 2e-12 / near == pytest.approx(2, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 3), st.lists(PROBABILITY, min_size=1, max_size=6))
 def test_prop_the_bound_holds(options: int, accuracy: list[float]) -> None:
     """For any voters and two or three options the exact error is at most the bound."""

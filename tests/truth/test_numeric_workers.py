@@ -114,7 +114,7 @@ def test_intervals_cover_nine_in_ten(method: type[NumericEstimator], each: int) 
     assert 0.86 <= np.mean(inside) <= 0.94
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 1000),
     factor=st.sampled_from([0.001, 0.5, 3.0, 1e6]),

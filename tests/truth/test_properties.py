@@ -91,7 +91,7 @@ def _close(first: dict[str, float], second: dict[str, float]) -> bool:
 
 @every_estimator
 @given(data=rows(), order=st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_prop_the_order_of_rows_does_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: Any
 ) -> None:
@@ -109,7 +109,7 @@ def test_prop_the_order_of_rows_does_not_matter(
 
 @every_estimator
 @given(data=rows(), order=st.permutations(LABELS))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_prop_the_order_of_options_does_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: list[str]
 ) -> None:
@@ -124,7 +124,7 @@ def test_prop_the_order_of_options_does_not_matter(
 
 @every_estimator
 @given(data=rows(), order=st.permutations(LABELS))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_prop_relabelled_claims_give_relabelled_truths(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: list[str]
 ) -> None:
@@ -141,7 +141,7 @@ def test_prop_relabelled_claims_give_relabelled_truths(
 
 @every_estimator
 @given(data=rows(), order=st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_prop_the_names_of_tasks_and_workers_do_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: Any
 ) -> None:
@@ -159,7 +159,7 @@ def test_prop_the_names_of_tasks_and_workers_do_not_matter(
 
 @every_estimator
 @given(data=rows())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_prop_rows_of_posteriors_sum_to_one(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]]
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims, Truths
@@ -121,7 +121,6 @@ def test_partitions_give_what_memory_gives(
         assert_equal(found, fit, truths)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 6), st.integers(0, 7), st.sampled_from("abc")),

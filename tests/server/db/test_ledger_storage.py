@@ -24,6 +24,8 @@ from masquerade.server.db.tables import BalanceRow, CostRow, EntryRow, table_of
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
+pytestmark = pytest.mark.both_databases
+
 ROUNDS, THREADS = 20, 64
 
 

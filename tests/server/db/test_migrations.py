@@ -28,6 +28,8 @@ from masquerade.server.db.transactions import Transactions
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_migrations_give_the_schema_of_the_models(empty_database_url: str) -> None:
     """After migrating an empty database its schema differs in nothing from the models."""

@@ -24,7 +24,11 @@ MARK = "5ec2e75ec2e7"  # what participants' secrets begin with
 
 
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+    scope="module",
+    params=[
+        "sqlite",
+        pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.exhaustive]),
+    ],
 )
 def served(request: pytest.FixtureRequest, module_server: LiveServers) -> Iterator[LiveServer]:
     """A server on each kind of database, for all tests here."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tests.server.conftest import Kit
     from tests.server.operations.conftest import NewDatabase
 
+pytestmark = pytest.mark.both_databases
+
 THREADS, BEFORE, MEANWHILE = 6, 24, 12
 KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 

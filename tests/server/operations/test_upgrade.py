@@ -24,6 +24,8 @@ from masquerade.server.operations.restore import restore
 if TYPE_CHECKING:
     from tests.server.operations.conftest import NewDatabase
 
+pytestmark = pytest.mark.both_databases
+
 MECHANISM = "randomized-response:options=2,flip_probability=0.25"
 PEOPLE, SURVEYS = 12, ("aa", "bb")
 FIRST_DEFINITION = {

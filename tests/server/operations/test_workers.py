@@ -213,6 +213,7 @@ store.close()
 """
 
 
+@pytest.mark.both_databases
 def test_the_race_for_a_budget_between_processes(database_url: str, kit: Kit) -> None:
     """Two processes reserve two surveys for the same people: each person pays for one, once."""
     store = Store(database_url)

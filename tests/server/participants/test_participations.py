@@ -44,6 +44,8 @@ from masquerade.surveys import Number
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
+pytestmark = pytest.mark.both_databases
+
 # What each step leads to, from each state; a state that is not there refuses the step.
 STEPS: dict[str, dict[str, str]] = {
     "open": {RESERVED: OPENED, OPENED: OPENED},

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from masquerade.server.store import Survey
 
+pytestmark = pytest.mark.both_databases
+
 _COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
 LONG, STORED = 150, 3000
 TRIES = 5

@@ -63,6 +63,7 @@ def test_every_change_shows(sqlite_store: Store, statement: str) -> None:
         assert PROBLEM in [one.status for one in audit_findings(connection)]
 
 
+@pytest.mark.both_databases
 def test_many_write_at_once(store: Store, kit: Kit) -> None:
     """Eight entries at once are eight, in one chain."""
     outcomes = kit.all_at_once(*(lambda n=n: add(store, f"did {n}") for n in range(8)))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.server.conftest import Kit
     from tests.server.payments.conftest import Till
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_money_comes_from_outside_and_goes_back(till: Till) -> None:
     """A deposit makes funds and a debt outside; a withdrawal undoes it."""

@@ -207,6 +207,7 @@ def test_an_open_survey_can_get_more(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
+@pytest.mark.both_databases
 def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
     """Of twelve people at once, with money for five, exactly five are let in and paid."""
     till.pay_in(44)
@@ -222,6 +223,7 @@ def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
+@pytest.mark.both_databases
 def test_paying_and_closing_race(till: Till, kit: Kit) -> None:
     """Where a survey is closed while people send, each is paid or refused, and nothing is lost."""
     till.pay_in(100)

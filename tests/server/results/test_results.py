@@ -93,6 +93,7 @@ def test_a_result_is_computed_once(store: Store, kit: Kit, monkeypatch: pytest.M
     assert Findings(store).result_text(survey) == first
 
 
+@pytest.mark.both_databases
 def test_two_who_ask_at_once_get_the_same(store: Store, kit: Kit) -> None:
     """Whoever comes first decides what is kept."""
     texts = iter(["one", "two"])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEVELS = ("high", "medium", "low")
 
 
+@pytest.mark.both_databases
 def test_caps_changed_at_once_do_not_undo_each_other(store: Store, kit: Kit) -> None:
     """Changes are made of the caps at that moment: two that lower different caps both hold."""
     device, together = kit.device(), threading.Barrier(2)

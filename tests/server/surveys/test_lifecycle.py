@@ -15,6 +15,8 @@ from masquerade.server.surveys.templates import TEMPLATES
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_of_two_who_change_a_draft_one_is_told(store: Store, kit: Kit) -> None:
     """Several changes of one version at once: one is kept, the others are refused."""
