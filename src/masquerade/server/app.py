@@ -8,10 +8,12 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,8 +26,6 @@ from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.accounts.throttle import Attempts
 from masquerade.server.db.limit_table import LimitTable
 from masquerade.server.db.server_key import Seals
-from masquerade.server.demo import demo_routes
-from masquerade.server.http.app_files import app_shell_routes
 from masquerade.server.http.logs import fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render
@@ -40,31 +40,76 @@ from masquerade.server.http.problem import (
 )
 from masquerade.server.http.rate_limit import Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
-from masquerade.server.results.cache import Findings
-from masquerade.server.routes.account_routes import team_routes
+from masquerade.server.routes import (
+    accounts,
+    app_shell,
+    audit,
+    completion_codes,
+    demo,
+    funds,
+    health,
+    joining,
+    live,
+    me,
+    participations,
+    public,
+    publication,
+    results,
+    sign_in,
+    survey_pages,
+    surveys,
+    synthesis,
+    teams,
+    tokens,
+    wallets,
+    webhooks,
+    welcome,
+)
 from masquerade.server.routes.audit_trail import AuditTrail
-from masquerade.server.routes.authorization import Guard
-from masquerade.server.routes.desk_routes import desk_routes
-from masquerade.server.routes.health import operation_routes
-from masquerade.server.routes.live import live_pages
-from masquerade.server.routes.me import account_routes
-from masquerade.server.routes.participations import protocol_routes
-from masquerade.server.routes.public import participant_routes
-from masquerade.server.routes.publication import publication_routes
-from masquerade.server.routes.results import findings_routes
 from masquerade.server.routes.sign_in import sign_in_address
-from masquerade.server.routes.survey_pages import building_pages
-from masquerade.server.routes.surveys import building_routes
-from masquerade.server.routes.synthesis import synthesis_pages
+from masquerade.server.services import Services
 from masquerade.server.settings import Settings
 from masquerade.server.store import Store
 from masquerade.server.webhooks.deliveries import Deliveries
 from masquerade.server.webhooks.webhooks import RESULTS_READY
 
+_TITLE = "Masquerade"
+_ABOUT = "Surveys whose answers are masked on the participant's device."
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _DELIVERY_SECONDS = 5
+
+# One tree for all applications of a process. Routes are tried in order, so the ones that are asked
+# for most come first.
+_ROUTES = APIRouter(responses={"default": PROBLEM_ANSWER})
+_ROUTES.include_router(participations.routes)
+_ROUTES.mount("/static", StaticFiles(directory=STATIC), name="static")
+for _part in (
+    app_shell.routes,
+    public.routes,
+    me.routes,
+    sign_in.routes,
+    joining.routes,
+    accounts.routes,
+    teams.routes,
+    tokens.routes,
+    results.routes,
+    publication.routes,
+    synthesis.routes,
+    surveys.routes,
+    survey_pages.routes,
+    live.routes,
+    wallets.routes,
+    funds.routes,
+    funds.pages,
+    webhooks.routes,
+    webhooks.pages,
+    audit.routes,
+    completion_codes.routes,
+    health.routes,
+):
+    _ROUTES.include_router(_part)
 
 
 def create_app(
@@ -95,13 +140,14 @@ def create_app(
         key=settings.database_key,
         server_key=settings.server_key,
     )
-    guard = Guard(store, settings)
-    results = Findings(store)
+    services = Services.over(store)
     deliveries = Deliveries(
         store.desk.transactions,
         private=settings.webhook_private,
         seals=Seals(settings.server_key),
-        before={RESULTS_READY: lambda token: results.result_text(store.survey(token))},
+        before={
+            RESULTS_READY: lambda token: services.results.result_text(services.store.survey(token))
+        },
     )
 
     @asynccontextmanager
@@ -115,17 +161,23 @@ def create_app(
         store.close()
 
     app = FastAPI(
-        title="Masquerade",
+        title=_TITLE,
         version=__version__,
-        description="Surveys whose answers are masked on the participant's device.",
+        description=_ABOUT,
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
-        responses={"default": PROBLEM_ANSWER},
         **_without_telemetry(),
     )
     app.state.store = store
+    app.state.services = services
+    app.state.settings = settings
+    app.state.metrics = metrics
+    app.state.attempts = Attempts(table=limits)
+    app.state.beginnings = Beginnings(
+        rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
+    )
     app.add_middleware(AuditTrail, log=store.desk.audit)
     app.add_middleware(BodyLimit)
     app.add_middleware(
@@ -139,38 +191,22 @@ def create_app(
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     if metrics is not None:
         app.add_middleware(RequestMetrics, metrics=metrics)
-    beginnings = Beginnings(
-        rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
-    )
-    # First, as routes are tried in order and these are asked for most.
-    app.include_router(protocol_routes(store, beginnings))
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(app_shell_routes(store.asked))
-    app.include_router(participant_routes(store, settings))
-    app.include_router(account_routes(store))
-    app.include_router(team_routes(store, guard, Attempts(table=limits)))
-    app.include_router(findings_routes(store, guard))
-    app.include_router(publication_routes(store, guard))
-    app.include_router(synthesis_pages(store, guard))
-    app.include_router(building_routes(store, settings, guard))
-    app.include_router(building_pages(store, settings, guard))
-    app.include_router(live_pages(store, settings, guard))
-    app.include_router(desk_routes(store, guard))
-    if settings.demo:
-        app.include_router(demo_routes(store))
-    else:
-
-        @app.get("/", include_in_schema=False)
-        def front(request: Request) -> Response:
-            if guard.actor(request) is None:
-                return render(request, "welcome.html")
-            return RedirectResponse("/surveys", 303)
-
-    app.include_router(operation_routes(store.engine, settings, metrics, overdue=store.overdue))
+    app.router.routes.extend(_ROUTES.routes)
+    app.include_router(demo.routes if settings.demo else welcome.routes)
+    if metrics is not None:
+        app.include_router(health.metrics_routes)
     _answer_errors(app)
-    made = app.openapi
-    app.openapi = lambda: describe_problems(made())  # type: ignore[method-assign]
+    app.openapi = _description  # type: ignore[method-assign]
     return app
+
+
+@cache
+def _description() -> dict[str, Any]:
+    """Return the OpenAPI document; of each application of this process it is the same."""
+    document = get_openapi(
+        title=_TITLE, version=__version__, description=_ABOUT, routes=_ROUTES.routes
+    )
+    return describe_problems(document)
 
 
 async def _sweep_daily(store: Store, metrics: Metrics | None) -> None:

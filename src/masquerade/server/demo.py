@@ -6,19 +6,11 @@ import random
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-from fastapi import APIRouter, Request
-from starlette.responses import Response
 
 from masquerade.mechanisms import CategoricalMechanism, mask_response
-from masquerade.server.http.pages import render
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
-from masquerade.server.results.cache import Findings
-from masquerade.server.results.view import result_view
-from masquerade.server.routes.survey_summary import described
-from masquerade.server.store import OPEN, Store, Survey
+from masquerade.server.store import Store, Survey
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.survey import ALL_LEVELS, Definition
@@ -27,7 +19,7 @@ PEOPLE = 200
 SHOWN_PEOPLE = 8
 _AT_ONCE = 25
 
-_QUESTIONS: tuple[Question, ...] = (
+QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill because you feared for your job?", ("Yes", "No")),
     Rating("stress", "How stressful is your work?", low_label="calm", high_label="overwhelming"),
     Choice(
@@ -67,24 +59,10 @@ def furnish(store: Store) -> None:
     )
 
 
-def demo_routes(store: Store) -> APIRouter:
-    """Return the demonstration's page; whoever opens it is the owner of its made-up surveys."""
-    routes = APIRouter(include_in_schema=False)
-
-    @routes.get("/")
-    def demo(request: Request) -> Response:
-        surveys = store.surveys()
-        finished = next(s for s in surveys if s.simulated_truth is not None)
-        opened = next((s for s in surveys if s.state == OPEN and _is_ours(s)), None)
-        return render(request, "demo.html", _context(store, finished, opened))
-
-    return routes
-
-
 def _made_up_people() -> list[list[int]]:
     """Return the answers of people of whom exactly the known share holds each answer."""
     columns = []
-    for question in _QUESTIONS:
+    for question in QUESTIONS:
         column = [
             code
             for code, share in enumerate(_SHARES[question.id])
@@ -123,30 +101,5 @@ def take_part(
 
 def _definition(title: str, description: str, *levels: str) -> Definition:
     return Definition.at_levels(
-        title=title, description=description, template=PICK, levels=levels, questions=_QUESTIONS
+        title=title, description=description, template=PICK, levels=levels, questions=QUESTIONS
     )
-
-
-def _is_ours(survey: Survey) -> bool:
-    """Return whether a survey is the demonstration's own, not one that a visitor made in it."""
-    return survey.definition.questions == _QUESTIONS
-
-
-def _context(store: Store, finished: Survey, opened: Survey | None) -> dict[str, Any]:
-    survey = finished.token
-    responses = store.responses(survey)
-    questions = finished.definition.questions
-    rows = [
-        [question.labels[report] for question, report in zip(questions, r.reports, strict=True)]
-        for r in responses[:SHOWN_PEOPLE]
-    ]
-    ledgers = (store.entries_of(person) for person in store.persons())
-    return {
-        "survey": finished,
-        "shown": described(finished),
-        "opened": opened,
-        "view": result_view(finished.definition, Findings(store).result(finished)),
-        "reports": rows,
-        "ledger": next(entries for entries in ledgers if entries[0].charge.survey == survey),
-        "people": len(responses),
-    }

@@ -5,24 +5,20 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Request, Security
+from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from masquerade.errors import Forbidden, NotFound, Unauthenticated
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.sessions import COOKIE, csrf_token, session_secret
-from masquerade.server.accounts.surveyors import Known
 from masquerade.server.accounts.teams import Team
 from masquerade.server.http.security import same_origin
-from masquerade.server.settings import Settings
-
-if TYPE_CHECKING:
-    from masquerade.server.store import Store
-    from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import Survey
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -72,7 +68,7 @@ class Actor:
     rights: frozenset[str]
     csrf: str
     session: str | None
-    store: Store
+    services: Services
 
     def may(self, right: str) -> bool:
         """Return whether they have a right."""
@@ -86,103 +82,97 @@ class Actor:
         NotFound
             There is none, or it is another team's.
         """
-        survey = self.store.survey(token)
+        survey = self.services.store.survey(token)
         if survey.team != self.team.id:
             raise NotFound("there is no such survey; check the link.")
         return survey
 
     def surveys(self) -> list[Survey]:
         """Return the surveys of their team, open ones first."""
-        return self.store.surveys(team=self.team.id)
+        return self.services.store.surveys(team=self.team.id)
 
 
 Dependency = Callable[..., Coroutine[Any, Any, Actor]]
 
 
-class Guard:
-    """Tells who makes a request, and refuses what they may not do.
+def require(*rights: str) -> Dependency:
+    """Return the dependency that lets through who has all of `rights`; none: every member.
 
-    Parameters
-    ----------
-    store : Store
-    settings : Settings
+    It raises `Unauthenticated` (pages: sign in first) and `Forbidden`.
     """
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
-        self._settings = settings
+    async def actor(request: Request, _token: Any = _TOKEN, _session: Any = _SESSION) -> Actor:
+        return await admit(request, *rights)
 
-    def right(self, *rights: str) -> Dependency:
-        """Return the dependency that lets through who has all of `rights`; none: every member.
+    return actor
 
-        It raises `Unauthenticated` (pages: sign in first) and `Forbidden`.
-        """
 
-        async def actor(request: Request, _token: Any = _TOKEN, _session: Any = _SESSION) -> Actor:
-            found = await self._admitted(request)
-            missing = [right for right in rights if right not in found.rights]
-            if missing:
-                raise Forbidden(
-                    f"this needs the right {missing[0]!r}, which your role ({found.role}) or your "
-                    "token does not have; ask an owner of your team."
-                )
-            return found
+async def admit(request: Request, *rights: str) -> Actor:
+    """Return who makes a request, if they have all of `rights`.
 
-        return actor
-
-    def in_person(self) -> Dependency:
-        """Return the dependency that lets through members, but no tokens."""
-
-        async def actor(request: Request) -> Actor:
-            found = await self._admitted(request)
-            if found.session is None and not self._settings.demo:
-                raise Forbidden("no token can do this; sign in.")
-            return found
-
-        return actor
-
-    def actor(self, request: Request) -> Actor | None:
-        """Return who makes a request, whatever it is; None for a stranger."""
-        authorization = request.headers.get("authorization", "")
-        secret = session_secret(request, https=self.https(request))
-        if authorization.lower().startswith(_BEARER):
-            # A token that does not hold is not helped by a cookie beside it.
-            known = self._store.surveyors.by_token(authorization[len(_BEARER) :].strip())
-            csrf = ""
-        else:
-            known = self._store.surveyors.by_session(secret) if secret else None
-            csrf = csrf_token(secret)
-        if known is None and self._settings.demo and not authorization:
-            known, csrf = self._demo_owner(), csrf_token(self._store.setting("demo_key"))
-        if known is None:
-            return None
-        return Actor(
-            known.account, known.team, known.role, known.rights, csrf, known.session, self._store
+    Raises
+    ------
+    Unauthenticated, Forbidden
+    """
+    actor = await run_in_threadpool(actor_of, request)
+    if actor is None:
+        raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
+    if actor.csrf and request.method not in _READING:
+        await _check_form(request, actor.csrf)
+    request.state.actor = actor
+    missing = [right for right in rights if right not in actor.rights]
+    if missing:
+        raise Forbidden(
+            f"this needs the right {missing[0]!r}, which your role ({actor.role}) or your "
+            "token does not have; ask an owner of your team."
         )
+    return actor
 
-    def base(self, request: Request) -> str:
-        """Return what links to this server begin with."""
-        return self._settings.public_url or str(request.base_url).rstrip("/")
 
-    def https(self, request: Request) -> bool:
-        """Return whether a browser made a request over https, perhaps to a proxy before us."""
-        public = urlsplit(self._settings.public_url or "")
-        return request.url.scheme == "https" or (
-            public.scheme == "https" and public.netloc == request.headers.get("host")
-        )
+async def _in_person(request: Request) -> Actor:
+    actor = await admit(request)
+    if actor.session is None and not request.app.state.settings.demo:
+        raise Forbidden("no token can do this; sign in.")
+    return actor
 
-    async def _admitted(self, request: Request) -> Actor:
-        found = await run_in_threadpool(self.actor, request)
-        if found is None:
-            raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
-        if found.csrf and request.method not in _READING:
-            await _check_form(request, found.csrf)
-        request.state.actor = found
-        return found
 
-    def _demo_owner(self) -> Known | None:
-        owner = self._store.surveyors.teams.first_owner()
-        return None if owner is None else self._store.surveyors.by_account(owner)
+Member = Annotated[Actor, Depends(_in_person)]
+"""A member who is signed in; no token can do what needs one."""
+
+
+def actor_of(request: Request) -> Actor | None:
+    """Return who makes a request, whatever it is; None for a stranger."""
+    services: Services = request.app.state.services
+    authorization = request.headers.get("authorization", "")
+    secret = session_secret(request, https=is_https(request))
+    if authorization.lower().startswith(_BEARER):
+        # A token that does not hold is not helped by a cookie beside it.
+        known = services.credentials.by_token(authorization[len(_BEARER) :].strip())
+        csrf = ""
+    else:
+        known = services.credentials.by_session(secret) if secret else None
+        csrf = csrf_token(secret)
+    if known is None and request.app.state.settings.demo and not authorization:
+        owner = services.teams.first_owner()
+        known = None if owner is None else services.credentials.by_account(owner)
+        csrf = csrf_token(services.store.setting("demo_key"))
+    if known is None:
+        return None
+    return Actor(known.account, known.team, known.role, known.rights, csrf, known.session, services)
+
+
+def base_address(request: Request) -> str:
+    """Return what links to this server begin with."""
+    public: str | None = request.app.state.settings.public_url
+    return public or str(request.base_url).rstrip("/")
+
+
+def is_https(request: Request) -> bool:
+    """Return whether a browser made a request over https, perhaps to a proxy before us."""
+    public = urlsplit(request.app.state.settings.public_url or "")
+    return request.url.scheme == "https" or (
+        public.scheme == "https" and public.netloc == request.headers.get("host")
+    )
 
 
 def require_own_page(request: Request) -> None:

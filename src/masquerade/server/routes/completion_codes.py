@@ -15,8 +15,9 @@ from masquerade.server.http.pages import render
 from masquerade.server.http.problem import status_of
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.payments.completion_codes import MOST_AT_ONCE, Codes
-from masquerade.server.routes.authorization import Actor, Guard
-from masquerade.server.store import Store
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
 
 
 class Typed(StrictBody):
@@ -29,77 +30,82 @@ class Typed(StrictBody):
     ]
 
 
-def code_routes(store: Store, guard: Guard) -> APIRouter:
-    """Return the routes by which a surveyor checks completion codes off."""
-    routes = APIRouter(tags=["completion codes"])
-    codes = store.desk.codes
-    writer = Depends(guard.right("survey:write"))
+routes = APIRouter(tags=["completion codes"])
+Writer = Annotated[Actor, Depends(require("survey:write"))]
 
-    @routes.get("/api/v1/surveys/{token}/codes", summary="How many codes; which, once it is over")
-    def read(token: str, actor: Actor = writer) -> dict[str, Any]:
-        found = codes.of_survey(actor.survey(token))
-        listed = found.codes
-        return {
-            "given": found.given,
-            "checked": found.checked,
-            "codes": None
-            if listed is None
-            else [{"code": code, "checked": done} for code, done in listed],
-        }
 
-    @routes.post("/api/v1/surveys/{token}/codes/check", summary="Check codes off, each once")
-    def check(token: str, typed: Typed, actor: Actor = writer) -> dict[str, Any]:
-        found = codes.check(actor.survey(token), typed.codes)
-        return {"codes": [{"code": code, "verdict": verdict} for code, verdict in found]}
+@routes.get("/api/v1/surveys/{token}/codes", summary="How many codes; which, once it is over")
+def read(services: InServices, actor: Writer, token: str) -> dict[str, Any]:
+    found = services.completion_codes.of_survey(actor.survey(token))
+    listed = found.codes
+    return {
+        "given": found.given,
+        "checked": found.checked,
+        "codes": None
+        if listed is None
+        else [{"code": code, "checked": done} for code, done in listed],
+    }
 
-    @routes.get("/surveys/{token}/codes", include_in_schema=False)
-    def show(request: Request, token: str, actor: Actor = writer) -> Response:
-        return page(request, token, actor)
 
-    @routes.post("/surveys/{token}/codes", include_in_schema=False)
-    def check_off(
-        request: Request,
-        token: str,
-        typed: Annotated[str, Form(max_length=200_000)] = "",
-        actor: Actor = writer,
-    ) -> Response:
-        survey = actor.survey(token)
-        try:
-            found = codes.check(survey, typed.replace(",", "\n").replace(";", "\n").splitlines())
-        except (ParameterError, WrongState) as error:
-            return page(request, token, actor, error=error, typed=typed)
-        return page(request, token, actor, verdicts=found)
+@routes.post("/api/v1/surveys/{token}/codes/check", summary="Check codes off, each once")
+def check(services: InServices, actor: Writer, token: str, typed: Typed) -> dict[str, Any]:
+    found = services.completion_codes.check(actor.survey(token), typed.codes)
+    return {"codes": [{"code": code, "verdict": verdict} for code, verdict in found]}
 
-    @routes.get("/surveys/{token}/codes.csv", include_in_schema=False)
-    def file(token: str, actor: Actor = writer) -> Response:
-        found = codes.of_survey(actor.survey(token))
-        if found.codes is None:
-            raise WrongState("the list of codes is there once the survey is closed.")
-        headers = {"Content-Disposition": f'attachment; filename="codes-{token}.csv"'}
-        return Response(_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
 
-    def page(
-        request: Request,
-        token: str,
-        actor: Actor,
-        *,
-        error: ParameterError | WrongState | None = None,
-        typed: str = "",
-        verdicts: list[tuple[str, str]] | None = None,
-    ) -> Response:
-        survey = actor.survey(token)
-        context = {
-            "survey": survey,
-            "codes": codes.of_survey(survey),
-            "gives": survey.reward is not None and survey.reward.kind == "codes",
-            "error": error,
-            "typed": typed,
-            "verdicts": verdicts or [],
-        }
-        status = status_of(error)[0] if error else 200
-        return render(request, "completion_codes.html", context, status=status)
+@routes.get("/surveys/{token}/codes", include_in_schema=False)
+def show(services: InServices, request: Request, actor: Writer, token: str) -> Response:
+    return _page(services, request, actor, token)
 
-    return routes
+
+@routes.post("/surveys/{token}/codes", include_in_schema=False)
+def check_off(
+    services: InServices,
+    request: Request,
+    actor: Writer,
+    token: str,
+    typed: Annotated[str, Form(max_length=200_000)] = "",
+) -> Response:
+    survey = actor.survey(token)
+    try:
+        found = services.completion_codes.check(
+            survey, typed.replace(",", "\n").replace(";", "\n").splitlines()
+        )
+    except (ParameterError, WrongState) as error:
+        return _page(services, request, actor, token, error=error, typed=typed)
+    return _page(services, request, actor, token, verdicts=found)
+
+
+@routes.get("/surveys/{token}/codes.csv", include_in_schema=False)
+def file(services: InServices, actor: Writer, token: str) -> Response:
+    found = services.completion_codes.of_survey(actor.survey(token))
+    if found.codes is None:
+        raise WrongState("the list of codes is there once the survey is closed.")
+    headers = {"Content-Disposition": f'attachment; filename="codes-{token}.csv"'}
+    return Response(_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _page(
+    services: Services,
+    request: Request,
+    actor: Actor,
+    token: str,
+    *,
+    error: ParameterError | WrongState | None = None,
+    typed: str = "",
+    verdicts: list[tuple[str, str]] | None = None,
+) -> Response:
+    survey = actor.survey(token)
+    context = {
+        "survey": survey,
+        "codes": services.completion_codes.of_survey(survey),
+        "gives": survey.reward is not None and survey.reward.kind == "codes",
+        "error": error,
+        "typed": typed,
+        "verdicts": verdicts or [],
+    }
+    status = status_of(error)[0] if error else 200
+    return render(request, "completion_codes.html", context, status=status)
 
 
 def _csv(codes: Codes) -> str:

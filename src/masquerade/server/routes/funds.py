@@ -17,8 +17,9 @@ from masquerade.server.http.problem import file_answer, status_of
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.payments.funds import LARGEST_AMOUNT, Funds, Overview
 from masquerade.server.payments.wallets import Payout
-from masquerade.server.routes.authorization import Actor, Guard
-from masquerade.server.store import Store
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
 
 HERE = "/funds"
 
@@ -60,141 +61,157 @@ class TopUp(StrictBody):
     amount: Amount
 
 
-def funds_routes(store: Store, guard: Guard) -> APIRouter:
-    """Return the routes by which owners see and move their team's money."""
-    routes = APIRouter(tags=["funds"])
-    funds = store.desk.funds
-    owner = Depends(guard.right("funds:manage"))
-
-    @routes.get("/api/v1/funds", summary="A team's money")
-    def read(actor: Actor = owner) -> dict[str, Any]:
-        return overview_json(funds.overview(actor.team.id))
-
-    @routes.post("/api/v1/funds/deposits", status_code=201, summary="Money came from outside")
-    def deposit(moved: Movement, idempotency_key: Key, actor: Actor = owner) -> Response:
-        new = _move(funds, actor, moved, key=idempotency_key, into=True)
-        return JSONResponse(overview_json(funds.overview(actor.team.id)), 201 if new else 200)
-
-    @routes.post("/api/v1/funds/withdrawals", status_code=201, summary="Money goes back outside")
-    def withdraw(moved: Movement, idempotency_key: Key, actor: Actor = owner) -> Response:
-        new = _move(funds, actor, moved, key=idempotency_key, into=False)
-        return JSONResponse(overview_json(funds.overview(actor.team.id)), 201 if new else 200)
-
-    @routes.post(
-        "/api/v1/funds/surveys/{token}", status_code=201, summary="Give an open survey more money"
-    )
-    def top_up(token: str, more: TopUp, idempotency_key: Key, actor: Actor = owner) -> Response:
-        new = funds.top_up(actor.survey(token), more.amount, key=idempotency_key)
-        return JSONResponse(overview_json(funds.overview(actor.team.id)), 201 if new else 200)
-
-    @routes.get("/api/v1/funds/payouts", summary="What participants asked to be paid")
-    def payouts(actor: Actor = owner) -> dict[str, Any]:
-        return {"payouts": [payout_json(one) for one in funds.payouts(actor.team.id)]}
-
-    @routes.get(
-        "/api/v1/funds/payouts.csv",
-        summary="The same as a file, to pay by",
-        **file_answer("text/csv"),
-    )
-    def payouts_file(actor: Actor = owner) -> Response:
-        return _csv(funds.payouts_csv(actor.team.id))
-
-    @routes.post("/api/v1/funds/payouts/{payout}/paid", summary="A payout was made")
-    def paid(payout: PayoutId, actor: Actor = owner) -> dict[str, Any]:
-        funds.settle_payouts(actor.team.id, [payout], paid=True)
-        return {"payouts": [payout_json(one) for one in funds.payouts(actor.team.id)]}
-
-    @routes.post("/api/v1/funds/payouts/{payout}/refused", summary="A payout will not be made")
-    def refused(payout: PayoutId, actor: Actor = owner) -> dict[str, Any]:
-        funds.settle_payouts(actor.team.id, [payout], paid=False)
-        return {"payouts": [payout_json(one) for one in funds.payouts(actor.team.id)]}
-
-    return routes
+routes = APIRouter(tags=["funds"])
+Owner = Annotated[Actor, Depends(require("funds:manage"))]
 
 
-def funds_pages(store: Store, guard: Guard) -> APIRouter:
-    """Return the page of a team's money."""
-    routes = APIRouter(include_in_schema=False, prefix=HERE)
-    funds = store.desk.funds
-    owner = Depends(guard.right("funds:manage"))
+@routes.get("/api/v1/funds", summary="A team's money")
+def read(services: InServices, actor: Owner) -> dict[str, Any]:
+    return overview_json(services.funds.overview(actor.team.id))
 
-    @routes.get("")
-    def show(request: Request, actor: Actor = owner) -> Response:
-        return page(request, actor)
 
-    @routes.post("/deposits")
-    def deposit(request: Request, typed: MovementForm, actor: Actor = owner) -> Response:
-        return move(request, actor, typed, into=True)
+@routes.post("/api/v1/funds/deposits", status_code=201, summary="Money came from outside")
+def deposit(services: InServices, actor: Owner, moved: Movement, idempotency_key: Key) -> Response:
+    new = _move(services.funds, actor, moved, key=idempotency_key, into=True)
+    return JSONResponse(overview_json(services.funds.overview(actor.team.id)), 201 if new else 200)
 
-    @routes.post("/withdrawals")
-    def withdraw(request: Request, typed: MovementForm, actor: Actor = owner) -> Response:
-        return move(request, actor, typed, into=False)
 
-    @routes.post("/surveys/{token}")
-    def top_up(
-        request: Request,
-        token: str,
-        amount: Annotated[str, Form()] = "",
-        key: Annotated[str, Form(pattern=_FORM_KEY)] = "",
-        actor: Actor = owner,
-    ) -> Response:
-        survey = actor.survey(token)
-        try:
-            funds.top_up(survey, _whole(amount), key=key or secrets.token_hex(16))
-        except MasqueradeError as error:
-            return page(request, actor, error=error)
-        return RedirectResponse(HERE, 303)
+@routes.post("/api/v1/funds/withdrawals", status_code=201, summary="Money goes back outside")
+def withdraw(services: InServices, actor: Owner, moved: Movement, idempotency_key: Key) -> Response:
+    new = _move(services.funds, actor, moved, key=idempotency_key, into=False)
+    return JSONResponse(overview_json(services.funds.overview(actor.team.id)), 201 if new else 200)
 
-    @routes.post("/payouts")
-    def settle(
-        request: Request,
-        payouts: Annotated[list[str] | None, Form()] = None,
-        refuse: Annotated[str, Form()] = "",
-        actor: Actor = owner,
-    ) -> Response:
-        try:
-            if not payouts:
-                raise ParameterError("tick the payouts first.")
-            funds.settle_payouts(actor.team.id, payouts, paid=not refuse)
-        except MasqueradeError as error:
-            return page(request, actor, error=error)
-        return RedirectResponse(HERE, 303)
 
-    @routes.get("/payouts.csv")
-    def payouts_file(actor: Actor = owner) -> Response:
-        return _csv(funds.payouts_csv(actor.team.id))
+@routes.post(
+    "/api/v1/funds/surveys/{token}", status_code=201, summary="Give an open survey more money"
+)
+def top_up(
+    services: InServices, actor: Owner, token: str, more: TopUp, idempotency_key: Key
+) -> Response:
+    new = services.funds.top_up(actor.survey(token), more.amount, key=idempotency_key)
+    return JSONResponse(overview_json(services.funds.overview(actor.team.id)), 201 if new else 200)
 
-    def move(request: Request, actor: Actor, typed: _MovementForm, *, into: bool) -> Response:
-        try:
-            moved = Movement(
-                amount=_whole(typed.amount), currency=typed.currency[:64], note=typed.note[:400]
-            )
-            _move(funds, actor, moved, key=typed.key or secrets.token_hex(16), into=into)
-        except MasqueradeError as error:
-            tried = typed.model_dump(exclude={"key"}) | {"into": into}
-            return page(request, actor, error=error, tried=tried)
-        return RedirectResponse(HERE, 303)
 
-    def page(
-        request: Request,
-        actor: Actor,
-        *,
-        error: MasqueradeError | None = None,
-        tried: dict[str, Any] | None = None,
-    ) -> Response:
-        found = funds.overview(actor.team.id)
-        context = {
-            "money": found,
-            "titles": {one.token: one.title for one in found.surveys},
-            "words": _WORDS,
-            "key": secrets.token_hex(16),
-            "error": error,
-            "tried": tried or {},
-            "commission": store.desk.commission_percent,
-        }
-        return render(request, "funds.html", context, status=status_of(error)[0] if error else 200)
+@routes.get("/api/v1/funds/payouts", summary="What participants asked to be paid")
+def payouts(services: InServices, actor: Owner) -> dict[str, Any]:
+    return {"payouts": [payout_json(one) for one in services.funds.payouts(actor.team.id)]}
 
-    return routes
+
+@routes.get(
+    "/api/v1/funds/payouts.csv",
+    summary="The same as a file, to pay by",
+    **file_answer("text/csv"),
+)
+def payouts_file(services: InServices, actor: Owner) -> Response:
+    return _csv(services.funds.payouts_csv(actor.team.id))
+
+
+@routes.post("/api/v1/funds/payouts/{payout}/paid", summary="A payout was made")
+def paid(services: InServices, actor: Owner, payout: PayoutId) -> dict[str, Any]:
+    services.funds.settle_payouts(actor.team.id, [payout], paid=True)
+    return {"payouts": [payout_json(one) for one in services.funds.payouts(actor.team.id)]}
+
+
+@routes.post("/api/v1/funds/payouts/{payout}/refused", summary="A payout will not be made")
+def refused(services: InServices, actor: Owner, payout: PayoutId) -> dict[str, Any]:
+    services.funds.settle_payouts(actor.team.id, [payout], paid=False)
+    return {"payouts": [payout_json(one) for one in services.funds.payouts(actor.team.id)]}
+
+
+pages = APIRouter(include_in_schema=False, prefix=HERE)
+
+
+@pages.get("")
+def show(services: InServices, request: Request, actor: Owner) -> Response:
+    return _page(services, request, actor)
+
+
+@pages.post("/deposits")
+def deposit_page(
+    services: InServices, request: Request, actor: Owner, typed: MovementForm
+) -> Response:
+    return _move_page(services, request, actor, typed, into=True)
+
+
+@pages.post("/withdrawals")
+def withdraw_page(
+    services: InServices, request: Request, actor: Owner, typed: MovementForm
+) -> Response:
+    return _move_page(services, request, actor, typed, into=False)
+
+
+@pages.post("/surveys/{token}")
+def top_up_page(
+    services: InServices,
+    request: Request,
+    actor: Owner,
+    token: str,
+    amount: Annotated[str, Form()] = "",
+    key: Annotated[str, Form(pattern=_FORM_KEY)] = "",
+) -> Response:
+    survey = actor.survey(token)
+    try:
+        services.funds.top_up(survey, _whole(amount), key=key or secrets.token_hex(16))
+    except MasqueradeError as error:
+        return _page(services, request, actor, error=error)
+    return RedirectResponse(HERE, 303)
+
+
+@pages.post("/payouts")
+def settle(
+    services: InServices,
+    request: Request,
+    actor: Owner,
+    payouts: Annotated[list[str] | None, Form()] = None,
+    refuse: Annotated[str, Form()] = "",
+) -> Response:
+    try:
+        if not payouts:
+            raise ParameterError("tick the payouts first.")
+        services.funds.settle_payouts(actor.team.id, payouts, paid=not refuse)
+    except MasqueradeError as error:
+        return _page(services, request, actor, error=error)
+    return RedirectResponse(HERE, 303)
+
+
+@pages.get("/payouts.csv")
+def payouts_file_page(services: InServices, actor: Owner) -> Response:
+    return _csv(services.funds.payouts_csv(actor.team.id))
+
+
+def _move_page(
+    services: Services, request: Request, actor: Actor, typed: _MovementForm, *, into: bool
+) -> Response:
+    try:
+        moved = Movement(
+            amount=_whole(typed.amount), currency=typed.currency[:64], note=typed.note[:400]
+        )
+        _move(services.funds, actor, moved, key=typed.key or secrets.token_hex(16), into=into)
+    except MasqueradeError as error:
+        tried = typed.model_dump(exclude={"key"}) | {"into": into}
+        return _page(services, request, actor, error=error, tried=tried)
+    return RedirectResponse(HERE, 303)
+
+
+def _page(
+    services: Services,
+    request: Request,
+    actor: Actor,
+    *,
+    error: MasqueradeError | None = None,
+    tried: dict[str, Any] | None = None,
+) -> Response:
+    found = services.funds.overview(actor.team.id)
+    context = {
+        "money": found,
+        "titles": {one.token: one.title for one in found.surveys},
+        "words": _WORDS,
+        "key": secrets.token_hex(16),
+        "error": error,
+        "tried": tried or {},
+        "commission": services.commission_percent,
+    }
+    return render(request, "funds.html", context, status=status_of(error)[0] if error else 200)
 
 
 _WORDS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from fastapi import APIRouter, Request
@@ -16,8 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from masquerade import __version__
 from masquerade.server.db.engine import revision, revisions
-from masquerade.server.http.metrics import Metrics
-from masquerade.server.settings import Settings
+from masquerade.server.routes.dependencies import InMetrics, InServices, InSettings
 
 _PATIENCE_SECONDS = 5
 _PROBE_BYTES = 65536
@@ -25,45 +23,35 @@ _READ_ONLY = text("SHOW transaction_read_only")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
-def operation_routes(
-    engine: Engine,
-    settings: Settings,
-    metrics: Metrics | None,
-    *,
-    overdue: Callable[[], str | None],
-) -> APIRouter:
-    """Return the routes for operators; ``/metrics`` only where `metrics` are kept.
+routes = APIRouter(include_in_schema=False)
+metrics_routes = APIRouter(include_in_schema=False)
+"""Served only where counts are kept."""
 
-    `overdue` gives why rows have lain in the order of arrival for too long; None where not.
-    """
-    routes = APIRouter(include_in_schema=False)
 
-    @routes.get("/healthz")
-    def health() -> dict[str, str]:
-        return {"status": "ok", "version": __version__}
+@routes.get("/healthz")
+def health() -> dict[str, str]:
+    return {"status": "ok", "version": __version__}
 
-    @routes.get("/readyz")
-    async def ready() -> Response:
-        try:
-            found = asyncio.to_thread(not_ready, engine, settings.sqlite_file)
-            reason = await asyncio.wait_for(found, _PATIENCE_SECONDS)
-        except TimeoutError:
-            reason = "the database does not answer"
-        if reason is None:
-            why = overdue()  # no reason to be taken for dead
-            more = {} if why is None else {"warnings": [why]}
-            return JSONResponse({"status": "ready", "version": __version__, **more})
-        return JSONResponse({"status": "not ready", "reason": reason}, 503)
 
-    if metrics is not None:
+@routes.get("/readyz")
+async def ready(services: InServices, settings: InSettings) -> Response:
+    try:
+        found = asyncio.to_thread(not_ready, services.engine, settings.sqlite_file)
+        reason = await asyncio.wait_for(found, _PATIENCE_SECONDS)
+    except TimeoutError:
+        reason = "the database does not answer"
+    if reason is None:
+        why = services.store.overdue()  # no reason to be taken for dead
+        more = {} if why is None else {"warnings": [why]}
+        return JSONResponse({"status": "ready", "version": __version__, **more})
+    return JSONResponse({"status": "not ready", "reason": reason}, 503)
 
-        @routes.get("/metrics")
-        def show(request: Request) -> Response:
-            if settings.metrics != "open" and not _asks_directly(request):
-                raise HTTPException(404)
-            return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    return routes
+@metrics_routes.get("/metrics")
+def show(request: Request, settings: InSettings, metrics: InMetrics) -> Response:
+    if settings.metrics != "open" and not _asks_directly(request):
+        raise HTTPException(404)
+    return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def not_ready(engine: Engine, file: Path | None = None) -> str | None:

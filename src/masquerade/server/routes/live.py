@@ -13,112 +13,138 @@ from starlette.responses import Response
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.pages import qr_code, render
-from masquerade.server.routes.authorization import Actor, Guard
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_json import progress_json
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.routes.surveys import share_link
-from masquerade.server.settings import Settings
-from masquerade.server.store import Store, Survey
-from masquerade.server.surveys.frozen_surveys import TAKING
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import TAKING, Survey
 from masquerade.server.surveys.selection_runs import Wish, run_selection
 from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 
+routes = APIRouter(include_in_schema=False, prefix="/surveys/{token}")
+Writer = Annotated[Actor, Depends(require("survey:write"))]
 
-def live_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
-    """Return what the buttons of a live survey's page do."""
-    routes = APIRouter(include_in_schema=False, prefix="/surveys/{token}")
-    workshop = store.workshop
-    writer = Depends(guard.right("survey:write"))
 
-    @routes.post("/close")
-    def close(
-        request: Request,
-        token: str,
-        grace_days: Annotated[int, Form()] = 0,
-        actor: Actor = writer,
-    ) -> Response:
-        return _done(request, actor, token, lambda s: workshop.close(s, grace_days=grace_days))
+@routes.post("/close")
+def close(
+    services: InServices,
+    request: Request,
+    actor: Writer,
+    token: str,
+    grace_days: Annotated[int, Form()] = 0,
+) -> Response:
+    return _done(
+        services,
+        request,
+        actor,
+        token,
+        lambda s: services.surveys.close(s, grace_days=grace_days),
+    )
 
-    @routes.post("/extend")
-    def extend(
-        request: Request, token: str, closes: Annotated[str, Form()] = "", actor: Actor = writer
-    ) -> Response:
-        return _done(request, actor, token, lambda s: workshop.extend(s, closes or None))
 
-    @routes.post("/seats")
-    def seats(
-        request: Request,
-        token: str,
-        level: Annotated[list[str], Form()],
-        places: Annotated[list[str], Form()],
-        limit: Annotated[bool, Form()] = True,
-        actor: Actor = writer,
-    ) -> Response:
-        def work(survey: Survey) -> None:
-            workshop.set_seats(survey, _numbers(level, places) if limit else None)
+@routes.post("/extend")
+def extend(
+    services: InServices,
+    request: Request,
+    actor: Writer,
+    token: str,
+    closes: Annotated[str, Form()] = "",
+) -> Response:
+    return _done(
+        services,
+        request,
+        actor,
+        token,
+        lambda s: services.surveys.extend(s, closes or None),
+    )
 
-        return _done(request, actor, token, work)
 
-    @routes.post("/waves")
-    def waves(
-        request: Request,
-        token: str,
-        key: Annotated[str, Form(pattern=r"^[0-9a-f]{32}$")],
-        percent: Annotated[int, Form(ge=1, le=100)],
-        alpha: Annotated[float, Form(ge=0, le=1)] = 0.0,
-        budget: Annotated[int | None, Form(ge=0, le=10**9)] = None,
-        take: Annotated[bool, Form()] = False,
-        actor: Actor = writer,
-    ) -> Response:
-        def work(survey: Survey) -> None:
-            wave = next_number(workshop.runs(token))
-            if wave > MOST_WAVES:
-                raise ParameterError(
-                    f"wave is {wave}, expected 1 to {MOST_WAVES}. Set how many can take part."
-                )
-            wish = Wish(
-                budget=budget,
-                alpha=alpha,
-                policy="precision",
-                wave=wave,
-                response_rate=percent / 100,
-                apply=take,
+@routes.post("/seats")
+def seats(
+    services: InServices,
+    request: Request,
+    actor: Writer,
+    token: str,
+    level: Annotated[list[str], Form()],
+    places: Annotated[list[str], Form()],
+    limit: Annotated[bool, Form()] = True,
+) -> Response:
+    def work(survey: Survey) -> None:
+        services.surveys.set_seats(survey, _numbers(level, places) if limit else None)
+
+    return _done(services, request, actor, token, work)
+
+
+@routes.post("/waves")
+def waves(
+    services: InServices,
+    request: Request,
+    actor: Writer,
+    token: str,
+    key: Annotated[str, Form(pattern=r"^[0-9a-f]{32}$")],
+    percent: Annotated[int, Form(ge=1, le=100)],
+    alpha: Annotated[float, Form(ge=0, le=1)] = 0.0,
+    budget: Annotated[int | None, Form(ge=0, le=10**9)] = None,
+    take: Annotated[bool, Form()] = False,
+) -> Response:
+    def work(survey: Survey) -> None:
+        wave = next_number(services.surveys.runs(token))
+        if wave > MOST_WAVES:
+            raise ParameterError(
+                f"wave is {wave}, expected 1 to {MOST_WAVES}. Set how many can take part."
             )
-            asked = body_text([token, budget, alpha, percent, take])
-            run_selection(store, actor, token, wish, request=(f"{actor.account.id} {key}", asked))
+        wish = Wish(
+            budget=budget,
+            alpha=alpha,
+            policy="precision",
+            wave=wave,
+            response_rate=percent / 100,
+            apply=take,
+        )
+        asked = body_text([token, budget, alpha, percent, take])
+        run_selection(
+            services.store, actor, token, wish, request=(f"{actor.account.id} {key}", asked)
+        )
 
-        return _done(request, actor, token, work, at="#waves")
+    return _done(services, request, actor, token, work, at="#waves")
 
-    @routes.post("/cancel")
-    def cancel(request: Request, token: str, actor: Actor = writer) -> Response:
-        return _done(request, actor, token, workshop.cancel)
 
-    def _done(
-        request: Request, actor: Actor, token: str, work: Callable[[Survey], None], *, at: str = ""
-    ) -> Response:
-        survey = actor.survey(token)
-        try:
-            work(survey)
-        except MasqueradeError as error:
-            if survey.state not in TAKING:
-                raise
-            return live_page(store, settings, request, survey, refused=error)
-        return RedirectResponse(f"/surveys/{token}{at}", 303)
+@routes.post("/cancel")
+def cancel(services: InServices, request: Request, actor: Writer, token: str) -> Response:
+    return _done(services, request, actor, token, services.surveys.cancel)
 
-    return routes
+
+def _done(
+    services: Services,
+    request: Request,
+    actor: Actor,
+    token: str,
+    work: Callable[[Survey], None],
+    *,
+    at: str = "",
+) -> Response:
+    survey = actor.survey(token)
+    try:
+        work(survey)
+    except MasqueradeError as error:
+        if survey.state not in TAKING:
+            raise
+        return live_page(services, request, survey, refused=error)
+    return RedirectResponse(f"/surveys/{token}{at}", 303)
 
 
 def live_page(
-    store: Store,
-    settings: Settings,
+    services: Services,
     request: Request,
     survey: Survey,
     *,
     refused: MasqueradeError | None = None,
 ) -> Response:
     """Return the page of a survey that is open or closing."""
-    workshop = store.workshop
-    link = share_link(settings, request, survey.token)
+    workshop = services.surveys
+    link = share_link(request, survey.token)
     progress = progress_json(survey, workshop.progress(survey))
     plan, runs = workshop.document(survey).plan, workshop.runs(survey.token)
     context: dict[str, Any] = {

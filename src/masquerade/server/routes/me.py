@@ -16,7 +16,8 @@ from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.http.padding import padded, spare
 from masquerade.server.participants.privacy_balance import Account, caps_json
 from masquerade.server.participants.profile import RAISE_DAYS
-from masquerade.server.routes.participations import Body, participant_of
+from masquerade.server.routes.dependencies import InServices, Participant
+from masquerade.server.routes.participations import Body
 from masquerade.server.routes.response_models import (
     CapsSet,
     Export,
@@ -27,7 +28,7 @@ from masquerade.server.routes.response_models import (
     answers,
 )
 from masquerade.server.routes.wallets import wallet_json
-from masquerade.server.store import Store
+from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import Asked
 from masquerade.server.surveys.invitation import invitation, longest_mechanisms
 
@@ -55,136 +56,137 @@ class NewCaps(Body):
     confirm: bool = Field(default=False, description="Needed to raise a cap")
 
 
-def account_routes(store: Store) -> APIRouter:
-    """Return the routes by which a person sees and settles what is theirs."""
-    routes = APIRouter(prefix="/api/v1", tags=["account"])
-    people = store.people
-    who_asks = participant_of(store)
+routes = APIRouter(prefix="/api/v1", tags=["account"])
 
-    @routes.get(
-        "/invitations",
-        summary="Surveys begun by this person, and open ones listed here",
-        responses=answers(Invitations, 401, 422),
-    )
-    def invitations(
-        cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
-        limit: Limit = 20,
-        who: Identity = who_asks,
-    ) -> Response:
-        found, following = people.invitations(who, after=cursor, limit=limit)
-        shown = [
-            {
-                **invitation(one.survey, state=one.state),
-                "participation": one.participation,
-            }
-            for one in found
-        ]
-        room = sum(
-            spare((one["participation"] or {}).get("level"), _LONGEST_LEVEL) for one in shown
-        )
-        return padded({"invitations": shown, "next_cursor": following}, room=room)
 
-    @routes.get("/me", summary="What this person has left", responses=answers(Me, 401))
-    def me(who: Identity = who_asks) -> Response:
-        account = people.account(who)
-        return padded(
-            {
-                "battery": account.battery(),
-                "caps": _caps(who, account),
-                "open_reservations": account.balance.open,
-                "statement": list(people.statement(account)),
-            },
-            least=_LONGEST_ACCOUNT,
-        )
-
-    @routes.get(
-        "/me/ledger",
-        summary="What this person has spent, step by step",
-        responses=answers(LedgerPage, 401, 422),
-    )
-    def ledger(
-        cursor: Annotated[int, Query(ge=0, le=LONGEST_CHAIN - _MOST_AT_ONCE)] = 0,
-        limit: Limit = 50,
-        who: Identity = who_asks,
-    ) -> Response:
-        end = cursor + limit
-        account, page = people.page(who, cursor, end)
-        surveys = people.surveys(page)
-        entries, total = [_entry(entry, surveys) for entry in page], account.balance.entries
-        spent = account.spent()
-        amounts = {
-            "total_epsilon": spent.epsilon.to_json(),
-            "total_delta": float(spent.delta),
-            "method": spent.method,
-            "clear": account.balance.spent_clear,
+@routes.get(
+    "/invitations",
+    summary="Surveys begun by this person, and open ones listed here",
+    responses=answers(Invitations, 401, 422),
+)
+def invitations(
+    services: InServices,
+    participant: Participant,
+    cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
+    limit: Limit = 20,
+) -> Response:
+    found, following = services.profiles.invitations(participant, after=cursor, limit=limit)
+    shown = [
+        {
+            **invitation(one.survey, state=one.state),
+            "participation": one.participation,
         }
-        return padded(
-            {
-                "entries": entries,
-                "total": total,
-                **amounts,
-                "unit": "worker",
-                "next_cursor": str(end) if end < total else None,
-            },
-            room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS),
-        )
+        for one in found
+    ]
+    room = sum(spare((one["participation"] or {}).get("level"), _LONGEST_LEVEL) for one in shown)
+    return padded({"invitations": shown, "next_cursor": following}, room=room)
 
-    @routes.get(
-        "/me/export",
-        summary="Everything that is held about this person",
-        responses=answers(Export, 401),
+
+@routes.get("/me", summary="What this person has left", responses=answers(Me, 401))
+def me(services: InServices, participant: Participant) -> Response:
+    account = services.profiles.account(participant)
+    return padded(
+        {
+            "battery": account.battery(),
+            "caps": _caps(services, participant, account),
+            "open_reservations": account.balance.open,
+            "statement": list(services.profiles.statement(account)),
+        },
+        least=_LONGEST_ACCOUNT,
     )
-    def export(who: Identity = who_asks) -> Response:
-        account, chain = people.page(who, 0, LONGEST_CHAIN)
-        surveys = people.surveys(chain)
-        entries = [_entry(entry, surveys) for entry in chain]
-        held, balance = people.everything(who), account.balance.to_json()
-        room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
-        for one in held["participations"]:
-            reports = one["reports"] or []
-            room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
-            room += spare(one["level"], _LONGEST_LEVEL)
-        wallet = wallet_json(store, who)
-        amounts = [one["balance"] for one in wallet["wallets"]]
-        amounts += [one["amount"] for one in wallet["payouts"]]
-        room += sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
-        return padded({**held, "balance": balance, "entries": entries, **wallet}, room=room)
 
-    @routes.patch(
-        "/me/caps",
-        summary="Lower the caps at once, or raise them later",
-        responses=answers(CapsSet, 401, 409, 413, 422),
+
+@routes.get(
+    "/me/ledger",
+    summary="What this person has spent, step by step",
+    responses=answers(LedgerPage, 401, 422),
+)
+def ledger(
+    services: InServices,
+    participant: Participant,
+    cursor: Annotated[int, Query(ge=0, le=LONGEST_CHAIN - _MOST_AT_ONCE)] = 0,
+    limit: Limit = 50,
+) -> Response:
+    end = cursor + limit
+    account, page = services.profiles.page(participant, cursor, end)
+    surveys = services.profiles.surveys(page)
+    entries, total = [_entry(entry, surveys) for entry in page], account.balance.entries
+    spent = account.spent()
+    amounts = {
+        "total_epsilon": spent.epsilon.to_json(),
+        "total_delta": float(spent.delta),
+        "method": spent.method,
+        "clear": account.balance.spent_clear,
+    }
+    return padded(
+        {
+            "entries": entries,
+            "total": total,
+            **amounts,
+            "unit": "worker",
+            "next_cursor": str(end) if end < total else None,
+        },
+        room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS),
     )
-    def set_caps(new: NewCaps, who: Identity = who_asks) -> Response:
-        people.set_caps(who, lambda now: _changed(now, new), confirm=new.confirm)
-        return padded({"caps": _caps(who, people.account(who))})
 
-    @routes.delete("/me", summary="Withdraw from all open surveys", responses=answers(Left, 401))
-    def leave(who: Identity = who_asks) -> Response:
-        left = people.leave(who)
-        return padded(
-            {
-                "withdrawn": left.withdrawn,
-                "given_up": left.given_up,
-                "kept": left.kept,
-                "explanation": [
-                    "The reports you sent to surveys that are still open are deleted.",
-                    f"{left.kept} of your responses stay: their surveys are closed and their "
-                    "results are out.",
-                    LEDGER_STAYS,
-                ],
-            }
-        )
 
-    def _caps(who: Identity, account: Account) -> dict[str, Any]:
-        later = people.caps_to_come(who)
-        return {
-            **caps_json(account.balance.caps),
-            "to_come": None if later is None else {**caps_json(later[0]), "day": later[1]},
-            "raise_days": RAISE_DAYS,
+@routes.get(
+    "/me/export",
+    summary="Everything that is held about this person",
+    responses=answers(Export, 401),
+)
+def export(services: InServices, participant: Participant) -> Response:
+    account, chain = services.profiles.page(participant, 0, LONGEST_CHAIN)
+    surveys = services.profiles.surveys(chain)
+    entries = [_entry(entry, surveys) for entry in chain]
+    held, balance = services.profiles.everything(participant), account.balance.to_json()
+    room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
+    for one in held["participations"]:
+        reports = one["reports"] or []
+        room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
+        room += spare(one["level"], _LONGEST_LEVEL)
+    wallet = wallet_json(services.wallets, participant)
+    amounts = [one["balance"] for one in wallet["wallets"]]
+    amounts += [one["amount"] for one in wallet["payouts"]]
+    room += sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
+    return padded({**held, "balance": balance, "entries": entries, **wallet}, room=room)
+
+
+@routes.patch(
+    "/me/caps",
+    summary="Lower the caps at once, or raise them later",
+    responses=answers(CapsSet, 401, 409, 413, 422),
+)
+def set_caps(services: InServices, participant: Participant, new: NewCaps) -> Response:
+    services.profiles.set_caps(participant, lambda now: _changed(now, new), confirm=new.confirm)
+    return padded({"caps": _caps(services, participant, services.profiles.account(participant))})
+
+
+@routes.delete("/me", summary="Withdraw from all open surveys", responses=answers(Left, 401))
+def leave(services: InServices, participant: Participant) -> Response:
+    left = services.profiles.leave(participant)
+    return padded(
+        {
+            "withdrawn": left.withdrawn,
+            "given_up": left.given_up,
+            "kept": left.kept,
+            "explanation": [
+                "The reports you sent to surveys that are still open are deleted.",
+                f"{left.kept} of your responses stay: their surveys are closed and their "
+                "results are out.",
+                LEDGER_STAYS,
+            ],
         }
+    )
 
-    return routes
+
+def _caps(services: Services, who: Identity, account: Account) -> dict[str, Any]:
+    later = services.profiles.caps_to_come(who)
+    return {
+        **caps_json(account.balance.caps),
+        "to_come": None if later is None else {**caps_json(later[0]), "day": later[1]},
+        "raise_days": RAISE_DAYS,
+    }
 
 
 def _changed(now: Caps, new: NewCaps) -> Caps:

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Security
-from fastapi.security import APIKeyHeader
+from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
 from starlette.responses import Response
 
-from masquerade.errors import Unauthenticated
-from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.http.padding import padded, spare
-from masquerade.server.http.rate_limit import Beginnings
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.participants.participations import Participation
 from masquerade.server.participants.privacy_balance import price
+from masquerade.server.routes.dependencies import InBeginnings, InServices, Participant
 from masquerade.server.routes.response_models import Opened, Reserved, Sent, Standing, answers
-from masquerade.server.store import Store
 from masquerade.server.surveys.invitation import masks_of
 
-HEADER = "Masquerade-Participant"
 LARGEST_REPORT = 2**53 - 1
-_SCHEME = APIKeyHeader(
-    name=HEADER,
-    scheme_name="participant",
-    description="128 random bits, drawn by the device, in hexadecimal",
-    auto_error=False,
-)
-
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Level = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -70,131 +58,122 @@ class Sending(Body):
     survey_hash: Hex256
 
 
-def participant_of(store: Store) -> Any:
-    """Return the dependency that tells whose request it is."""
-
-    # Asynchronous, as it waits for nothing: others are run in a thread.
-    async def participant(
-        secret: Annotated[str | None, Security(_SCHEME)],
-    ) -> Identity:
-        if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
-            raise Unauthenticated(
-                f"the header {HEADER} is missing or is not 32 hexadecimal digits; draw 128 random "
-                "bits once and send them with every request."
-            )
-        return store.identity(secret)
-
-    return Depends(participant)
+routes = APIRouter(prefix="/api/v1/participations", tags=["participations"])
 
 
-def protocol_routes(store: Store, beginnings: Beginnings) -> APIRouter:
-    """Return the routes by which a device takes part in a survey."""
-    routes = APIRouter(prefix="/api/v1/participations", tags=["participations"])
-    steps = store.participations
-    who_asks = participant_of(store)
-
-    @routes.post(
-        "",
-        status_code=201,
-        summary="Choose a level and reserve its cost",
-        responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
-    )
-    def reserve(
-        request: Request,
-        beginning: Beginning,
-        idempotency_key: IdempotencyKey,
-        who: Identity = who_asks,
-    ) -> Response:
-        counted = beginnings.newcomer(request.client.host if request.client else "")
-        new = False
-        try:
-            begun, new = steps.reserve(
-                who,
-                beginning.survey,
-                beginning.level,
-                idempotency_key=idempotency_key,
-                admit=counted.count,
-            )
-        finally:
-            counted.end(begun=new)
-        assert begun.account is not None
-        answer = {
-            "id": begun.id,
-            "survey": begun.survey.token,
-            "level": begun.level.name,
-            "state": begun.state,
-            "price": price(begun.level, begun.survey.token),
-            "battery": begun.account.battery(),
-        }
-        return padded(answer, 201 if new else 200)
-
-    @routes.post(
-        "/{participation}/open",
-        summary="Show the questions; the cost is spent",
-        responses=answers(Opened, 401, 404, 409),
-    )
-    def show(participation: str, who: Identity = who_asks) -> Response:
-        opened = steps.open(who, participation)
-        answer = {
-            **_standing(opened),
-            "level": opened.level.name,
-            "hash": opened.survey.hash,
-            "survey": opened.survey.text,
-            "masks": masks_of(opened.survey),
-        }
-        return padded(answer, room=spare(answer["level"], _LONGEST_LEVEL))
-
-    @routes.post(
-        "/{participation}/seal",
-        summary="Commit to the reports that were drawn",
-        responses=answers(Standing, 401, 404, 409, 413, 422),
-    )
-    def seal(participation: str, seal: Seal, who: Identity = who_asks) -> Response:
-        return padded(_standing(steps.seal(who, participation, seal.commitment)))
-
-    @routes.put(
-        "/{participation}/response",
-        status_code=201,
-        summary="Send the masked reports",
-        responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
-    )
-    def respond(participation: str, sent: Sending, who: Identity = who_asks) -> Response:
-        done, new = steps.respond(
-            who,
-            participation,
-            reports=sent.reports,
-            salt=sent.salt,
-            level=sent.level,
-            survey_hash=sent.survey_hash,
+@routes.post(
+    "",
+    status_code=201,
+    summary="Choose a level and reserve its cost",
+    responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
+)
+def reserve(
+    services: InServices,
+    beginnings: InBeginnings,
+    request: Request,
+    participant: Participant,
+    beginning: Beginning,
+    idempotency_key: IdempotencyKey,
+) -> Response:
+    counted = beginnings.newcomer(request.client.host if request.client else "")
+    new = False
+    try:
+        begun, new = services.participations.reserve(
+            participant,
+            beginning.survey,
+            beginning.level,
+            idempotency_key=idempotency_key,
+            admit=counted.count,
         )
-        assert done.account is not None
-        answer = {
-            **_standing(done),
-            "bill": done.account.bill(done.key, done.level),
-            "battery": done.account.battery(),
-            "paid": _paid(done),
-            "completion_code": done.completion_code,
-        }
-        room = spare(answer["paid"], _LONGEST_PAID) if answer["paid"] else 0
-        return padded(answer, 201 if new else 200, room=room)
+    finally:
+        counted.end(begun=new)
+    assert begun.account is not None
+    answer = {
+        "id": begun.id,
+        "survey": begun.survey.token,
+        "level": begun.level.name,
+        "state": begun.state,
+        "price": price(begun.level, begun.survey.token),
+        "battery": begun.account.battery(),
+    }
+    return padded(answer, 201 if new else 200)
 
-    @routes.post(
-        "/{participation}/withdraw",
-        summary="Delete the reports; the cost stays spent",
-        responses=answers(Standing, 401, 404, 409),
+
+@routes.post(
+    "/{participation}/open",
+    summary="Show the questions; the cost is spent",
+    responses=answers(Opened, 401, 404, 409),
+)
+def show(services: InServices, participant: Participant, participation: str) -> Response:
+    opened = services.participations.open(participant, participation)
+    answer = {
+        **_standing(opened),
+        "level": opened.level.name,
+        "hash": opened.survey.hash,
+        "survey": opened.survey.text,
+        "masks": masks_of(opened.survey),
+    }
+    return padded(answer, room=spare(answer["level"], _LONGEST_LEVEL))
+
+
+@routes.post(
+    "/{participation}/seal",
+    summary="Commit to the reports that were drawn",
+    responses=answers(Standing, 401, 404, 409, 413, 422),
+)
+def seal(
+    services: InServices, participant: Participant, participation: str, seal: Seal
+) -> Response:
+    return padded(
+        _standing(services.participations.seal(participant, participation, seal.commitment))
     )
-    def withdraw(participation: str, who: Identity = who_asks) -> Response:
-        return padded(_standing(steps.withdraw(who, participation)))
 
-    @routes.post(
-        "/{participation}/abandon",
-        summary="Give up before sending",
-        responses=answers(Standing, 401, 404, 409),
+
+@routes.put(
+    "/{participation}/response",
+    status_code=201,
+    summary="Send the masked reports",
+    responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
+)
+def respond(
+    services: InServices, participant: Participant, participation: str, sent: Sending
+) -> Response:
+    done, new = services.participations.respond(
+        participant,
+        participation,
+        reports=sent.reports,
+        salt=sent.salt,
+        level=sent.level,
+        survey_hash=sent.survey_hash,
     )
-    def abandon(participation: str, who: Identity = who_asks) -> Response:
-        return padded(_standing(steps.abandon(who, participation)))
+    assert done.account is not None
+    answer = {
+        **_standing(done),
+        "bill": done.account.bill(done.key, done.level),
+        "battery": done.account.battery(),
+        "paid": _paid(done),
+        "completion_code": done.completion_code,
+    }
+    room = spare(answer["paid"], _LONGEST_PAID) if answer["paid"] else 0
+    return padded(answer, 201 if new else 200, room=room)
 
-    return routes
+
+@routes.post(
+    "/{participation}/withdraw",
+    summary="Delete the reports; the cost stays spent",
+    responses=answers(Standing, 401, 404, 409),
+)
+def withdraw(services: InServices, participant: Participant, participation: str) -> Response:
+    return padded(_standing(services.participations.withdraw(participant, participation)))
+
+
+@routes.post(
+    "/{participation}/abandon",
+    summary="Give up before sending",
+    responses=answers(Standing, 401, 404, 409),
+)
+def abandon(services: InServices, participant: Participant, participation: str) -> Response:
+    return padded(_standing(services.participations.abandon(participant, participation)))
 
 
 _LONGEST_LEVEL = 64  # room for the longest name of a level

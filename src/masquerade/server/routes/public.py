@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from masquerade.mechanisms import LEVELS, Level
 from masquerade.server.http.padding import padded
+from masquerade.server.routes.dependencies import InServices, InSettings
 from masquerade.server.routes.response_models import Invitation, Levels, answers
-from masquerade.server.settings import Settings
-from masquerade.server.store import Store
+from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import participants_state
 from masquerade.server.surveys.invitation import invitation
 from masquerade.surveys.survey import CLEAR
@@ -19,38 +19,37 @@ from masquerade.surveys.survey import CLEAR
 _OPTIONS = (2, 3, 4, 5, 7, 10)
 
 
-def participant_routes(store: Store, settings: Settings) -> APIRouter:
-    """Return the routes that need no name."""
-    routes = APIRouter()
+routes = APIRouter()
 
-    @routes.get(
-        "/api/v1/surveys/{token}/invitation",
-        summary="What a survey asks for, without its questions",
-        tags=["participations"],
-        responses=answers(Invitation, 404),
+
+@routes.get(
+    "/api/v1/surveys/{token}/invitation",
+    summary="What a survey asks for, without its questions",
+    tags=["participations"],
+    responses=answers(Invitation, 404),
+)
+def invite(services: InServices, token: str) -> Response:
+    return padded(_invitation(services, token))
+
+
+@routes.get(
+    "/api/v1/levels",
+    summary="The parameters of every level",
+    tags=["participations"],
+    responses=answers(Levels),
+)
+def levels(settings: InSettings) -> Response:
+    return padded(
+        {
+            "levels": [_level(level) for level in LEVELS],
+            "clear": {"name": CLEAR, "allowed": settings.allow_clear},
+        }
     )
-    def invite(token: str) -> Response:
-        return padded(_invitation(token))
 
-    @routes.get(
-        "/api/v1/levels",
-        summary="The parameters of every level",
-        tags=["participations"],
-        responses=answers(Levels),
-    )
-    def levels() -> Response:
-        return padded(
-            {
-                "levels": [_level(level) for level in LEVELS],
-                "clear": {"name": CLEAR, "allowed": settings.allow_clear},
-            }
-        )
 
-    def _invitation(token: str) -> dict[str, Any]:
-        asked, state = store.asked(token)
-        return invitation(asked, state=participants_state(state))
-
-    return routes
+def _invitation(services: Services, token: str) -> dict[str, Any]:
+    asked, state = services.store.asked(token)
+    return invitation(asked, state=participants_state(state))
 
 
 def _level(level: Level) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from masquerade import __version__
 from masquerade.errors import NotFound
 from masquerade.server.http.pages import render
-from masquerade.server.results.cache import Findings
 from masquerade.server.results.view import result_view
-from masquerade.server.routes.authorization import Guard
+from masquerade.server.routes.authorization import base_address
+from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_summary import described
-from masquerade.server.store import Store, Survey
-from masquerade.server.surveys.frozen_surveys import PUBLISHED
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import PUBLISHED, Survey
 
 KEPT_SECONDS: Final = 300
 """How long browsers and proxies may keep what is published, also after it no longer is."""
@@ -28,44 +28,37 @@ EMBED_POLICY: Final = (
 """No scripts, no forms, nothing from elsewhere; but any page may show it."""
 
 
-def publication_routes(store: Store, guard: Guard) -> APIRouter:
-    """Return the pages of published results.
-
-    They look at no session, so they are the same for everybody. A survey that is not published is
-    as little there as one that does not exist.
-    """
-    routes = APIRouter(include_in_schema=False, prefix="/r/{token}")
-    results = Findings(store)
-
-    @routes.get("")
-    def page(request: Request, token: str) -> Response:
-        survey = _published(store, token)
-        context = {
-            "survey": survey,
-            "shown": described(survey),
-            "view": result_view(survey.definition, results.result(survey)),
-        }
-        return _kept(request, render(request, "publication.html", context))
-
-    @routes.get("/embed")
-    def embed(request: Request, token: str) -> Response:
-        survey = _published(store, token)
-        context = {
-            "survey": survey,
-            "view": result_view(survey.definition, results.result(survey)),
-            "public_link": public_link(guard, request, token),
-        }
-        answer = _kept(request, render(request, "embed.html", context))
-        answer.headers["Content-Security-Policy"] = EMBED_POLICY
-        answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-        return answer
-
-    return routes
+routes = APIRouter(include_in_schema=False, prefix="/r/{token}")
 
 
-def published_context(guard: Guard, request: Request, token: str) -> dict[str, Any]:
+@routes.get("")
+def page(services: InServices, request: Request, token: str) -> Response:
+    survey = _published(services, token)
+    context = {
+        "survey": survey,
+        "shown": described(survey),
+        "view": result_view(survey.definition, services.results.result(survey)),
+    }
+    return _kept(request, render(request, "publication.html", context))
+
+
+@routes.get("/embed")
+def embed(services: InServices, request: Request, token: str) -> Response:
+    survey = _published(services, token)
+    context = {
+        "survey": survey,
+        "view": result_view(survey.definition, services.results.result(survey)),
+        "public_link": public_link(request, token),
+    }
+    answer = _kept(request, render(request, "embed.html", context))
+    answer.headers["Content-Security-Policy"] = EMBED_POLICY
+    answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return answer
+
+
+def published_context(request: Request, token: str) -> dict[str, Any]:
     """Return the links of a survey's published results, for the surveyor's page."""
-    link = public_link(guard, request, token)
+    link = public_link(request, token)
     code = (
         f'<iframe src="{link}/embed" title="Survey results" width="100%" height="480" '
         'loading="lazy"></iframe>'
@@ -73,15 +66,15 @@ def published_context(guard: Guard, request: Request, token: str) -> dict[str, A
     return {"public_link": link, "embed_code": code}
 
 
-def public_link(guard: Guard, request: Request, token: str) -> str:
+def public_link(request: Request, token: str) -> str:
     """Return the address at which everybody sees a survey's published results."""
-    return f"{guard.base(request)}/r/{token}"
+    return f"{base_address(request)}/r/{token}"
 
 
-def _published(store: Store, token: str) -> Survey:
+def _published(services: Services, token: str) -> Survey:
     missing = NotFound("there are no published results here; check the link.")
     try:
-        survey = store.survey(token)
+        survey = services.store.survey(token)
     except NotFound:
         raise missing from None
     if survey.state != PUBLISHED:

@@ -12,10 +12,9 @@ from starlette.responses import Response
 
 from masquerade.errors import NotFound
 from masquerade.server.http.problem import file_answer
-from masquerade.server.results.cache import Findings
-from masquerade.server.routes.authorization import SOMETIMES, Actor, Guard
-from masquerade.server.store import Store, Survey
-from masquerade.server.surveys.frozen_surveys import PUBLISHED
+from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.surveys.frozen_surveys import PUBLISHED, Survey
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is signed in"},
@@ -33,73 +32,74 @@ Token = Annotated[str, Path(max_length=64)]
 Kind = Literal["csv", "parquet", "jsonl"]
 
 
-def findings_routes(store: Store, guard: Guard) -> APIRouter:
-    """Return the routes of results and exports.
+# Results of a published survey are everybody's; else they need this right.
+_READ = "results:read"
+routes = APIRouter(prefix="/api/v1/surveys/{token}", tags=["results"], responses=_ANSWERS)
+Reader = Annotated[Actor, Depends(require(_READ))]
+Taker = Annotated[Actor, Depends(require("reports:read"))]
 
-    Results of a published survey are everybody's; else they need the right ``results:read``. Single
-    reports, and what belongs to them, always need ``reports:read``.
-    """
-    routes = APIRouter(prefix="/api/v1/surveys/{token}", tags=["results"], responses=_ANSWERS)
-    results = Findings(store)
-    reading = guard.right("results:read")
-    reader, taker = Depends(reading), Depends(guard.right("reports:read"))
 
-    async def shown(request: Request, token: Token) -> Survey:
-        try:
-            survey = await run_in_threadpool(store.survey, token)
-        except NotFound:
-            await reading(request)  # a stranger is told to sign in, whether it is there or not
-            raise
-        if survey.state == PUBLISHED:
-            return survey
-        actor = await reading(request)
-        return await run_in_threadpool(actor.survey, token)
+async def _visible(services: InServices, request: Request, token: Token) -> Survey:
+    try:
+        survey = await run_in_threadpool(services.store.survey, token)
+    except NotFound:
+        await admit(request, _READ)  # a stranger is told to sign in, whether it is there or not
+        raise
+    if survey.state == PUBLISHED:
+        return survey
+    actor = await admit(request, _READ)
+    return await run_in_threadpool(actor.survey, token)
 
-    seen = Depends(shown)
 
-    @routes.get("/results", openapi_extra=SOMETIMES)
-    def read_results(survey: Survey = seen) -> Response:
-        """Return the result, always the same bytes."""
-        return Response(results.result_text(survey), media_type="application/json")
+Visible = Annotated[Survey, Depends(_visible)]
 
-    @routes.get("/results.csv", openapi_extra=SOMETIMES, **file_answer("text/csv"))
-    def results_csv(survey: Survey = seen) -> Response:
-        """Return the numbers of the result as one tidy table."""
-        return _file(results.table(survey), _CSV, f"results-{survey.token}.csv")
 
-    @routes.get("/cross-table")
-    def cross(token: Token, first: str, second: str, actor: Actor = reader) -> Response:
-        """Return how the answers to two questions go together."""
-        table = results.cross_table(actor.survey(token), first, second)
-        return JSONResponse(table.to_json())
+@routes.get("/results", openapi_extra=SOMETIMES)
+def read_results(services: InServices, survey: Visible) -> Response:
+    """Return the result, always the same bytes."""
+    return Response(services.results.result_text(survey), media_type="application/json")
 
-    @routes.get("/reports.{kind}", **file_answer(*_REPORT_TYPES))
-    def reports(token: Token, kind: Kind, actor: Actor = taker) -> Response:
-        """Return the masked reports, one row a person and question."""
-        from masquerade.results import REPORT_FORMATS
 
-        survey = actor.survey(token)
-        return StreamingResponse(
-            results.file(survey, kind),
-            media_type=REPORT_FORMATS[kind],
-            headers=_named(f"reports-{survey.token}.{kind}"),
-        )
+@routes.get("/results.csv", openapi_extra=SOMETIMES, **file_answer("text/csv"))
+def results_csv(services: InServices, survey: Visible) -> Response:
+    """Return the numbers of the result as one tidy table."""
+    return _file(services.results.table(survey), _CSV, f"results-{survey.token}.csv")
 
-    @routes.get("/codebook")
-    def codebook(token: Token, actor: Actor = taker) -> Response:
-        """Return questions, codes and mechanisms: what makes sense of the reports."""
-        survey = actor.survey(token)
-        text = json.dumps(results.codebook(survey).to_json(), ensure_ascii=False, indent=1)
-        return _file(text, "application/json", f"codebook-{survey.token}.json")
 
-    @routes.get("/notebook", **file_answer(_NOTEBOOK))
-    def notebook(token: Token, actor: Actor = taker) -> Response:
-        """Return a notebook that computes the result from the reports."""
-        survey = actor.survey(token)
-        text = json.dumps(results.notebook(survey), ensure_ascii=False, indent=1)
-        return _file(text, _NOTEBOOK, f"survey-{survey.token}.ipynb")
+@routes.get("/cross-table")
+def cross(services: InServices, actor: Reader, token: Token, first: str, second: str) -> Response:
+    """Return how the answers to two questions go together."""
+    table = services.results.cross_table(actor.survey(token), first, second)
+    return JSONResponse(table.to_json())
 
-    return routes
+
+@routes.get("/reports.{kind}", **file_answer(*_REPORT_TYPES))
+def reports(services: InServices, actor: Taker, token: Token, kind: Kind) -> Response:
+    """Return the masked reports, one row a person and question."""
+    from masquerade.results import REPORT_FORMATS
+
+    survey = actor.survey(token)
+    return StreamingResponse(
+        services.results.file(survey, kind),
+        media_type=REPORT_FORMATS[kind],
+        headers=_named(f"reports-{survey.token}.{kind}"),
+    )
+
+
+@routes.get("/codebook")
+def codebook(services: InServices, actor: Taker, token: Token) -> Response:
+    """Return questions, codes and mechanisms: what makes sense of the reports."""
+    survey = actor.survey(token)
+    text = json.dumps(services.results.codebook(survey).to_json(), ensure_ascii=False, indent=1)
+    return _file(text, "application/json", f"codebook-{survey.token}.json")
+
+
+@routes.get("/notebook", **file_answer(_NOTEBOOK))
+def notebook(services: InServices, actor: Taker, token: Token) -> Response:
+    """Return a notebook that computes the result from the reports."""
+    survey = actor.survey(token)
+    text = json.dumps(services.results.notebook(survey), ensure_ascii=False, indent=1)
+    return _file(text, _NOTEBOOK, f"survey-{survey.token}.ipynb")
 
 
 def _file(text: str, media_type: str, name: str) -> Response:

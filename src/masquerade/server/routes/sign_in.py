@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
@@ -17,8 +17,15 @@ from masquerade.server.accounts.sessions import forget_cookie, session_secret, s
 from masquerade.server.accounts.throttle import Attempts
 from masquerade.server.http.pages import render
 from masquerade.server.http.request_body import StrictBody
-from masquerade.server.routes.authorization import Actor, Guard, require_own_page
-from masquerade.server.store import Store
+from masquerade.server.routes.authorization import (
+    Member,
+    actor_of,
+    base_address,
+    is_https,
+    require_own_page,
+)
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
 
 HOME = "/surveys"
 _WRONG = "Login, password or code is wrong."
@@ -57,142 +64,132 @@ def sign_in_address(request: Request) -> str:
     return f"/sign-in?next={quote(request.url.path + query, safe='/')}"
 
 
-class Door:
-    """How people come in: by the right login, password and code, as often as they may try.
+def count_attempt(request: Request, login: str) -> None:
+    """Count an attempt to show who one is.
 
-    Parameters
-    ----------
-    store : Store
-    guard : Guard
-    attempts : Attempts
+    Raises
+    ------
+    TooManyAttempts
+        There were too many.
     """
-
-    def __init__(self, store: Store, guard: Guard, attempts: Attempts) -> None:
-        self._surveyors = store.surveyors
-        self._guard = guard
-        self._attempts = attempts
-
-    def try_it(self, request: Request, login: str) -> None:
-        """Count an attempt to show who one is.
-
-        Raises
-        ------
-        TooManyAttempts
-            There were too many.
-        """
-        address = request.client.host if request.client else ""
-        self._attempts.take(login=login, address=address)
-
-    def recognise(self, request: Request, login: str, password: str, code: str) -> Account | None:
-        """Return whose login, password and code these are; see `Accounts.recognise`.
-
-        Raises
-        ------
-        TooManyAttempts
-            There were too many.
-        """
-        self.try_it(request, login)
-        return self._surveyors.accounts.recognise(login, password, code)
-
-    def let_in(
-        self, request: Request, response: Response, account: Account, *, team: str | None = None
-    ) -> None:
-        """Let `response` begin a session, in the account's first team by default.
-
-        Raises
-        ------
-        Forbidden
-            The account is in no team.
-        """
-        if team is None:
-            known = self._surveyors.by_account(account)
-            if known is None:
-                raise Forbidden(_NO_TEAM)
-            team = known.team.id
-            request.state.member = known  # for the audit log
-        https = self._guard.https(request)
-        before = session_secret(request, https=https)
-        secret = self._surveyors.sessions.start(account.id, team, instead_of=before)
-        set_cookie(response, secret, https=https)
-
-    def site(self, request: Request) -> Site:
-        """Return what passkeys are bound to."""
-        parts = urlsplit(self._guard.base(request))
-        return Site(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
+    attempts: Attempts = request.app.state.attempts
+    attempts.take(login=login, address=request.client.host if request.client else "")
 
 
-def sign_in_routes(store: Store, guard: Guard, door: Door) -> APIRouter:
-    """Return the routes by which somebody signs in and out."""
-    routes = APIRouter(include_in_schema=False)
-    surveyors = store.surveyors
-    person = Depends(guard.in_person())
+def recognise(request: Request, login: str, password: str, code: str) -> Account | None:
+    """Return whose login, password and code these are; see `Accounts.recognise`.
 
-    @routes.get("/owner")
-    def enter(request: Request, token: str = "") -> Response:
-        if not token and guard.actor(request) is not None:
-            return RedirectResponse(HOME, 303)
-        if not token or not store.spend_owner_token(token):
-            return render(request, "owner_needed.html", status=401)
-        owner = surveyors.teams.first_owner()
-        if owner is None:
-            raise Forbidden("the owner has a password or passkey by now: sign in with that.")
-        response = RedirectResponse(HOME, 303)
-        door.let_in(request, response, owner)
-        return response
+    Raises
+    ------
+    TooManyAttempts
+        There were too many.
+    """
+    count_attempt(request, login)
+    services: Services = request.app.state.services
+    return services.accounts.recognise(login, password, code)
 
-    @routes.get("/sign-in")
-    def ask(request: Request, next: str = HOME) -> Response:
-        if guard.actor(request) is not None:
-            return RedirectResponse(safe_path(next), 303)
-        return _page(request, path=next)
 
-    @routes.post("/sign-in")
-    def sign_in(
-        request: Request,
-        login: Annotated[str, Form()] = "",
-        password: Annotated[str, Form()] = "",
-        code: Annotated[str, Form()] = "",
-        next: Annotated[str, Form()] = HOME,
-    ) -> Response:
-        require_own_page(request)
-        response = RedirectResponse(safe_path(next), 303)
-        try:
-            account = door.recognise(request, login, password, code)
-            if account is None:
-                return _page(request, path=next, login=login, error=_WRONG, status=401)
-            door.let_in(request, response, account)
-        except TooManyAttempts as error:
-            refusal = _page(request, path=next, login=login, error=str(error), status=429)
-            refusal.headers["Retry-After"] = str(error.seconds)
-            return refusal
-        except Forbidden as error:
-            return _page(request, path=next, login=login, error=str(error), status=403)
-        return response
+def begin_session(
+    request: Request, response: Response, account: Account, *, team: str | None = None
+) -> None:
+    """Let `response` begin a session, in the account's first team by default.
 
-    @routes.post("/sign-in/passkey/begin")
-    def begin(request: Request) -> Response:
-        require_own_page(request)
-        return JSONResponse(surveyors.passkeys.begin_sign_in(door.site(request)))
+    Raises
+    ------
+    Forbidden
+        The account is in no team.
+    """
+    services: Services = request.app.state.services
+    if team is None:
+        known = services.credentials.by_account(account)
+        if known is None:
+            raise Forbidden(_NO_TEAM)
+        team = known.team.id
+        request.state.member = known  # for the audit log
+    https = is_https(request)
+    before = session_secret(request, https=https)
+    secret = services.sessions.start(account.id, team, instead_of=before)
+    set_cookie(response, secret, https=https)
 
-    @routes.post("/sign-in/passkey")
-    def finish(request: Request, answer: PasskeyAnswer) -> Response:
-        require_own_page(request)
-        account = surveyors.passkeys.finish_sign_in(
-            door.site(request), challenge=answer.challenge, credential=answer.credential
-        )
-        response = JSONResponse({"next": safe_path(answer.next)})
-        door.let_in(request, response, account)
-        return response
 
-    @routes.post("/sign-out")
-    def sign_out(request: Request, actor: Actor = person) -> Response:
-        if actor.session is not None:
-            surveyors.sessions.end(actor.session)
-        response = RedirectResponse("/sign-in", 303)
-        forget_cookie(response, https=guard.https(request))
-        return response
+def passkey_site(request: Request) -> Site:
+    """Return what passkeys are bound to."""
+    parts = urlsplit(base_address(request))
+    return Site(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
 
-    return routes
+
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get("/owner")
+def enter(services: InServices, request: Request, token: str = "") -> Response:
+    if not token and actor_of(request) is not None:
+        return RedirectResponse(HOME, 303)
+    if not token or not services.store.spend_owner_token(token):
+        return render(request, "owner_needed.html", status=401)
+    owner = services.teams.first_owner()
+    if owner is None:
+        raise Forbidden("the owner has a password or passkey by now: sign in with that.")
+    response = RedirectResponse(HOME, 303)
+    begin_session(request, response, owner)
+    return response
+
+
+@routes.get("/sign-in")
+def ask(request: Request, next: str = HOME) -> Response:
+    if actor_of(request) is not None:
+        return RedirectResponse(safe_path(next), 303)
+    return _page(request, path=next)
+
+
+@routes.post("/sign-in")
+def sign_in(
+    request: Request,
+    login: Annotated[str, Form()] = "",
+    password: Annotated[str, Form()] = "",
+    code: Annotated[str, Form()] = "",
+    next: Annotated[str, Form()] = HOME,
+) -> Response:
+    require_own_page(request)
+    response = RedirectResponse(safe_path(next), 303)
+    try:
+        account = recognise(request, login, password, code)
+        if account is None:
+            return _page(request, path=next, login=login, error=_WRONG, status=401)
+        begin_session(request, response, account)
+    except TooManyAttempts as error:
+        refusal = _page(request, path=next, login=login, error=str(error), status=429)
+        refusal.headers["Retry-After"] = str(error.seconds)
+        return refusal
+    except Forbidden as error:
+        return _page(request, path=next, login=login, error=str(error), status=403)
+    return response
+
+
+@routes.post("/sign-in/passkey/begin")
+def begin(services: InServices, request: Request) -> Response:
+    require_own_page(request)
+    return JSONResponse(services.passkeys.begin_sign_in(passkey_site(request)))
+
+
+@routes.post("/sign-in/passkey")
+def finish(services: InServices, request: Request, answer: PasskeyAnswer) -> Response:
+    require_own_page(request)
+    account = services.passkeys.finish_sign_in(
+        passkey_site(request), challenge=answer.challenge, credential=answer.credential
+    )
+    response = JSONResponse({"next": safe_path(answer.next)})
+    begin_session(request, response, account)
+    return response
+
+
+@routes.post("/sign-out")
+def sign_out(services: InServices, request: Request, actor: Member) -> Response:
+    if actor.session is not None:
+        services.sessions.end(actor.session)
+    response = RedirectResponse("/sign-in", 303)
+    forget_cookie(response, https=is_https(request))
+    return response
 
 
 def _page(

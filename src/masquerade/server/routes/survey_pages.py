@@ -13,16 +13,16 @@ from masquerade.server.http.pages import render
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import caps_json
 from masquerade.server.payments.rewards import reward_and_budget
-from masquerade.server.results.cache import Findings
 from masquerade.server.results.view import result_view
-from masquerade.server.routes.authorization import Actor, Guard
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices, InSettings
 from masquerade.server.routes.live import live_page
 from masquerade.server.routes.publication import published_context
 from masquerade.server.routes.survey_json import draft_json
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.routes.surveys import open_draft
+from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.store import Store
 from masquerade.server.surveys.document import definition_of, read_document_text
 from masquerade.server.surveys.drafts import DRAFT, Draft
 from masquerade.server.surveys.frozen_surveys import CANCELLED, FINISHED, PUBLISHED, TAKING
@@ -38,135 +38,168 @@ _GROUPS = (
 )
 
 
-def building_pages(store: Store, settings: Settings, guard: Guard) -> APIRouter:
-    """Return the pages on which surveys are made and watched."""
-    routes = APIRouter(include_in_schema=False)
-    workshop, results = store.workshop, Findings(store)
-    reader = Depends(guard.right("survey:read"))
-    writer = Depends(guard.right("survey:write"))
+routes = APIRouter(include_in_schema=False)
+Reader = Annotated[Actor, Depends(require("survey:read"))]
+Writer = Annotated[Actor, Depends(require("survey:write"))]
 
-    @routes.get("/surveys")
-    def home(request: Request, actor: Actor = reader) -> Response:
-        found = workshop.listed(team=actor.team.id)
-        groups = [
-            (name, sorted((one for one in found if one.state in states), key=_newest_first))
-            for name, states in _GROUPS
-        ]
-        context = {"groups": groups, "any": bool(found), "templates": TEMPLATES.values()}
-        return render(request, "surveys.html", context)
 
-    @routes.get("/surveys/new", dependencies=[writer])
-    def choose(request: Request) -> Response:
-        return render(request, "new.html", {"templates": TEMPLATES.values()})
+@routes.get("/surveys")
+def home(services: InServices, request: Request, actor: Reader) -> Response:
+    found = services.surveys.listed(team=actor.team.id)
+    groups = [
+        (name, sorted((one for one in found if one.state in states), key=_newest_first))
+        for name, states in _GROUPS
+    ]
+    context = {"groups": groups, "any": bool(found), "templates": TEMPLATES.values()}
+    return render(request, "surveys.html", context)
 
-    @routes.post("/surveys/new")
-    def create(template: Annotated[str, Form()], actor: Actor = writer) -> Response:
-        document = template_named(template).document()
-        draft, _ = workshop.create(document, team=actor.team.id)
-        return _to(f"/surveys/{draft.token}/edit")
 
-    @routes.post("/surveys/import")
-    def import_(
-        request: Request, file: Annotated[bytes, File()], actor: Actor = writer
-    ) -> Response:
-        try:
-            document = read_document_text(file.decode("utf-8-sig"))
-        except (UnicodeDecodeError, InvalidDocument) as error:
-            places = getattr(error, "places", [("", "the file is no text in UTF-8.")])
-            context = {"templates": TEMPLATES.values(), "places": places}
-            return render(request, "new.html", context, status=422)
-        draft, _ = workshop.create(document, team=actor.team.id)
-        return _to(f"/surveys/{draft.token}/edit")
+@routes.get("/surveys/new", dependencies=[Depends(require("survey:write"))])
+def choose(request: Request) -> Response:
+    return render(request, "new.html", {"templates": TEMPLATES.values()})
 
-    @routes.post("/surveys/{token}/copy")
-    def copy(token: str, actor: Actor = writer) -> Response:
-        document = workshop.document(actor.survey(token))
-        draft, _ = workshop.create(document, team=actor.team.id)
-        return _to(f"/surveys/{draft.token}/edit")
 
-    @routes.get("/surveys/{token}/edit")
-    def edit(request: Request, token: str, actor: Actor = writer) -> Response:
-        return _draft_page(request, token, actor, "build.html")
+@routes.post("/surveys/new")
+def create(services: InServices, actor: Writer, template: Annotated[str, Form()]) -> Response:
+    document = template_named(template).document()
+    draft, _ = services.surveys.create(document, team=actor.team.id)
+    return _to(f"/surveys/{draft.token}/edit")
 
-    @routes.get("/surveys/{token}/audience")
-    def audience(request: Request, token: str, actor: Actor = writer) -> Response:
-        return _draft_page(request, token, actor, "audience.html")
 
-    @routes.get("/surveys/{token}/review")
-    def review(request: Request, token: str, actor: Actor = writer) -> Response:
-        return _draft_page(request, token, actor, "review.html")
+@routes.post("/surveys/import")
+def import_(
+    services: InServices, request: Request, actor: Writer, file: Annotated[bytes, File()]
+) -> Response:
+    try:
+        document = read_document_text(file.decode("utf-8-sig"))
+    except (UnicodeDecodeError, InvalidDocument) as error:
+        places = getattr(error, "places", [("", "the file is no text in UTF-8.")])
+        context = {"templates": TEMPLATES.values(), "places": places}
+        return render(request, "new.html", context, status=422)
+    draft, _ = services.surveys.create(document, team=actor.team.id)
+    return _to(f"/surveys/{draft.token}/edit")
 
-    @routes.get("/surveys/{token}/preview")
-    def preview(request: Request, token: str, actor: Actor = reader) -> Response:
-        page = _draft_page(request, token, actor, "preview.html")
-        page.headers["Content-Security-Policy"] = PREVIEW_POLICY
-        return page
 
-    @routes.post("/surveys/{token}/open")
-    def open_(
-        request: Request, token: str, version: Annotated[int, Form()], actor: Actor = writer
-    ) -> Response:
-        try:
-            open_draft(store, actor, token, version=version)
-        except MasqueradeError as error:
-            if not workshop.is_draft(token, team=actor.team.id):
-                actor.survey(token)  # opened in another tab
-                return _to(f"/surveys/{token}")
-            return _draft_page(request, token, actor, "review.html", refused=error)
-        return _to(f"/surveys/{token}")
+@routes.post("/surveys/{token}/copy")
+def copy(services: InServices, actor: Writer, token: str) -> Response:
+    document = services.surveys.document(actor.survey(token))
+    draft, _ = services.surveys.create(document, team=actor.team.id)
+    return _to(f"/surveys/{draft.token}/edit")
 
-    @routes.post("/surveys/{token}/delete")
-    def remove(token: str, actor: Actor = writer) -> Response:
-        workshop.delete(token, team=actor.team.id)
-        return _to("/surveys")
 
-    @routes.get("/surveys/{token}")
-    def survey_page(request: Request, token: str, actor: Actor = reader) -> Response:
-        if workshop.is_draft(token, team=actor.team.id):
-            if actor.may("survey:write"):
-                return _to(f"/surveys/{token}/edit")
-            return _draft_page(request, token, actor, "review.html")
-        survey = actor.survey(token)
-        if survey.state in TAKING:
-            return live_page(store, settings, request, survey)
-        seen = actor.may("results:read") or survey.state == PUBLISHED
-        shown = survey.state in FINISHED and seen
-        context = {
-            "survey": survey,
-            "shown": described(survey),
-            "view": result_view(survey.definition, results.result(survey)) if shown else None,
-            "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
-            **published_context(guard, request, token),
-        }
-        return render(request, "survey.html", context)
+@routes.get("/surveys/{token}/edit")
+def edit(
+    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
+) -> Response:
+    return _draft_page(services, settings, request, actor, token, "build.html")
 
-    @routes.post("/surveys/{token}/publish")
-    def publish(token: str, actor: Actor = writer) -> Response:
-        workshop.publish(actor.survey(token))
-        return _to(f"/surveys/{token}")
 
-    @routes.post("/surveys/{token}/unpublish")
-    def unpublish(token: str, actor: Actor = writer) -> Response:
-        workshop.unpublish(actor.survey(token))
-        return _to(f"/surveys/{token}")
+@routes.get("/surveys/{token}/audience")
+def audience(
+    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
+) -> Response:
+    return _draft_page(services, settings, request, actor, token, "audience.html")
 
-    def _draft_page(request: Request, token: str, actor: Actor, name: str, **more: Any) -> Response:
-        if not workshop.is_draft(token, team=actor.team.id):
-            return _to(f"/surveys/{actor.survey(token).token}")
-        draft = workshop.draft(token, team=actor.team.id)
-        known = draft_json(draft, workshop)
-        context = {
-            "draft": draft,
-            "known": known,
-            "document": draft.document,
-            "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
-            **_promised(draft, known["forecast"], store.desk.commission_percent),
-            "caps": caps_json(workshop.caps),
-            **more,
-        }
-        return render(request, name, context, status=422 if more else 200)
 
-    return routes
+@routes.get("/surveys/{token}/review")
+def review(
+    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
+) -> Response:
+    return _draft_page(services, settings, request, actor, token, "review.html")
+
+
+@routes.get("/surveys/{token}/preview")
+def preview(
+    services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
+) -> Response:
+    page = _draft_page(services, settings, request, actor, token, "preview.html")
+    page.headers["Content-Security-Policy"] = PREVIEW_POLICY
+    return page
+
+
+@routes.post("/surveys/{token}/open")
+def open_(
+    services: InServices,
+    settings: InSettings,
+    request: Request,
+    actor: Writer,
+    token: str,
+    version: Annotated[int, Form()],
+) -> Response:
+    try:
+        open_draft(services, actor, token, version=version)
+    except MasqueradeError as error:
+        if not services.surveys.is_draft(token, team=actor.team.id):
+            actor.survey(token)  # opened in another tab
+            return _to(f"/surveys/{token}")
+        return _draft_page(services, settings, request, actor, token, "review.html", refused=error)
+    return _to(f"/surveys/{token}")
+
+
+@routes.post("/surveys/{token}/delete")
+def remove(services: InServices, actor: Writer, token: str) -> Response:
+    services.surveys.delete(token, team=actor.team.id)
+    return _to("/surveys")
+
+
+@routes.get("/surveys/{token}")
+def survey_page(
+    services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
+) -> Response:
+    if services.surveys.is_draft(token, team=actor.team.id):
+        if actor.may("survey:write"):
+            return _to(f"/surveys/{token}/edit")
+        return _draft_page(services, settings, request, actor, token, "review.html")
+    survey = actor.survey(token)
+    if survey.state in TAKING:
+        return live_page(services, request, survey)
+    seen = actor.may("results:read") or survey.state == PUBLISHED
+    shown = survey.state in FINISHED and seen
+    context = {
+        "survey": survey,
+        "shown": described(survey),
+        "view": result_view(survey.definition, services.results.result(survey)) if shown else None,
+        "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
+        **published_context(request, token),
+    }
+    return render(request, "survey.html", context)
+
+
+@routes.post("/surveys/{token}/publish")
+def publish(services: InServices, actor: Writer, token: str) -> Response:
+    services.surveys.publish(actor.survey(token))
+    return _to(f"/surveys/{token}")
+
+
+@routes.post("/surveys/{token}/unpublish")
+def unpublish(services: InServices, actor: Writer, token: str) -> Response:
+    services.surveys.unpublish(actor.survey(token))
+    return _to(f"/surveys/{token}")
+
+
+def _draft_page(
+    services: Services,
+    settings: Settings,
+    request: Request,
+    actor: Actor,
+    token: str,
+    name: str,
+    **more: Any,
+) -> Response:
+    if not services.surveys.is_draft(token, team=actor.team.id):
+        return _to(f"/surveys/{actor.survey(token).token}")
+    draft = services.surveys.draft(token, team=actor.team.id)
+    known = draft_json(draft, services.surveys)
+    context = {
+        "draft": draft,
+        "known": known,
+        "document": draft.document,
+        "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
+        **_promised(draft, known["forecast"], services.commission_percent),
+        "caps": caps_json(services.surveys.caps),
+        **more,
+    }
+    return render(request, name, context, status=422 if more else 200)
 
 
 def _promised(

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from masquerade.server.http.pages import render
 from masquerade.server.http.security import MOST_UPLOADED
-from masquerade.server.results.cache import Findings
 from masquerade.server.results.synthesis import (
     ENGINES,
     Wish,
@@ -21,9 +20,10 @@ from masquerade.server.results.synthesis import (
     promise,
     released,
 )
-from masquerade.server.routes.authorization import Actor, Guard
-from masquerade.server.store import Store, Survey
-from masquerade.server.surveys.frozen_surveys import FINISHED
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import FINISHED, Survey
 from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:
@@ -45,64 +45,63 @@ def _wish(
     )  # fmt: skip
 
 
-def synthesis_pages(store: Store, guard: Guard) -> APIRouter:
-    """Return the page of releases. Whoever uses it may see single reports anyway.
+routes = APIRouter(include_in_schema=False, prefix="/release")
+Taker = Annotated[Actor, Depends(require("reports:read"))]
+Wished = Annotated[Wish, Depends(_wish)]
 
-    A file of claims is in memory while its release is made, and nowhere else.
-    """
-    routes = APIRouter(include_in_schema=False, prefix="/release")
-    results = Findings(store)
-    taker = Depends(guard.right("reports:read"))
-    wished = Depends(_wish)
 
-    def of_survey(survey: Survey) -> Domain:
-        from masquerade.results import numeric_domain
+def _of_survey(services: Services, survey: Survey) -> Domain:
+    from masquerade.results import numeric_domain
 
-        return numeric_domain(results.codebook(survey))
+    return numeric_domain(services.results.codebook(survey))
 
-    @routes.get("")
-    def page(request: Request, survey: Token = "", actor: Actor = taker) -> Response:
-        numeric = [
-            one
-            for one in actor.surveys()
-            if one.state in FINISHED and one.responses and _asks_for_numbers(one)
-        ]
-        chosen = next((one.token for one in numeric if one.token == survey), None)
-        context = {
-            "surveys": numeric,
-            "chosen": chosen,
-            "engines": ENGINES,
-            "largest": MOST_UPLOADED // 2**20,
-        }
-        return render(request, "release.html", context)
 
-    @routes.get("/promise")
-    def promised(survey: Token = "", wish: Wish = wished, actor: Actor = taker) -> Response:
-        domain = of_survey(actor.survey(survey)) if survey else wish.domain()
-        return JSONResponse(promise(wish, domain))
+@routes.get("")
+def page(request: Request, actor: Taker, survey: Token = "") -> Response:
+    numeric = [
+        one
+        for one in actor.surveys()
+        if one.state in FINISHED and one.responses and _asks_for_numbers(one)
+    ]
+    chosen = next((one.token for one in numeric if one.token == survey), None)
+    context = {
+        "surveys": numeric,
+        "chosen": chosen,
+        "engines": ENGINES,
+        "largest": MOST_UPLOADED // 2**20,
+    }
+    return render(request, "release.html", context)
 
-    @routes.post("/synthetic")
-    async def synthetic(
-        request: Request,
-        survey: Token = "",
-        level: Text = "",
-        wish: Wish = wished,
-        actor: Actor = taker,
-    ) -> Response:
-        data = b"" if survey else await request.body()
 
-        def begun() -> Iterator[bytes]:
-            if survey:
-                held = actor.survey(survey)
-                engine = wish.made(of_survey(held))
-                return released(wish, from_reports(results.reports(held), level or None), engine)
-            engine = wish.made(wish.domain())
-            return released(wish, from_file(data), engine)
+@routes.get("/promise")
+def promised(services: InServices, actor: Taker, wish: Wished, survey: Token = "") -> Response:
+    domain = _of_survey(services, actor.survey(survey)) if survey else wish.domain()
+    return JSONResponse(promise(wish, domain))
 
-        lines = await run_in_threadpool(begun)
-        return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    return routes
+@routes.post("/synthetic")
+async def synthetic(
+    services: InServices,
+    request: Request,
+    actor: Taker,
+    wish: Wished,
+    survey: Token = "",
+    level: Text = "",
+) -> Response:
+    data = b"" if survey else await request.body()
+
+    def begun() -> Iterator[bytes]:
+        if survey:
+            held = actor.survey(survey)
+            engine = wish.made(_of_survey(services, held))
+            return released(
+                wish, from_reports(services.results.reports(held), level or None), engine
+            )
+        engine = wish.made(wish.domain())
+        return released(wish, from_file(data), engine)
+
+    lines = await run_in_threadpool(begun)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 def _asks_for_numbers(survey: Survey) -> bool:

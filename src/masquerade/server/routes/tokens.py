@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
@@ -12,75 +12,76 @@ from masquerade.errors import ParameterError
 from masquerade.server.accounts.roles import RIGHTS
 from masquerade.server.accounts.sessions import Hex
 from masquerade.server.http.pages import render
-from masquerade.server.routes.authorization import Actor, Guard
-from masquerade.server.store import Store
+from masquerade.server.routes.authorization import Actor, Member, base_address
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
 
 HERE = "/tokens"
 
 
-def token_pages(store: Store, guard: Guard) -> APIRouter:
-    """Return the routes by which tokens are made, seen and revoked: by people, not by tokens."""
-    routes = APIRouter(include_in_schema=False, prefix=HERE)
-    tokens = store.surveyors.tokens
-    person = Depends(guard.in_person())
+routes = APIRouter(include_in_schema=False, prefix=HERE)
 
-    @routes.get("")
-    def show(request: Request, actor: Actor = person) -> Response:
-        return page(request, actor)
 
-    @routes.post("")
-    def create(
-        request: Request,
-        name: Annotated[str, Form()] = "",
-        scopes: Annotated[list[str] | None, Form()] = None,
-        until: Annotated[str, Form()] = "",
-        actor: Actor = person,
-    ) -> Response:
-        wanted = scopes or []
-        try:
-            beyond = [scope for scope in wanted if scope in RIGHTS and not actor.may(scope)]
-            if beyond:
-                raise ParameterError(f"your role, {actor.role}, does not have {beyond[0]!r}.")
-            token = tokens.create(
-                actor.account.id, actor.team.id, name=name, scopes=wanted, until=until or None
-            )
-        except ParameterError as error:
-            return page(request, actor, error=error, name=name, chosen=wanted, until=until)
-        # Shown once and here only, as only a hash of it is kept.
-        return page(request, actor, token=token, name=name)
+@routes.get("")
+def show(services: InServices, request: Request, actor: Member) -> Response:
+    return _page(services, request, actor)
 
-    @routes.post("/{token}/revoke")
-    def revoke(token: Hex, actor: Actor = person) -> Response:
-        anybodys = actor.may("team:manage")
-        tokens.revoke(actor.team.id, token, account=None if anybodys else actor.account.id)
-        return RedirectResponse(HERE, 303)
 
-    def page(
-        request: Request,
-        actor: Actor,
-        *,
-        error: ParameterError | None = None,
-        token: str = "",
-        name: str = "",
-        chosen: list[str] | None = None,
-        until: str = "",
-    ) -> Response:
-        everybodys = actor.may("team:manage")
-        context = {
-            "tokens": [
-                t
-                for t in tokens.of_team(actor.team.id)
-                if everybodys or t.account == actor.account.id
-            ],
-            "everybodys": everybodys,
-            "rights": {right: words for right, words in RIGHTS.items() if actor.may(right)},
-            "token": token,
-            "name": name,
-            "chosen": chosen if chosen is not None else ["survey:read", "results:read"],
-            "until": until,
-            "error": error,
-            "base": guard.base(request),
-        }
-        return render(request, "tokens.html", context, status=422 if error else 200)
+@routes.post("")
+def create(
+    services: InServices,
+    request: Request,
+    actor: Member,
+    name: Annotated[str, Form()] = "",
+    scopes: Annotated[list[str] | None, Form()] = None,
+    until: Annotated[str, Form()] = "",
+) -> Response:
+    wanted = scopes or []
+    try:
+        beyond = [scope for scope in wanted if scope in RIGHTS and not actor.may(scope)]
+        if beyond:
+            raise ParameterError(f"your role, {actor.role}, does not have {beyond[0]!r}.")
+        token = services.tokens.create(
+            actor.account.id, actor.team.id, name=name, scopes=wanted, until=until or None
+        )
+    except ParameterError as error:
+        return _page(services, request, actor, error=error, name=name, chosen=wanted, until=until)
+    # Shown once and here only, as only a hash of it is kept.
+    return _page(services, request, actor, token=token, name=name)
 
-    return routes
+
+@routes.post("/{token}/revoke")
+def revoke(services: InServices, actor: Member, token: Hex) -> Response:
+    anybodys = actor.may("team:manage")
+    services.tokens.revoke(actor.team.id, token, account=None if anybodys else actor.account.id)
+    return RedirectResponse(HERE, 303)
+
+
+def _page(
+    services: Services,
+    request: Request,
+    actor: Actor,
+    *,
+    error: ParameterError | None = None,
+    token: str = "",
+    name: str = "",
+    chosen: list[str] | None = None,
+    until: str = "",
+) -> Response:
+    everybodys = actor.may("team:manage")
+    context = {
+        "tokens": [
+            t
+            for t in services.tokens.of_team(actor.team.id)
+            if everybodys or t.account == actor.account.id
+        ],
+        "everybodys": everybodys,
+        "rights": {right: words for right, words in RIGHTS.items() if actor.may(right)},
+        "token": token,
+        "name": name,
+        "chosen": chosen if chosen is not None else ["survey:read", "results:read"],
+        "until": until,
+        "error": error,
+        "base": base_address(request),
+    }
+    return render(request, "tokens.html", context, status=422 if error else 200)

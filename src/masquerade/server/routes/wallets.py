@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.http.padding import padded, spare
-from masquerade.server.payments.wallets import Payout, Wallet
+from masquerade.server.payments.wallets import Payout, Wallet, Wallets
+from masquerade.server.routes.dependencies import InServices, Participant
 from masquerade.server.routes.funds import payout_json
-from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, participant_of
+from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey
 from masquerade.server.routes.response_models import PayoutAsked, WalletPage, answers
-from masquerade.server.store import Store
 
 _LONGEST_AMOUNT = 20
 
@@ -35,55 +35,50 @@ class Wish(Body):
     ]
 
 
-def wallet_routes(store: Store) -> APIRouter:
-    """Return the routes by which participants see and ask for what they earned."""
-    routes = APIRouter(prefix="/api/v1/me", tags=["account"])
-    wallets = store.desk.wallets
-    who_asks = participant_of(store)
+routes = APIRouter(prefix="/api/v1/me", tags=["account"])
 
-    @routes.get("/wallet", summary="What this person is owed", responses=answers(WalletPage, 401))
-    def read(who: Identity = who_asks) -> Response:
-        held = wallet_json(store, who)
-        amounts = [one["balance"] for one in held["wallets"]]
-        amounts += [one["amount"] for one in held["payouts"]]
-        # The amount says at which levels somebody took part.
-        return padded(held, room=sum(spare(amount, _LONGEST_AMOUNT) for amount in amounts))
 
-    @routes.post(
-        "/payouts",
-        status_code=201,
-        summary="Ask to be paid",
-        responses=answers(PayoutAsked, 401, 404, 409, 413, 422, status=201),
+@routes.get("/wallet", summary="What this person is owed", responses=answers(WalletPage, 401))
+def read(services: InServices, participant: Participant) -> Response:
+    held = wallet_json(services.wallets, participant)
+    amounts = [one["balance"] for one in held["wallets"]]
+    amounts += [one["amount"] for one in held["payouts"]]
+    # The amount says at which levels somebody took part.
+    return padded(held, room=sum(spare(amount, _LONGEST_AMOUNT) for amount in amounts))
+
+
+@routes.post(
+    "/payouts",
+    status_code=201,
+    summary="Ask to be paid",
+    responses=answers(PayoutAsked, 401, 404, 409, 413, 422, status=201),
+)
+def ask(
+    services: InServices, participant: Participant, wish: Wish, idempotency_key: IdempotencyKey
+) -> Response:
+    payout, new = services.wallets.ask(
+        participant,
+        payer=wish.payer,
+        currency=wish.currency,
+        amount=wish.amount,
+        destination=wish.destination,
+        idempotency_key=idempotency_key,
     )
-    def ask(
-        wish: Wish,
-        idempotency_key: IdempotencyKey,
-        who: Identity = who_asks,
-    ) -> Response:
-        payout, new = wallets.ask(
-            who,
-            payer=wish.payer,
-            currency=wish.currency,
-            amount=wish.amount,
-            destination=wish.destination,
-            idempotency_key=idempotency_key,
-        )
-        return _payout(payout, 201 if new else 200)
-
-    @routes.post(
-        "/payouts/{payout}/take-back",
-        summary="Put a payout that was not made back into the wallet",
-        responses=answers(PayoutAsked, 401, 404, 409),
-    )
-    def take_back(payout: str, who: Identity = who_asks) -> Response:
-        return _payout(wallets.take_back(who, payout))
-
-    return routes
+    return _payout(payout, 201 if new else 200)
 
 
-def wallet_json(store: Store, who: Identity) -> dict[str, Any]:
+@routes.post(
+    "/payouts/{payout}/take-back",
+    summary="Put a payout that was not made back into the wallet",
+    responses=answers(PayoutAsked, 401, 404, 409),
+)
+def take_back(services: InServices, participant: Participant, payout: str) -> Response:
+    return _payout(services.wallets.take_back(participant, payout))
+
+
+def wallet_json(service: Wallets, participant: Identity) -> dict[str, Any]:
     """Return what a person is owed and asked for."""
-    wallets, payouts = store.desk.wallets.of(who)
+    wallets, payouts = service.of(participant)
     return {
         "wallets": [_wallet(one) for one in wallets],
         "payouts": [payout_json(one) for one in payouts],

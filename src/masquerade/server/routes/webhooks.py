@@ -13,8 +13,9 @@ from masquerade.errors import ParameterError, WrongState
 from masquerade.server.http.pages import render
 from masquerade.server.http.problem import status_of
 from masquerade.server.http.request_body import StrictBody
-from masquerade.server.routes.authorization import Actor, Guard
-from masquerade.server.store import Store
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.dependencies import InServices
+from masquerade.server.services import Services
 from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
 from masquerade.server.webhooks.deliveries import SIGNATURE
 from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
@@ -37,106 +38,107 @@ class NewWebhook(StrictBody):
     ]
 
 
-def webhook_routes(store: Store, guard: Guard) -> APIRouter:
-    """Return the routes by which a team says where it wants to be told of events."""
-    routes = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
-    webhooks = store.desk.webhooks
-    owner = Depends(guard.right("team:manage"))
-
-    @routes.get("", summary="A team's webhooks")
-    def listing(actor: Actor = owner) -> dict[str, Any]:
-        return {"webhooks": [webhook_json(one) for one in webhooks.of_team(actor.team.id)]}
-
-    @routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
-    def create(new: NewWebhook, actor: Actor = owner) -> Response:
-        made, secret = webhooks.create(actor.team.id, url=new.url, events=new.events)
-        return JSONResponse({**webhook_json(made), "secret": secret}, 201)
-
-    @routes.delete("/{webhook}", status_code=204, summary="Remove a webhook")
-    def remove(webhook: WebhookId, actor: Actor = owner) -> Response:
-        webhooks.remove(actor.team.id, webhook)
-        return Response(status_code=204)
-
-    @routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
-    def test(webhook: WebhookId, actor: Actor = owner) -> Response:
-        webhooks.test(actor.team.id, webhook)
-        return JSONResponse({"state": "waiting"}, 202)
-
-    @routes.get("/{webhook}/deliveries", summary="What a webhook was told, and how that went")
-    def deliveries(webhook: WebhookId, actor: Actor = owner) -> dict[str, Any]:
-        found = webhooks.log(actor.team.id, webhook=webhook)
-        return {"deliveries": [delivery_json(one) for one in found]}
-
-    return routes
+routes = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
+Owner = Annotated[Actor, Depends(require("team:manage"))]
 
 
-def webhook_pages(store: Store, guard: Guard) -> APIRouter:
-    """Return the page of webhooks."""
-    routes = APIRouter(include_in_schema=False, prefix=HERE)
-    webhooks = store.desk.webhooks
-    owner = Depends(guard.right("team:manage"))
+@routes.get("", summary="A team's webhooks")
+def listing(services: InServices, actor: Owner) -> dict[str, Any]:
+    return {"webhooks": [webhook_json(one) for one in services.webhooks.of_team(actor.team.id)]}
 
-    @routes.get("")
-    def show(request: Request, actor: Actor = owner) -> Response:
-        return page(request, actor)
 
-    @routes.post("")
-    def create(
-        request: Request,
-        url: Annotated[str, Form()] = "",
-        events: Annotated[list[str] | None, Form()] = None,
-        actor: Actor = owner,
-    ) -> Response:
-        wanted = events or []
-        try:
-            made, secret = webhooks.create(actor.team.id, url=url, events=wanted)
-        except ParameterError as error:
-            return page(request, actor, error=error, url=url, chosen=wanted)
-        # Shown once and here only.
-        return page(request, actor, made=made, secret=secret)
+@routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
+def create(services: InServices, actor: Owner, new: NewWebhook) -> Response:
+    made, secret = services.webhooks.create(actor.team.id, url=new.url, events=new.events)
+    return JSONResponse({**webhook_json(made), "secret": secret}, 201)
 
-    @routes.post("/{webhook}/remove")
-    def remove(webhook: WebhookId, actor: Actor = owner) -> Response:
-        webhooks.remove(actor.team.id, webhook)
-        return RedirectResponse(HERE, 303)
 
-    @routes.post("/{webhook}/test")
-    def test(request: Request, webhook: WebhookId, actor: Actor = owner) -> Response:
-        try:
-            webhooks.test(actor.team.id, webhook)
-        except WrongState as error:
-            return page(request, actor, error=error)
-        return RedirectResponse(f"{HERE}#log", 303)
+@routes.delete("/{webhook}", status_code=204, summary="Remove a webhook")
+def remove(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
+    services.webhooks.remove(actor.team.id, webhook)
+    return Response(status_code=204)
 
-    def page(
-        request: Request,
-        actor: Actor,
-        *,
-        error: ParameterError | WrongState | None = None,
-        url: str = "",
-        chosen: list[str] | None = None,
-        made: Webhook | None = None,
-        secret: str = "",
-    ) -> Response:
-        known = webhooks.of_team(actor.team.id)
-        context = {
-            "webhooks": known,
-            "hosts": {one.id: one.url.split("/")[2] for one in known},
-            "log": webhooks.log(actor.team.id),
-            "titles": {one.token: one.title for one in store.workshop.listed(team=actor.team.id)},
-            "events": EVENTS,
-            "chosen": list(EVENTS) if chosen is None else chosen,
-            "url": url,
-            "made": made,
-            "secret": secret,
-            "header": SIGNATURE,
-            "private": webhooks.private,
-            "error": error,
-        }
-        status = status_of(error)[0] if error else 200
-        return render(request, "webhooks.html", context, status=status)
 
-    return routes
+@routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
+def test(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
+    services.webhooks.test(actor.team.id, webhook)
+    return JSONResponse({"state": "waiting"}, 202)
+
+
+@routes.get("/{webhook}/deliveries", summary="What a webhook was told, and how that went")
+def deliveries(services: InServices, actor: Owner, webhook: WebhookId) -> dict[str, Any]:
+    found = services.webhooks.log(actor.team.id, webhook=webhook)
+    return {"deliveries": [delivery_json(one) for one in found]}
+
+
+pages = APIRouter(include_in_schema=False, prefix=HERE)
+
+
+@pages.get("")
+def show(services: InServices, request: Request, actor: Owner) -> Response:
+    return _page(services, request, actor)
+
+
+@pages.post("")
+def create_page(
+    services: InServices,
+    request: Request,
+    actor: Owner,
+    url: Annotated[str, Form()] = "",
+    events: Annotated[list[str] | None, Form()] = None,
+) -> Response:
+    wanted = events or []
+    try:
+        made, secret = services.webhooks.create(actor.team.id, url=url, events=wanted)
+    except ParameterError as error:
+        return _page(services, request, actor, error=error, url=url, chosen=wanted)
+    # Shown once and here only.
+    return _page(services, request, actor, made=made, secret=secret)
+
+
+@pages.post("/{webhook}/remove")
+def remove_page(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
+    services.webhooks.remove(actor.team.id, webhook)
+    return RedirectResponse(HERE, 303)
+
+
+@pages.post("/{webhook}/test")
+def test_page(services: InServices, request: Request, actor: Owner, webhook: WebhookId) -> Response:
+    try:
+        services.webhooks.test(actor.team.id, webhook)
+    except WrongState as error:
+        return _page(services, request, actor, error=error)
+    return RedirectResponse(f"{HERE}#log", 303)
+
+
+def _page(
+    services: Services,
+    request: Request,
+    actor: Actor,
+    *,
+    error: ParameterError | WrongState | None = None,
+    url: str = "",
+    chosen: list[str] | None = None,
+    made: Webhook | None = None,
+    secret: str = "",
+) -> Response:
+    known = services.webhooks.of_team(actor.team.id)
+    context = {
+        "webhooks": known,
+        "hosts": {one.id: one.url.split("/")[2] for one in known},
+        "log": services.webhooks.log(actor.team.id),
+        "titles": {one.token: one.title for one in services.surveys.listed(team=actor.team.id)},
+        "events": EVENTS,
+        "chosen": list(EVENTS) if chosen is None else chosen,
+        "url": url,
+        "made": made,
+        "secret": secret,
+        "header": SIGNATURE,
+        "private": services.webhooks.private,
+        "error": error,
+    }
+    status = status_of(error)[0] if error else 200
+    return render(request, "webhooks.html", context, status=status)
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:

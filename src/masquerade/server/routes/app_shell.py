@@ -1,0 +1,90 @@
+"""The participants' app: its page, its modules, its worker and its manifest.
+
+The page is the same for every survey and every person; what it shows comes from the API.
+"""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import APIRouter, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from masquerade.errors import NotFound
+from masquerade.server.http.app_files import (
+    ENTRY,
+    MEDIA_TYPES,
+    STYLE,
+    WORKER,
+    app_build,
+    offline_files,
+    web_manifest,
+)
+from masquerade.server.http.pages import render
+from masquerade.server.http.problem import wants_json
+from masquerade.server.routes.dependencies import InServices
+
+_FOREVER = "public, max-age=31536000, immutable"
+
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get("/s/{token}")
+def survey_page(services: InServices, request: Request, token: str) -> Response:
+    try:
+        services.store.asked(token)
+    except NotFound:
+        if wants_json(request):
+            raise
+        return _shell(request, 404)  # which says so in the person's language
+    return _shell(request)
+
+
+@routes.get("/me")
+@routes.get("/me/ledger")
+@routes.get("/me/settings")
+@routes.get("/me/plain")
+@routes.get("/me/about")
+def own_page(request: Request) -> Response:
+    return _shell(request)
+
+
+@routes.get("/app/{build_hash}/{name}")
+def file(request: Request, build_hash: str, name: str) -> Response:
+    build = app_build()
+    if build_hash != build.hash or name not in build.files:
+        raise HTTPException(404)
+    found = build.files[name]
+    headers = {"cache-control": _FOREVER, "vary": "accept-encoding"}
+    zipped = "gzip" in request.headers.get("accept-encoding", "")
+    if zipped:
+        headers["content-encoding"] = "gzip"
+    content = found.compressed if zipped else found.content
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
+
+
+@routes.get("/sw.js")
+def worker() -> Response:
+    """Serve the worker; its text changes with the build, so that browsers take it up."""
+    build = app_build()
+    known = {
+        "build": build.hash,
+        "files": [f"/app/{build.hash}/{name}" for name in offline_files(build)],
+    }
+    text = f"const APP = {json.dumps(known)};\n{build.files[WORKER].content.decode()}"
+    return Response(text, media_type=MEDIA_TYPES["js"], headers={"cache-control": "no-cache"})
+
+
+@routes.get("/manifest.webmanifest")
+def manifest() -> Response:
+    return Response(
+        json.dumps(web_manifest(app_build())),
+        media_type="application/manifest+json",
+        headers={"cache-control": "no-cache"},
+    )
+
+
+def _shell(request: Request, status: int = 200) -> Response:
+    context = {"build": app_build(), "entry": ENTRY, "style": STYLE}
+    return render(request, "participate.html", context, status=status)
