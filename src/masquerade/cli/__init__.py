@@ -11,7 +11,7 @@ import typer
 
 from masquerade.cli.answer import answer, caps, me
 from masquerade.cli.audit import audit
-from masquerade.cli.operating import backup, doctor, migrate, new_key, restore
+from masquerade.cli.operate import backup, doctor, migrate, new_key, restore
 from masquerade.cli.output import complain, disk_trouble
 from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import privacy
@@ -20,7 +20,7 @@ from masquerade.cli.release import release
 from masquerade.cli.reproduce import reproduce
 from masquerade.cli.results import results
 from masquerade.cli.select import plan, select
-from masquerade.cli.serving import demo, serve
+from masquerade.cli.serve import demo, serve
 from masquerade.cli.simulate import simulate
 from masquerade.cli.truth import truth
 from masquerade.cli.user import user

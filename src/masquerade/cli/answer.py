@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson
+from masquerade.cli.output import show
 from masquerade.errors import ParameterError, UnreadableFile
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson
+from masquerade.cli.output import show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def _named(spec: str) -> Mechanism | Auditable:
     if "" not in sys.path:
         sys.path.insert(0, "")  # the current folder, as for python -m
     try:
-        found = getattr(importlib.import_module(module), name)
-        own: Any = found() if isinstance(found, type) else found
+        member = getattr(importlib.import_module(module), name)
+        own: Any = member() if isinstance(member, type) else member
     except (ImportError, AttributeError, TypeError) as error:
         raise ParameterError(
             f"{spec} cannot be used: {error}. Expected module:Class, a class that is made without "

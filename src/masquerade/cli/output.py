@@ -7,13 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-import typer
-
-AsJson = Annotated[
-    bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
-]
+from typing import Any
 
 
 def complain(error: Exception) -> None:

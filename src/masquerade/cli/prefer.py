@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.claims_options import read_column
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson, read_column
+from masquerade.cli.output import show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from masquerade.cli.output import AsJson, show
-
-MechanismText = Annotated[
-    str,
-    typer.Argument(
-        help="For example randomized-response:options=4,epsilon=1, or "
-        "two-layer:options=2,low=0,high=1.",
-        metavar="SPEC",
-        show_default=False,
-    ),
-]
+from masquerade.cli.options import AsJson, MechanismText
+from masquerade.cli.output import show
 
 
 def privacy(

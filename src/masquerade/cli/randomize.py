@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from masquerade.cli.claims_options import (
+from masquerade.cli.options import (
+    AsJson,
     ClaimsFile,
     DuplicatesChoice,
     OptionNames,
     read_claims,
     read_column,
 )
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.output import show
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Presence

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from masquerade.cli.claims_options import ClaimsFile
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson, ClaimsFile
+from masquerade.cli.output import show
 
 if TYPE_CHECKING:
     from masquerade.release import DensityModel, Domain, GroupedClaims, Release

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson
+from masquerade.cli.output import show
 
 if TYPE_CHECKING:
     from masquerade.reproduce import Reproduction

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.output import AsJson
+from masquerade.cli.options import AsJson
 
 if TYPE_CHECKING:
     from masquerade.results import Codebook

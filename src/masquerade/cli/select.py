@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from masquerade.cli.output import AsJson, show
-from masquerade.cli.privacy import MechanismText
+from masquerade.cli.options import AsJson, MechanismText
+from masquerade.cli.output import show
 
 PoolFile = Annotated[
     Path,
@@ -68,7 +68,7 @@ def select(
         past = read_history(
             history, people, weighting="plain" if policy == "loki-greedy-paper" else "precision"
         )
-    found = choose(
+    selection = choose(
         people,
         budget=budget,
         policy=policy,
@@ -77,15 +77,15 @@ def select(
         rng=None if seed is None else np.random.default_rng(seed),
         precision_target=target,
     )
-    result = {**found.to_json(), "pool": len(people)}
+    result = {**selection.to_json(), "pool": len(people)}
     if out is not None:
-        write_table(pa.table({"person": list(found.people)}), out)
+        write_table(pa.table({"person": list(selection.people)}), out)
         result["out"] = str(out)
     if not json:
         names = result.pop("selected")
         result = {"people": len(names), **result, "first": ", ".join(names[:10])}
     show(result, as_json=json, title="Selection")
-    if not found.people:
+    if not selection.people:
         sys.stderr.write(
             f"nobody was chosen: with a budget of {budget:g} none of the {len(people)} people in "
             "the pool can be asked; raise the budget, or look at their costs and levels.\n"

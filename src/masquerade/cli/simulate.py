@@ -7,7 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson
+from masquerade.cli.output import show
 
 simulate = typer.Typer(
     no_args_is_help=True,

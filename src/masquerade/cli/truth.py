@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.claims_options import (
+from masquerade.cli.options import (
+    AsJson,
     ClaimsFile,
     DuplicatesChoice,
     KindChoice,
     OptionNames,
     read_claims,
 )
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.output import show
 from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
 from masquerade.errors import ParameterError
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from masquerade.cli.output import AsJson, show
+from masquerade.cli.options import AsJson, Config, DataDir
+from masquerade.cli.output import show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ _HERE = "(command line)"
 
 user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
 
-DataDir = Annotated[Path | None, typer.Option(help="Where the data are kept.")]
-Config = Annotated[
-    Path | None,
-    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
-]
 Login = Annotated[str, typer.Argument(help="What the person signs in with.")]
 Role = Annotated[str, typer.Option(help="owner, editor, viewer or auditor.")]
 TeamName = Annotated[

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.output import AsJson, show
-from masquerade.cli.serving import Config, DataDir
+from masquerade.cli.options import AsJson, Config, DataDir
+from masquerade.cli.output import show
 from masquerade.errors import OperationError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ def backup(
     if as_json and file == "-":
         raise OperationError("--json and the backup cannot both be on standard output.")
     begin = time.perf_counter()
-    with _database(data_dir, config) as engine, _counting("rows copied") as told:
+    with _database(data_dir, config) as engine, _counting("rows copied") as count_rows:
         settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
         with engine.connect():  # first, so that no key is made for a database that is not there
             server_key = settings.with_server_key().server_key
         if file == "-":
-            made = copy(engine, sys.stdout.buffer, server_key=server_key, progress=told)
+            archive = copy(engine, sys.stdout.buffer, server_key=server_key, progress=count_rows)
             sys.stdout.flush()
             return
         with new_file(Path(file)) as target:
-            made = copy(engine, target, server_key=server_key, progress=told)
+            archive = copy(engine, target, server_key=server_key, progress=count_rows)
     result = {
         "file": file,
         "bytes": Path(file).stat().st_size,
-        "revision": made.revision,
-        "rows": made.rows,
+        "revision": archive.revision,
+        "rows": archive.rows,
         "seconds": round(time.perf_counter() - begin, 3),
     }
     show(result, as_json=as_json, title="Backup")
@@ -103,24 +103,24 @@ def restore(
             "the file has been, restore it with --unauthenticated."
         )
     checked = None if unauthenticated else server_key
-    with _opened(file) as source, _counting("rows restored") as told, _reaching(settings):
-        done = put(
+    with _opened(file) as source, _counting("rows restored") as count_rows, _reaching(settings):
+        restored = put(
             source,
             settings.database,
             server_key=checked,
             key=settings.database_key,
-            progress=told,
+            progress=count_rows,
         )
     if server_key_file is not None and settings.server_key_file is not None:
         copy_server_key(server_key_file, settings.server_key_file)
     result = {
         "file": file,
         "authenticated": checked is not None,
-        "day": done.day,
-        "revision": done.revision,
-        "revision_in_backup": done.made_at,
-        "rows": done.rows,
-        "ledger_entries_checked": done.entries,
+        "day": restored.day,
+        "revision": restored.revision,
+        "revision_in_backup": restored.made_at,
+        "rows": restored.rows,
+        "ledger_entries_checked": restored.entries,
         "seconds": round(time.perf_counter() - begin, 3),
     }
     show(result, as_json=as_json, title="Restored")
@@ -192,21 +192,22 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
     from masquerade.server.settings import Settings
 
     settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
-    with _counting("accounts checked") as told:
-        results = list(examine(settings, progress=lambda count, _of: told(count)))
+    with _counting("accounts checked") as count_accounts:
+        results = list(examine(settings, progress=lambda count, _of: count_accounts(count)))
     fine = all(one.status != "problem" for one in results)
     if as_json:
-        found = [one.to_json() for one in results]
-        show({"ok": fine, "findings": found}, as_json=True, title="")
+        checks = [one.to_json() for one in results]
+        show({"ok": fine, "findings": checks}, as_json=True, title="")
     else:
-        _tell(results)
+        _print_checks(results)
     if not fine:
         raise typer.Exit(1)
 
 
-def _tell(results: list[Finding]) -> None:
+def _print_checks(results: list[Finding]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column()
@@ -214,14 +215,8 @@ def _tell(results: list[Finding]) -> None:
     table.add_column(overflow="fold")
     for one in results:
         style = _STYLE[one.status]
-        table.add_row(f"[{style}]{one.status}[/{style}]", one.check, _escaped(one.detail))
+        table.add_row(f"[{style}]{one.status}[/{style}]", one.check, Text(one.detail))
     Console().print(table)
-
-
-def _escaped(text: str) -> Any:
-    from rich.text import Text
-
-    return Text(text)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Options that all commands which read claims share."""
+"""Arguments and options that several commands share, and reading the claims they name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ if TYPE_CHECKING:
     from masquerade.answers import Claims
     from masquerade.answers.claims import Duplicates, Kind
 
+AsJson = Annotated[
+    bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
+]
+DataDir = Annotated[Path | None, typer.Option(help="Where to keep the data.")]
+MechanismText = Annotated[
+    str,
+    typer.Argument(
+        help="For example randomized-response:options=4,epsilon=1, or "
+        "two-layer:options=2,low=0,high=1.",
+        metavar="SPEC",
+        show_default=False,
+    ),
+]
 ClaimsFile = Annotated[
     Path,
     typer.Argument(

@@ -12,13 +12,10 @@ from typing import Annotated
 
 import typer
 
+from masquerade.cli.options import Config, DataDir
+
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
-Config = Annotated[
-    Path | None,
-    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
-]
-DataDir = Annotated[Path | None, typer.Option(help="Where to keep the data.")]
 
 
 def demo(
