@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import pickle
 import re
+from typing import Any
 
 import pytest
 
 from masquerade import errors
+from masquerade.exact.number import finite
 
-CLASSES = {
+CLASSES: dict[str, Any] = {
     name: value
     for name, value in vars(errors).items()
     if inspect.isclass(value) and value.__module__ == errors.__name__
 }
 
 
-def drawn_tree() -> dict[str, tuple[str | None, str | None]]:
-    """Return each drawn name with its parent and the builtin class in brackets."""
-    drawing = (errors.__doc__ or "").split("::\n")[1].split("\n\nRows")[0]
+Drawn = tuple[str | None, str | None, tuple[int, str]]
+
+
+def drawn_tree() -> dict[str, Drawn]:
+    """Return each drawn name with its parent, the builtin in brackets, the status and the slug."""
+    drawing = (errors.__doc__ or "").split("::\n")[1].split("\n\nEach class")[0]
     path: list[str] = []
-    tree: dict[str, tuple[str | None, str | None]] = {}
+    tree: dict[str, Drawn] = {}
     for line in filter(str.strip, drawing.splitlines()):
-        match = re.match(r"    ([│├└─ ]*)(\w+)(?: \((\w+)\))?", line)
+        match = re.match(r"    ([│├└─ ]*)(\w+)(?: \((\w+)\))?(?: +(\d{3}) ([a-z-]+))?", line)
         assert match, line
-        branch, name, builtin = match.groups()
+        branch, name, builtin, status, slug = match.groups()
         depth = len(branch) // 4
         path = [*path[:depth], name]
         assert name not in tree, f"{name} is drawn twice"
-        tree[name] = (path[depth - 1] if depth else None, builtin)
+        parent = path[depth - 1] if depth else None
+        tree[name] = (parent, builtin, (int(status or 422), slug or "validation-error"))
     return tree
 
 
@@ -40,8 +47,9 @@ def test_every_exception_is_drawn_and_every_drawn_name_exists() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_an_exception_is_what_the_drawing_says(name: str) -> None:
-    """Each class has the parent it is drawn below, the builtin in brackets, and a docstring."""
-    parent, builtin = drawn_tree()[name]
+    """Each class has the parent it is drawn below, the builtin, status and slug, a docstring."""
+    parent, builtin, refusal = drawn_tree()[name]
+    assert (CLASSES[name].status, CLASSES[name].slug) == refusal
     bases = (
         [Exception]
         if parent is None
@@ -58,3 +66,19 @@ def test_callers_can_catch_the_builtin_kind() -> None:
     assert issubclass(errors.MechanismSyntaxError, ValueError)
     assert issubclass(errors.InsecureRandomness, TypeError)
     assert issubclass(errors.NotFitted, AttributeError)
+
+
+def test_a_wrong_parameter_says_which() -> None:
+    """Whoever shows an error beside a field reads the field's name off it, not off its words."""
+    with pytest.raises(errors.ParameterError) as caught:
+        finite("inf", "epsilon")
+    assert (caught.value.field, caught.value.question) == ("epsilon", None)
+    assert pickle.loads(pickle.dumps(caught.value)).field == "epsilon"
+
+
+def test_an_error_knows_the_members_of_its_problem() -> None:
+    """What a class takes by name beside the message is what its problem details carry."""
+    refused = errors.InsufficientFunds("no", needed=3, there=1, currency="EUR")
+    assert refused.details == {"needed": 3, "there": 1, "currency": "EUR"}
+    assert errors.WrongState("no").details == {}
+    assert errors.NotFound("no").details == {}

@@ -29,38 +29,56 @@
     ├── LedgerError
     │   ├── BrokenChain                 a ledger entry does not match its hash
     │   ├── NoGuarantee                 a mechanism promises nothing that could be counted
-    │   ├── InsufficientBudget          a charge would exceed the person's cap
-    │   ├── ClearDisclosureRefused      more answers in clear than the person's cap allows
+    │   ├── InsufficientBudget      409 privacy-cap-exceeded   the person's cap would be exceeded
+    │   ├── ClearDisclosureRefused  409 clear-cap-exceeded     more answers in clear than allowed
     │   ├── KeyConflict                 one key was used for two different charges
     │   └── NotReserved                 there is no open reservation under this key
     └── SurveyError                     a request that a survey cannot accept
-        ├── NotFound                    no such survey, or not yours
-        ├── Unauthenticated             a request does not say whose it is
-        ├── Forbidden                   the role or the token does not allow this
-        ├── TooManyAttempts             signing in, or beginning a survey, was tried too often
-        ├── TooManyReservations         surveys were begun and not opened too often
+        ├── NotFound                404 not-found              no such survey, or not yours
+        ├── Unauthenticated         401 unauthenticated        a request does not say whose it is
+        ├── Forbidden               403 forbidden              the role or token does not allow this
+        ├── TooManyAttempts         429 too-many-attempts      tried too often in a short time
+        ├── TooManyReservations     409 too-many-reservations  begun and not opened too often
         ├── InvalidDocument (ValueError) a written survey that cannot be read, and where
-        ├── StaleVersion                somebody else has changed it in the meantime
-        ├── SeatsTaken                  as many as a survey asks for, or can pay, have begun it
-        ├── InsufficientFunds           there is less money than this takes
-        ├── WrongState                  the survey or the participation is in another state
-        ├── AlreadyParticipated         this participant has begun or answered this survey
-        ├── InvalidReport               a report that the mechanism cannot have made
-        ├── LevelNotAllowed             a privacy level that the survey does not offer
-        ├── SurveyHashMismatch          the reports are for another version of the survey
-        ├── CommitmentMismatch          the reports are not those that were sealed
-        ├── IdempotencyConflict         one idempotency key was used for two requests
-        ├── ConfirmationNeeded          caps are raised only for who confirms it
+        ├── StaleVersion            412 stale-version          somebody has changed it meanwhile
+        ├── QuotaFull               409 budget-exhausted       enough people have begun it
+        ├── InsufficientFunds       409 insufficient-funds     less money than this takes
+        ├── WrongState              409 wrong-state            survey or participation is elsewhere
+        ├── AlreadyParticipated     409 already-participated   begun or answered before
+        ├── InvalidReport           422 invalid-report         not a report of its mechanism
+        ├── LevelNotAllowed         422 level-not-allowed      not a level of this survey
+        ├── SurveyHashMismatch      409 survey-hash-mismatch   reports for another version of it
+        ├── CommitmentMismatch      409 commitment-mismatch    reports are not those sealed
+        ├── IdempotencyConflict     409 idempotency-conflict   one key was used for two requests
+        ├── ConfirmationNeeded      409 confirmation-needed    caps are raised only on confirmation
         └── BrokenPromise               a server's masks are not those that it promised
 
-Rows in messages are counted from 1, the header not included.
+Each class carries the HTTP status and the slug by which a server refuses with it: those drawn, and
+``422 validation-error`` for all others. Rows in messages are counted from 1, the header not
+included.
 """
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 
 class MasqueradeError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    Its ``slug`` and ``status`` name it in problem details (RFC 9457); `details` are the members of
+    these beside the message, which the constructor takes by the same names.
+    """
+
+    slug: ClassVar[str] = "validation-error"
+    status: ClassVar[int] = 422
+    members: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The values of `members`, without those that are not known."""
+        values = {name: getattr(self, name) for name in self.members}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class InputError(MasqueradeError, ValueError):
@@ -112,7 +130,22 @@ class UnderdeterminedProfile(InputError):
 
 
 class ParameterError(MasqueradeError, ValueError):
-    """A parameter is outside its range."""
+    """A parameter is outside its range.
+
+    Attributes
+    ----------
+    field : str or None
+        The parameter, where one alone is wrong.
+    question : str or None
+        The id of the survey's question whose field it is.
+    """
+
+    def __init__(
+        self, message: str, *, field: str | None = None, question: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.field = field
+        self.question = question
 
 
 class MechanismSyntaxError(ParameterError):
@@ -178,6 +211,10 @@ class InsufficientBudget(LedgerError):
         Of both: ``"epsilon"`` or ``"rho"``.
     """
 
+    slug = "privacy-cap-exceeded"
+    status = 409
+    members = ("needed", "residual", "unit")
+
     def __init__(self, message: str, *, needed: float, residual: float, unit: str) -> None:
         super().__init__(message)
         self.needed = needed
@@ -193,6 +230,10 @@ class ClearDisclosureRefused(LedgerError):
     needed, residual : int
         Numbers of answers: in the survey, and left.
     """
+
+    slug = "clear-cap-exceeded"
+    status = 409
+    members = ("needed", "residual")
 
     def __init__(self, message: str, *, needed: int, residual: int) -> None:
         super().__init__(message)
@@ -215,32 +256,41 @@ class SurveyError(MasqueradeError):
 class NotFound(SurveyError):
     """There is no such survey, or it is somebody else's."""
 
+    slug = "not-found"
+    status = 404
+
 
 class InvalidDocument(SurveyError, ValueError):
     """A survey as it is written has not the form it must have, or is not finished.
 
     Attributes
     ----------
-    places : list of tuple
+    issues : list of tuple
         A JSON pointer and what is wrong there.
     """
 
-    def __init__(self, places: list[tuple[str, str]]) -> None:
-        self.places = places
-        first, what = places[0]
-        more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    def __init__(self, issues: list[tuple[str, str]]) -> None:
+        self.issues = issues
+        first, what = issues[0]
+        more = f" (and {len(issues) - 1} more)" if len(issues) > 1 else ""
         super().__init__(f"{first}: {what}{more}" if first else f"{what}{more}")
 
 
 class StaleVersion(SurveyError):
     """A draft was changed since it was read, or the request does not say what it was read as."""
 
+    slug = "stale-version"
+    status = 412
 
-class SeatsTaken(SurveyError):
+
+class QuotaFull(SurveyError):
     """As many people as a survey asks for at this level, or can pay, have begun it.
 
     Nothing was reserved.
     """
+
+    slug = "budget-exhausted"
+    status = 409
 
 
 class InsufficientFunds(SurveyError):
@@ -252,6 +302,10 @@ class InsufficientFunds(SurveyError):
     currency : str
     """
 
+    slug = "insufficient-funds"
+    status = 409
+    members = ("needed", "there", "currency")
+
     def __init__(self, message: str, *, needed: int, there: int, currency: str) -> None:
         super().__init__(message)
         self.needed = needed
@@ -262,9 +316,15 @@ class InsufficientFunds(SurveyError):
 class Unauthenticated(SurveyError):
     """A request does not say, in the form that is expected, whose it is."""
 
+    slug = "unauthenticated"
+    status = 401
+
 
 class Forbidden(SurveyError):
     """Somebody's role, or their token, does not allow what they ask for."""
+
+    slug = "forbidden"
+    status = 403
 
 
 class TooManyAttempts(SurveyError):
@@ -276,6 +336,10 @@ class TooManyAttempts(SurveyError):
         How long to wait.
     """
 
+    slug = "too-many-attempts"
+    status = 429
+    members = ("seconds",)
+
     def __init__(self, message: str, *, seconds: int) -> None:
         super().__init__(message)
         self.seconds = seconds
@@ -283,6 +347,9 @@ class TooManyAttempts(SurveyError):
 
 class TooManyReservations(SurveyError):
     """Too many surveys were begun and given up, or left, before their questions were shown."""
+
+    slug = "too-many-reservations"
+    status = 409
 
 
 class WrongState(SurveyError):
@@ -294,6 +361,10 @@ class WrongState(SurveyError):
         Of the participation, where there is one.
     """
 
+    slug = "wrong-state"
+    status = 409
+    members = ("state",)
+
     def __init__(self, message: str, *, state: str | None = None) -> None:
         super().__init__(message)
         self.state = state
@@ -302,29 +373,48 @@ class WrongState(SurveyError):
 class AlreadyParticipated(SurveyError):
     """The participant has already begun or answered the survey."""
 
+    slug = "already-participated"
+    status = 409
+
 
 class InvalidReport(SurveyError):
-    """A report is none that the mechanism can have made."""
+    """A report is not a possible report of its mechanism."""
+
+    slug = "invalid-report"
 
 
 class LevelNotAllowed(SurveyError):
-    """A privacy level is none of those that the survey offers."""
+    """A privacy level is not among those that the survey offers."""
+
+    slug = "level-not-allowed"
 
 
 class SurveyHashMismatch(SurveyError):
     """Reports are for another version of the survey."""
 
+    slug = "survey-hash-mismatch"
+    status = 409
+
 
 class CommitmentMismatch(SurveyError):
     """Reports, or another commitment, do not fit what was sealed."""
+
+    slug = "commitment-mismatch"
+    status = 409
 
 
 class IdempotencyConflict(SurveyError):
     """One idempotency key was used for two different requests."""
 
+    slug = "idempotency-conflict"
+    status = 409
+
 
 class ConfirmationNeeded(SurveyError):
     """Caps would rise, which the person has not confirmed."""
+
+    slug = "confirmation-needed"
+    status = 409
 
 
 class BrokenPromise(SurveyError):

@@ -52,7 +52,7 @@ from masquerade.errors import (
     LevelNotAllowed,
     MissingValue,
     NotFound,
-    SeatsTaken,
+    QuotaFull,
     TooManyReservations,
     WrongState,
 )
@@ -193,7 +193,7 @@ class Participation:
             InsufficientBudget,
             LevelNotAllowed,
             NotFound,
-            SeatsTaken,
+            QuotaFull,
             TooManyReservations,
             WrongState,
         ):

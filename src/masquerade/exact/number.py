@@ -36,19 +36,21 @@ def exact(value: Number, name: str) -> Fraction | float:
         if len(text) > _MOST_CHARACTERS or (
             exponent and len(exponent[1]) > _MOST_DIGITS_IN_EXPONENT
         ):
-            raise ParameterError(f"{name} is {text[:20]}..., expected a shorter number.")
+            raise ParameterError(
+                f"{name} is {text[:20]}..., expected a shorter number.", field=name
+            )
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
         if isinstance(error, ParameterError):
             raise
-        raise ParameterError(f"{name} is {value!r}, expected a number.") from error
+        raise ParameterError(f"{name} is {value!r}, expected a number.", field=name) from error
 
 
 def finite(value: Number, name: str) -> Fraction:
     """Return `value` as a fraction; refuse infinity."""
     number = exact(value, name)
     if isinstance(number, float):
-        raise ParameterError(f"{name} is {value!r}, expected a finite number.")
+        raise ParameterError(f"{name} is {value!r}, expected a finite number.", field=name)
     return number
 
 
@@ -84,8 +86,10 @@ def whole(value: object, name: str, *, low: int, high: int | None = None) -> int
             raise ValueError
         number = int(value)
     except ValueError as error:
-        raise ParameterError(f"{name} is {value!r}, expected a whole number.") from error
+        raise ParameterError(
+            f"{name} is {value!r}, expected a whole number.", field=name
+        ) from error
     if number < low or (high is not None and number > high):
         span = f"at least {low}" if high is None else f"{low} to {high}"
-        raise ParameterError(f"{name} is {number}, expected {span}.")
+        raise ParameterError(f"{name} is {number}, expected {span}.", field=name)
     return number

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, inspect, text
 from tests.server.operations.test_upgrade import FIRST_DEFINITION, MECHANISM
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
-from masquerade.errors import BrokenChain, SeatsTaken
+from masquerade.errors import BrokenChain, QuotaFull
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Store
@@ -228,7 +228,7 @@ def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str, k
     assert {state for state, attempt in lapsed if attempt} == {"reserved", "expired"}
     assert sorted(map(tuple, rows)) == [("aa", "high", 0), ("aa", "medium", 4)]
     kit.device().reserve(store, store.survey("aa"), level="medium")
-    with pytest.raises(SeatsTaken):
+    with pytest.raises(QuotaFull):
         kit.device().reserve(store, store.survey("aa"), level="medium")
     store.close()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from masquerade.errors import SeatsTaken, TooManyReservations
+from masquerade.errors import QuotaFull, TooManyReservations
 from masquerade.server import Store
 from masquerade.server.db.tables import ParticipationRow, QuotaCountRow, table_of
 from masquerade.server.operations.content_checks import survey_findings
@@ -204,7 +204,7 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
     same(high=1, medium=1)
     with store.engine.connect() as connection:
         assert wrong_counts(connection) == []
-    with pytest.raises(SeatsTaken):
+    with pytest.raises(QuotaFull):
         kit.device().reserve(store, survey, level="medium")
     same(high=1, medium=1)
     store.close_survey(survey.token)
@@ -247,7 +247,7 @@ def test_quotas_are_exact_in_a_race(store: Store, kit: Kit) -> None:
         if turn == 1:  # the only one in which more than seven may come: while there are no quotas
             works += [change, change]
         outcomes = kit.all_at_once(*works)
-        assert all(o in (True, False, None) or isinstance(o, SeatsTaken) for o in outcomes)
+        assert all(o in (True, False, None) or isinstance(o, QuotaFull) for o in outcomes)
         assert counted(store, survey.token) == recounted(store, survey.token)
         if turn == 0:
             assert counted(store, survey.token)["medium"] <= 7

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.errors import InsufficientFunds, SeatsTaken, WrongState
+from masquerade.errors import InsufficientFunds, QuotaFull, WrongState
 from masquerade.server import Store
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.rewards import Reward
@@ -53,7 +53,7 @@ def test_who_comes_too_late_is_told_before_any_question(till: Till, kit: Kit) ->
     for _ in range(2):
         kit.device().reserve(till.store, survey, level="medium")
     late = kit.device()
-    with pytest.raises(SeatsTaken, match="no money left"):
+    with pytest.raises(QuotaFull, match="no money left"):
         late.reserve(till.store, survey, level="medium")
     assert till.store.ledger(late.participant) == []
     assert till.store.responses(survey.token) == []
@@ -193,7 +193,7 @@ def test_an_open_survey_can_get_more(till: Till, kit: Kit) -> None:
     till.pay_in(100)
     survey = till.paying(8)
     kit.device().send(till.store, survey, level="medium")
-    with pytest.raises(SeatsTaken):
+    with pytest.raises(QuotaFull):
         kit.device().send(till.store, survey, level="medium")
     assert till.store.desk.funds.top_up(survey, 8, key="t")
     assert not till.store.desk.funds.top_up(survey, 8, key="t")
@@ -216,7 +216,7 @@ def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
     outcomes = kit.all_at_once(
         *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices)
     )
-    refused = [one for one in outcomes if isinstance(one, SeatsTaken)]
+    refused = [one for one in outcomes if isinstance(one, QuotaFull)]
     assert len(refused) == 7, outcomes
     assert sorted(till.wallet(one) for one in devices) == [0] * 7 + [8] * 5
     assert till.at("escrow", survey.token) == 4

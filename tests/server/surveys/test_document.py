@@ -106,7 +106,7 @@ def test_a_bad_file_is_refused_with_its_place(text: str, pointer: str, says: str
     """The error names line and column, or the pointer of the field."""
     with pytest.raises(InvalidDocument, match=says) as caught:
         read_document_text(text)
-    assert caught.value.places[0][0] == pointer
+    assert caught.value.issues[0][0] == pointer
 
 
 def test_a_survey_with_masks_of_its_own_keeps_them() -> None:

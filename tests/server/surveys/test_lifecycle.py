@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from masquerade.errors import NotFound, SeatsTaken, StaleVersion
+from masquerade.errors import NotFound, QuotaFull, StaleVersion
 from masquerade.server import Store
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.document import read_document
@@ -73,8 +73,8 @@ def test_the_last_seat_is_taken_once(store: Store, kit: Kit) -> None:
     )
     begun = [one for one in outcomes if not isinstance(one, Exception)]
     assert len(begun) == 2
-    assert all(isinstance(one, SeatsTaken) for one in outcomes if isinstance(one, Exception))
-    with pytest.raises(SeatsTaken):
+    assert all(isinstance(one, QuotaFull) for one in outcomes if isinstance(one, Exception))
+    with pytest.raises(QuotaFull):
         kit.device().reserve(store, survey, level="low")
     place = outcomes.index(begun[0])
     store.participations.abandon(store.identity(devices[place].participant), begun[0].id)

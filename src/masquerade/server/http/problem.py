@@ -23,7 +23,7 @@ from masquerade.errors import (
     LevelNotAllowed,
     MasqueradeError,
     NotFound,
-    SeatsTaken,
+    QuotaFull,
     StaleVersion,
     SurveyHashMismatch,
     TooManyAttempts,
@@ -45,7 +45,7 @@ _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     TooManyReservations: (409, "too-many-reservations"),
     NotFound: (404, "not-found"),
     StaleVersion: (412, "stale-version"),
-    SeatsTaken: (409, "budget-exhausted"),
+    QuotaFull: (409, "budget-exhausted"),
     InsufficientFunds: (409, "insufficient-funds"),
     WrongState: (409, "wrong-state"),
     AlreadyParticipated: (409, "already-participated"),
@@ -154,7 +154,7 @@ def masquerade_problem(error: MasqueradeError) -> Response:
         )
         return problem(status, slug, detail, needed=error.needed, residual=error.residual)
     if isinstance(error, InvalidDocument):
-        return wrong_places(slug, str(error), error.places)
+        return wrong_places(slug, str(error), error.issues)
     if isinstance(error, TooManyAttempts):
         refusal = problem(status, slug, str(error), seconds=error.seconds)
         refusal.headers["retry-after"] = str(error.seconds)

@@ -130,7 +130,7 @@ class Participations:
         Raises
         ------
         NotFound, WrongState, LevelNotAllowed, AlreadyParticipated, IdempotencyConflict
-        SeatsTaken, TooManyReservations
+        QuotaFull, TooManyReservations
             As many as the survey takes have begun it, or this person opens nothing.
         InsufficientBudget, ClearDisclosureRefused
             The person's cap does not leave enough.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select, update
 
-from masquerade.errors import InsufficientFunds, SeatsTaken
+from masquerade.errors import InsufficientFunds, QuotaFull
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import SurveyRow, table_of
 from masquerade.server.payments.double_entry import (
@@ -163,7 +163,7 @@ class Purse:
 
         Raises
         ------
-        SeatsTaken
+        QuotaFull
             There is not enough left.
         """
         cost = self.reward.cost(level)
@@ -174,7 +174,7 @@ class Purse:
         try:
             book.move(self.escrow, self.held, cost, what="hold", key=key)
         except InsufficientFunds:
-            raise SeatsTaken(
+            raise QuotaFull(
                 "this survey has no money left to pay you at this level. You were shown no "
                 "question and nothing was charged."
             ) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from masquerade.errors import SeatsTaken
+from masquerade.errors import QuotaFull
 from masquerade.server.db.tables import ParticipationRow, QuotaCountRow, table_of
 
 COUNTED = ("reserved", "opened", "sealed", "submitted")
@@ -30,12 +30,12 @@ def begin(connection: Connection, survey: str, level: str, *, most: int) -> None
 
     Raises
     ------
-    SeatsTaken
+    QuotaFull
         As many as the survey asks for have.
     """
     given = {"one": survey, "at": level, "most": most}
     if connection.execute(_BEGIN, given).rowcount != 1:
-        raise SeatsTaken(
+        raise QuotaFull(
             "as many people as this survey asks for at this level have begun it. Nothing was "
             "charged; another level may still be open."
         )
