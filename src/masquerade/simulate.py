@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import Number, whole
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
@@ -212,7 +213,7 @@ def study(
 
 def _abilities(
     rng: np.random.Generator, accuracy: tuple[float, float] | ArrayLike, workers: int
-) -> NDArray[np.float64]:
+) -> Floats:
     if isinstance(accuracy, tuple):
         if len(accuracy) != 2 or min(accuracy) <= 0:
             raise ParameterError(
@@ -228,7 +229,7 @@ def _abilities(
     return ability
 
 
-def _probabilities(shares: ArrayLike | None, options: int) -> NDArray[np.float64] | None:
+def _probabilities(shares: ArrayLike | None, options: int) -> Floats | None:
     if shares is None:
         return None
     given = np.asarray(shares, dtype=np.float64)
@@ -240,9 +241,7 @@ def _probabilities(shares: ArrayLike | None, options: int) -> NDArray[np.float64
     return given
 
 
-def _assigned(
-    rng: np.random.Generator, tasks: int, workers: int, answers: int
-) -> NDArray[np.int64]:
+def _assigned(rng: np.random.Generator, tasks: int, workers: int, answers: int) -> Integers:
     """Return `answers` different workers for every task (Floyd's sampling, all tasks at once)."""
     chosen = np.empty((tasks, answers), dtype=np.int64)
     for place, last in enumerate(range(workers - answers, workers)):

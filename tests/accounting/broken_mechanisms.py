@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.exact import Guarantee
+from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.mechanisms import (
     DiscreteGaussian,
@@ -21,7 +22,6 @@ from masquerade.mechanisms import (
     TwoLayer,
 )
 
-Codes = NDArray[np.int32]
 Steps = NDArray[np.int64]
 Rng = np.random.Generator
 RARE = 1e-5

@@ -24,6 +24,7 @@ from masquerade.errors import (
     UnknownLabel,
 )
 from masquerade.exact import INFINITE_LOSS, Coins, Loss, SimulatedCoins
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
     MatrixFactorization,
     MatrixFactorizationRidge,
@@ -33,7 +34,6 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.public_features import ONE
 
 SEED = bytes(range(32))
-Reals = NDArray[np.float64]
 Build = Callable[..., MatrixFactorization | MatrixFactorizationRidge]
 BOTH = pytest.mark.parametrize("build", [MatrixFactorization, MatrixFactorizationRidge])
 
@@ -57,7 +57,7 @@ def crowd(workers: int, tasks: int, *, null: bool = False) -> Claims:
     )
 
 
-def losses(mechanism: Any, answers: Reals, cell: int, size: int, seed: int) -> Reals:
+def losses(mechanism: Any, answers: Floats, cell: int, size: int, seed: int) -> Floats:
     """Return exact losses at drawn profiles when one answer becomes "no answer"; [direction, n]."""
     rng = np.random.default_rng(seed)
     other = answers.copy()
@@ -377,7 +377,7 @@ def test_profiles_are_what_the_reports_are_made_of(build: Build) -> None:
 
 @BOTH
 @pytest.mark.parametrize("bad", [np.zeros((3, 3)), np.zeros(2), np.full((1, 2), math.nan)])
-def test_profiles_of_another_shape_are_refused(build: Build, bad: Reals) -> None:
+def test_profiles_of_another_shape_are_refused(build: Build, bad: Floats) -> None:
     """A server never rebuilds answers from what is no profile."""
     mechanism = build(low=1, high=5, tasks=12, dimension=2, epsilon=1, seed=SEED)
     with pytest.raises(ParameterError, match="profiles have shape"):

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import integrate, optimize
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MatrixFactorizationRidge
 
 SEED = bytes(range(32))
-Reals = NDArray[np.float64]
 
 
 def repaired(tasks: int, dimension: int, **more: Any) -> MatrixFactorizationRidge:
@@ -26,7 +25,7 @@ def repaired(tasks: int, dimension: int, **more: Any) -> MatrixFactorizationRidg
     return MatrixFactorizationRidge(tasks=tasks, dimension=dimension, **given)
 
 
-def some(tasks: int, told: int, seed: int) -> Reals:
+def some(tasks: int, told: int, seed: int) -> Floats:
     """Return answers of a worker to `told` of the tasks."""
     rng = np.random.default_rng(seed)
     answers = np.full(tasks, math.nan)
@@ -48,7 +47,7 @@ def test_a_profile_is_the_minimiser_of_the_objective(
     x, target = mechanism.features[known], (answers[known] - 3) / 4
     for profile, eta in zip(profiles, noise * (mechanism._scale / (1 << 46)), strict=True):
 
-        def objective(u: Reals, eta: Reals = eta) -> float:
+        def objective(u: Floats, eta: Floats = eta) -> float:
             pseudo_huber = 0.25 * np.log(np.cosh((target - x @ u) / 0.5)).sum()
             return float(pseudo_huber + mechanism.ridge / 2 * (u @ u) + u @ eta)
 

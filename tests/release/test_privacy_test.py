@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from masquerade.exact import SimulatedCoins
+from masquerade.exact.arrays import Floats
 from masquerade.release import DensityModel, GroupedClaims, PrisCrowd, fit_density, simulate
 from masquerade.release.privacy_test import (
     buckets,
@@ -21,7 +21,6 @@ from masquerade.release.privacy_test import (
 )
 
 Grouped = Callable[..., GroupedClaims]
-Floats = NDArray[np.float64]
 
 
 def released(values: Floats, at: Floats, *, k: int, gamma: float, epsilon: float) -> Floats:

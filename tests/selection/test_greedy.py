@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from masquerade.exact.arrays import Floats
 from masquerade.selection import History, group_error
 from masquerade.selection.greedy import greedy
 from masquerade.selection.group_error import UNKNOWN
-
-Floats = NDArray[np.float64]
 
 
 def instance(seed: int, *, missing: float, coordinates: int = 1) -> tuple[History, Floats, Floats]:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from masquerade.errors import ParameterError
@@ -21,8 +20,6 @@ from masquerade.truth.levels import (
     combine,
     pool_counts,
 )
-
-Floats = NDArray[np.float64]
 
 SHARES = np.array([0.137, 0.244, 0.389, 0.229])
 NOISE = np.array([0.0, 3.0, 6.0, 12.0])

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from masquerade.accounting.audit_views import Drawn, Whole, coarse_codes
+from masquerade.exact.arrays import Floats, Integers
 
-Integers = NDArray[np.int64]
 Draw = Callable[[int, int], Drawn]
 """``draw(answers, persons)`` makes one call; answers are told by their place."""
 
@@ -50,7 +49,7 @@ class Question:
     tables: Integers
 
 
-def p_values(tests: Sequence[Question]) -> NDArray[np.float64]:
+def p_values(tests: Sequence[Question]) -> Floats:
     """Return for each test how likely tables this clear are where nothing is wrong, at most.
 
     Twice the smaller tail of the hypergeometric law, times how many tables a test has. All tables

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.accounting.audit_views import Drawn, lowest_bits, row_keys
+from masquerade.exact.arrays import Integers
 
 Draw = Callable[[int, int], Drawn]
 
-Event = tuple[int, int, int, NDArray[np.int64]]
+Event = tuple[int, int, int, Integers]
 """Places of two answers, by value (0) or lowest bit (1), and kinds of reports."""
 
 _MOST_EVENTS = 8
@@ -158,7 +158,7 @@ class _Tally:
     """How often reports of one answer were seen, by their value and by their lowest bit."""
 
     def __init__(self) -> None:
-        self._parts: list[list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = [[], []]
+        self._parts: list[list[tuple[Integers, Integers]]] = [[], []]
 
     def add(self, drawn: Drawn) -> None:
         for way in (0, 1):
@@ -167,7 +167,7 @@ class _Tally:
                 kinds, counts = np.unique(keys, return_counts=True)
                 self._parts[way].append((kinds, counts))
 
-    def of(self, way: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of(self, way: int) -> tuple[Integers, Integers]:
         """Return kinds of reports in order, and how often each was seen."""
         parts = self._parts[way]
         if not parts:
@@ -177,7 +177,7 @@ class _Tally:
         return kinds, counts.astype(np.int64)
 
 
-def _keys(drawn: Drawn, way: int) -> NDArray[np.int64] | None:
+def _keys(drawn: Drawn, way: int) -> Integers | None:
     if way == 0:
         return row_keys(drawn)
     if drawn.reports.dtype.kind == "f" and drawn.reports.shape[1] == 1:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from masquerade.accounting.audit_views import Drawn, Integers
+from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import (
     MOST_ANSWERS,
     ExactLoss,
@@ -30,6 +30,7 @@ from masquerade.accounting.witness import Witness
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteLaplace,
@@ -40,7 +41,7 @@ from masquerade.mechanisms import (
 )
 
 Vector = NDArray[Any]
-Law = tuple[NDArray[Any], NDArray[np.float64]]
+Law = tuple[NDArray[Any], Floats]
 """Reports, and the probability of each."""
 
 MOST_INPUTS = 512
@@ -280,7 +281,7 @@ class OfMechanism(Subject):
         return reports, mechanism.probability(float(answer), reports)
 
     @cached_property
-    def _window(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def _window(self) -> tuple[Floats, Floats] | None:
         return self._lattice_law.window()
 
     @cached_property

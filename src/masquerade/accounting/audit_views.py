@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Whole = Callable[[NDArray[Any]], NDArray[np.int64] | None]
+from masquerade.exact.arrays import Floats, Integers
+
+Whole = Callable[[NDArray[Any]], Integers | None]
 """Turns reports that are numbers on a lattice into whole steps; gives None of others."""
 
 MOST_KINDS = 1 << 11  # of reports; more are put into ranges
@@ -350,7 +351,7 @@ def _parity(words: Integers) -> Integers:
     return parity
 
 
-def _difference(reports: NDArray[Any], a: int, b: int) -> NDArray[np.float64]:
+def _difference(reports: NDArray[Any], a: int, b: int) -> Floats:
     return reports[:, a].astype(np.float64) - reports[:, b].astype(np.float64)
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact.arrays import Floats
 from masquerade.exact.concentrated import epsilon_of_rho
 from masquerade.exact.loss import Amount
 
@@ -225,7 +225,7 @@ def _rounded(rho: float) -> Rho:
     return Rho(math.ceil(rho * (1 + _ERROR) * MICRO))
 
 
-def _divergence(excess: NDArray[np.float64], epsilon: float, symbols: int) -> NDArray[np.float64]:
+def _divergence(excess: Floats, epsilon: float, symbols: int) -> Floats:
     """Return the Renyi divergence of orders ``1 + excess`` between the reports of two answers.
 
     With ``x = (e**(excess epsilon) - 1)(1 - e**(-a epsilon)) / (1 + (symbols - 1) e**-epsilon)``
@@ -240,5 +240,5 @@ def _divergence(excess: NDArray[np.float64], epsilon: float, symbols: int) -> ND
         - math.log1p((symbols - 1) * math.exp(-epsilon))
     )
     limit = epsilon * -math.expm1(-epsilon) / (1 + (symbols - 1) * math.exp(-epsilon))
-    value: NDArray[np.float64] = np.where(excess == 0, limit, np.logaddexp(0, log_x) / positive)
+    value: Floats = np.where(excess == 0, limit, np.logaddexp(0, log_x) / positive)
     return value

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.accounting.exact_loss import ROUNDING
 from masquerade.accounting.sampled_loss import Pair
 from masquerade.accounting.witness import Witness
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MatrixFactorizationRidge
-
-Floats = NDArray[np.float64]
 
 _FEWEST_DRAWS = 50
 _FAR = (2.0**30, 2.0**31, 2.0**32)

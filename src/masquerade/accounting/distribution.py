@@ -25,7 +25,6 @@ from fractions import Fraction
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from masquerade.accounting.kinds import (
@@ -37,8 +36,7 @@ from masquerade.accounting.kinds import (
 )
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats
 
 _POINTS = 4096  # of the grid, over the losses that matter
 _FINE_POINTS, _FEW = 16384, 4  # a few reports have a few sharp losses, and are added up quickly

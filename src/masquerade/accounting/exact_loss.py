@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.accounting.witness import Witness
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact.arrays import Floats
 from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.mechanisms import CategoricalMechanism
 
@@ -264,7 +264,7 @@ def pattern_probabilities(
     return [Fraction(count, scale) for count in counts]
 
 
-def pattern_law(mechanism: CategoricalMechanism, answers: int) -> NDArray[np.float64]:
+def pattern_law(mechanism: CategoricalMechanism, answers: int) -> Floats:
     """Return the probability that reports differ from the answers in m places, m = 0 to n."""
     numbers = device_numbers(mechanism)
     others = numbers[3] - 1

@@ -44,15 +44,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from masquerade.accounting.concentrated import Rho, rho_of_cap
 from masquerade.accounting.gaussian import ROUNDED, Mu, gaussian_sigma
 from masquerade.accounting.kinds import Kind, MaskedNumber
 from masquerade.exact import MICRO, Loss
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats
 
 INFLATION = Fraction(7, 10_000)
 """s: how much more mu**2 / 2 than rho a charge may have that counts as Gaussian."""

@@ -14,6 +14,7 @@ from scipy.special import betainc, betaincinv, erfcinv
 
 from masquerade.accounting.audit_views import View
 from masquerade.accounting.witness import Witness
+from masquerade.exact.arrays import Integers
 
 MOST_TESTED = 24
 """Pairs of answers that one view of their reports tests."""
@@ -122,10 +123,10 @@ def fit_p_value(counts: ArrayLike, probability: ArrayLike) -> float:
 class _Half:
     """Counts of kinds of reports in one half, for both answers."""
 
-    counts: tuple[NDArray[np.int64], NDArray[np.int64]]
+    counts: tuple[Integers, Integers]
     names: list[str]
 
-    def name(self, kinds: NDArray[np.int64], seen: NDArray[np.int64], *, named: bool) -> str:
+    def name(self, kinds: Integers, seen: Integers, *, named: bool) -> str:
         if not named:
             return f"of {len(kinds)} of {len(self.names) - 1} kinds"
         often = kinds[np.argsort(-seen[kinds], kind="stable")]
@@ -157,7 +158,7 @@ def _halves(pair: Pair) -> tuple[_Half, _Half]:
             "'no answer'" if floats else "one seldom seen",
         ]
 
-    def counted(reports: NDArray[Any]) -> NDArray[np.int64]:
+    def counted(reports: NDArray[Any]) -> Integers:
         if ranges:
             kind = np.searchsorted(edges, reports, side="right")
             kind[np.isnan(reports)] = len(names) - 1
@@ -173,9 +174,7 @@ def _halves(pair: Pair) -> tuple[_Half, _Half]:
     )
 
 
-def of_view(
-    view: View, pairs: NDArray[np.int64], *, delta: float, false_alarm: float
-) -> SampledLoss:
+def of_view(view: View, pairs: Integers, *, delta: float, false_alarm: float) -> SampledLoss:
     """Return the largest lower confidence bound on epsilon over pairs of answers, of one view.
 
     The first half of the reports chooses a few pairs of answers and for each a set of reports, the
@@ -208,9 +207,7 @@ def of_view(
     return best
 
 
-def _promising(
-    counts: NDArray[np.int64], pairs: NDArray[np.int64], alpha: float
-) -> list[tuple[int, int]]:
+def _promising(counts: Integers, pairs: Integers, alpha: float) -> list[tuple[int, int]]:
     """Return the pairs of answers that promise most: by one kind of reports, and by many."""
     if len(pairs) <= MOST_TESTED:
         return [(int(a), int(b)) for a, b in pairs]
@@ -241,9 +238,7 @@ def _promising(
     return [(int(a), int(b)) for a, b in pairs[chosen]]
 
 
-def _choose(
-    a: NDArray[np.int64], b: NDArray[np.int64], delta: float, alpha: float
-) -> NDArray[np.int64]:
+def _choose(a: Integers, b: Integers, delta: float, alpha: float) -> Integers:
     """Return the kinds of reports that promise the largest bound: one, or the most telling ones."""
     order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
     in_a = np.concatenate([np.cumsum(a[order]), a[order]])

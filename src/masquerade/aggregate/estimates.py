@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from masquerade.errors import ParameterError
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def mean_of_sum(
 def _ratio(
     counts: Floats,
     weights: Floats,
-    whole: NDArray[np.bool_],
+    whole: Flags,
     variance: float,
     design: Design,
     low: float,

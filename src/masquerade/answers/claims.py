@@ -34,6 +34,7 @@ from masquerade.errors import (
     SchemaError,
     UnknownLabel,
 )
+from masquerade.exact.arrays import Codes, Flags, Floats
 
 Kind = Literal["categorical", "numeric"]
 Duplicates = Literal["error", "first", "last", "all"]
@@ -74,8 +75,8 @@ class Claims:
     Claims(3 claims of 2 workers on 2 tasks, 2 options)
     """
 
-    task: NDArray[np.int32]
-    worker: NDArray[np.int32]
+    task: Codes
+    worker: Codes
     value: NDArray[Any]
     tasks: pa.Array
     workers: pa.Array
@@ -213,11 +214,11 @@ class Claims:
         """Return the same tasks and workers with other values (the claims are not changed)."""
         return replace(self, value=value, null=self.null if null is None else null)
 
-    def unanswered(self) -> NDArray[np.bool_]:
+    def unanswered(self) -> Flags:
         """Return which claims are "no answer", shape (n_claims,)."""
         if not self.null:
             return np.zeros(len(self), dtype=np.bool_)
-        missing: NDArray[np.bool_] = (
+        missing: Flags = (
             np.isnan(self.value) if self.options is None else self.value == self.n_options
         )
         return missing
@@ -304,7 +305,7 @@ def _label_column(table: pa.Table) -> str:
 
 def _encode_ids(
     table: pa.Table, name: str, declared: Sequence[Any] | None
-) -> tuple[NDArray[np.int32], pa.Array]:
+) -> tuple[Codes, pa.Array]:
     ids = id_column(table, name, wanted="claim a task and a worker")
     if declared is not None:
         codes, known = encode_declared(ids, declared, name)
@@ -327,7 +328,7 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
 
 def _encode_labels(
     labels: pa.Array, column: str, options: Sequence[Any] | None, *, null: bool
-) -> tuple[NDArray[np.int32], pa.Array]:
+) -> tuple[Codes, pa.Array]:
     row = first_missing(labels)
     if row is not None and not null:
         raise MissingValue(
@@ -396,7 +397,7 @@ def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return names
 
 
-def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> NDArray[np.float64]:
+def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> Floats:
     row = first_missing(labels)
     if row is not None and not null:
         raise MissingValue(

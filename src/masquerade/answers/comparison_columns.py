@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers.declared import encode_declared
 from masquerade.answers.frames import first_missing, id_column, plain_column
@@ -20,8 +19,7 @@ from masquerade.errors import (
     ParameterError,
     SchemaError,
 )
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Codes, Floats, Integers
 
 VOTER, CHOICE, LABEL, TIE = "voter", "choice", "comparison", "tie"
 ITEM_COLUMNS = ("chosen", "rejected")
@@ -71,7 +69,7 @@ def check_item_columns(found: list[str]) -> None:
 
 def encode_voters(
     table: pa.Table, declared: Sequence[Any] | None, *, one_each: bool
-) -> tuple[NDArray[np.int64], pa.Array]:
+) -> tuple[Integers, pa.Array]:
     """Return the voter of each row as a code, and the voters."""
     if one_each:
         if declared is not None:
@@ -84,7 +82,7 @@ def encode_voters(
     return encode_declared(ids, declared, VOTER, twice=DuplicateVoter)
 
 
-def encode_choices(table: pa.Table) -> NDArray[np.int64]:
+def encode_choices(table: pa.Table) -> Integers:
     """Return the choice of each row as a code."""
     ids = plain_column(table, CHOICE)
     row = first_missing(ids)
@@ -93,13 +91,13 @@ def encode_choices(table: pa.Table) -> NDArray[np.int64]:
             f"column {CHOICE!r}, row {row}: the number is missing; say which choice of the voter "
             "the record is from, or remove the column."
         )
-    codes: NDArray[np.int64] = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
+    codes: Integers = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
     return codes
 
 
 def encode_items(
     table: pa.Table, declared: Sequence[Any] | None, unlisted: Unlisted
-) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[pa.Array, Codes, Codes]:
     """Return the items, and the chosen and the rejected one of each row as codes.
 
     The items are the declared ones in their order; without, those that rows name, sorted.
@@ -157,9 +155,7 @@ def _listed(declared: Sequence[Any]) -> pa.Array:
     return pa.array(names, pa.large_string())
 
 
-def numbers(
-    column: pa.Array, name: str, codes: NDArray[np.int64], known: pa.Array
-) -> NDArray[np.float64]:
+def numbers(column: pa.Array, name: str, codes: Integers, known: pa.Array) -> Floats:
     """Return a feature's column as finite numbers."""
     row = first_missing(column)
     if row is not None:
@@ -181,7 +177,7 @@ def numbers(
     return values
 
 
-def check_finite(values: Floats, name: str, codes: NDArray[np.int64], known: pa.Array) -> None:
+def check_finite(values: Floats, name: str, codes: Integers, known: pa.Array) -> None:
     """Raise where a number is not finite, naming row and voter."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -191,7 +187,7 @@ def check_finite(values: Floats, name: str, codes: NDArray[np.int64], known: pa.
         )
 
 
-def _voter(record: int, codes: NDArray[np.int64], known: pa.Array) -> str:
+def _voter(record: int, codes: Integers, known: pa.Array) -> str:
     return repr(known[int(codes[record])].as_py())
 
 

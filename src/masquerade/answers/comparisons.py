@@ -39,8 +39,7 @@ from masquerade.errors import (
     ParameterError,
     SchemaError,
 )
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Codes, Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +85,13 @@ class Comparisons:
     """
 
     difference: Floats
-    offsets: NDArray[np.int64]
+    offsets: Integers
     voters: pa.Array
     features: tuple[Feature, ...]
-    choice: NDArray[np.int64] | None = None
+    choice: Integers | None = None
     items: pa.Array | None = None
-    chosen: NDArray[np.int32] | None = None
-    rejected: NDArray[np.int32] | None = None
+    chosen: Codes | None = None
+    rejected: Codes | None = None
     clipped: int = 0
     items_given: bool = False
 
@@ -270,7 +269,7 @@ class Comparisons:
         return widths(self.features)
 
     @property
-    def voter(self) -> NDArray[np.int64]:
+    def voter(self) -> Integers:
         """Whose each record is: codes into `voters`, ascending, shape (n_records,)."""
         return np.repeat(np.arange(self.n_voters), np.diff(self.offsets))
 
@@ -286,7 +285,7 @@ class Comparisons:
         """Return one voter's differences, shape (n, n_features)."""
         return self.difference[self.offsets[voter] : self.offsets[voter + 1]]
 
-    def records_per_voter(self) -> NDArray[np.int64]:
+    def records_per_voter(self) -> Integers:
         """Return how many records each voter has, shape (n_voters,)."""
         return np.diff(self.offsets)
 
@@ -389,7 +388,7 @@ class Comparisons:
             what = f"{len(self.items)} items"
         return f"Comparisons({len(self)} records of {self.n_voters} voters, {what})"
 
-    def _take(self, rows: NDArray[np.int64]) -> Comparisons:
+    def _take(self, rows: Integers) -> Comparisons:
         def taken(codes: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if codes is None else codes[rows]
 

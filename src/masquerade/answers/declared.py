@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers.frames import first_missing
 from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.exact.arrays import Integers
 
 
 def encode_declared(
     ids: pa.Array, declared: Sequence[Any], name: str, *, twice: type[Exception] = ParameterError
-) -> tuple[NDArray[np.int64], pa.Array]:
+) -> tuple[Integers, pa.Array]:
     """Return the ids as codes into the declared ones, and the declared ones in their order.
 
     Parameters

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError, SchemaError
+from masquerade.exact.arrays import Floats
 
 Ranges = Mapping[str, tuple[float, float]]
 """For each feature, the lowest and the highest value that an alternative can have."""
@@ -89,7 +89,7 @@ def declare_features(names: Sequence[str], ranges: Ranges | None = None) -> tupl
     return tuple(Feature(name, *_pair(name, ranges[name])) for name in names)
 
 
-def widths(features: Sequence[Feature]) -> NDArray[np.float64]:
+def widths(features: Sequence[Feature]) -> Floats:
     """Return each feature's largest possible difference, shape (n_features,)."""
     return np.array([feature.width for feature in features], dtype=np.float64)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers.claims import Claims
 from masquerade.answers.frames import (
@@ -26,6 +25,7 @@ from masquerade.errors import (
     ParameterError,
     SchemaError,
 )
+from masquerade.exact.arrays import Codes, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Truths:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def codes(self, claims: Claims) -> NDArray[np.int32]:
+    def codes(self, claims: Claims) -> Codes:
         """Return each task's true option as a code, shape (n_tasks,); -1 where unknown.
 
         A truth that is none of the options gets the code ``-2``: it is known, and no option is
@@ -103,11 +103,11 @@ class Truths:
         values = self.of_tasks(claims.tasks)
         known = pc.is_valid(values).to_numpy(zero_copy_only=False)
         codes = _find(values, claims.options)
-        out: NDArray[np.int32] = codes.fill_null(-2).to_numpy().astype(np.int32)
+        out: Codes = codes.fill_null(-2).to_numpy().astype(np.int32)
         out[~known] = -1
         return out
 
-    def numbers(self, claims: Claims) -> NDArray[np.float64]:
+    def numbers(self, claims: Claims) -> Floats:
         """Return each task's true value, shape (n_tasks,); NaN where unknown.
 
         Raises

@@ -13,16 +13,14 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.release import GroupedClaims, Mixtures
 from masquerade.truth import MajorityVote, accuracy
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Mistakes = Literal["scattered", "copied"]
 TruthShape = Literal["uniform", "concentrated", "equal"]
 
@@ -57,10 +55,10 @@ class MadeUpRatings:
         Which questions were asked before the survey.
     """
 
-    person: Codes
-    question: Codes
+    person: Integers
+    question: Integers
     rating: Floats
-    past: NDArray[np.bool_]
+    past: Flags
 
 
 def peer_grading(rng: np.random.Generator) -> tuple[Claims, Truths]:
@@ -257,7 +255,7 @@ def lecturer_ratings(rng: np.random.Generator) -> MadeUpRatings:
 
 
 def _votes(
-    rng: np.random.Generator, task: Codes, worker: Codes, logit: Floats, *, known: int
+    rng: np.random.Generator, task: Integers, worker: Integers, logit: Floats, *, known: int
 ) -> tuple[Claims, Truths]:
     """Return yes-or-no answers, right with the probability of this logit, and some truths."""
     tasks = int(task.max()) + 1
@@ -286,7 +284,7 @@ def _numbers(
     rng: np.random.Generator,
     truth: Floats,
     spread: Floats,
-    count: Codes,
+    count: Integers,
     users: int,
     *,
     bad: float,
@@ -318,5 +316,5 @@ def _numbers(
     return MadeUpClaims(claims, Mixtures(offset, truth, np.ones(len(truth)), spread))
 
 
-def _named(letter: str, codes: Codes, *, width: int = 0) -> pa.Array:
+def _named(letter: str, codes: Integers, *, width: int = 0) -> pa.Array:
     return pa.array([f"{letter}{code:0{width}}" if width else f"{letter}{code}" for code in codes])

@@ -13,13 +13,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Integers
 from masquerade.exact.coins import Words, WordSource, uniform_below
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _SAFE = 1 << 62
 _WORD = 1 << 64

@@ -8,15 +8,13 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.mechanism import Mechanism
-
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +28,8 @@ class FlipMixture:
         Sums to 1.
     """
 
-    flip_probability: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    flip_probability: Floats
+    weight: Floats
 
 
 class CategoricalMechanism(Mechanism):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.loss import Loss
 
 _MOST_ENTRIES = 1 << 22
@@ -50,7 +50,7 @@ class Channel:
             )
         )
 
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Floats:
         """Return the table as floats, shape (answers, reports), for inference."""
         return np.array([[float(p) for p in row] for row in self.table])
 

@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.concentrated import (
     DEFAULT_DELTA,
@@ -23,7 +24,7 @@ from masquerade.exact.gaussian_tail import epsilon_of_reports
 from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
+from masquerade.mechanisms.lattice import LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 _LEAST_STEPS, _MOST_STEPS = Fraction(1, 1024), 1 << 40
@@ -143,6 +144,6 @@ class DiscreteGaussian(LatticeMechanism):
             "variance": [str(variance.numerator), str(variance.denominator)],
         }
 
-    def mask(self, answers: Integers, persons: NDArray[np.int32], source: WordSource) -> Integers:
+    def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return each answer plus noise, in lattice steps."""
         return answers + discrete_gaussian(source, self.noise_variance, len(answers))

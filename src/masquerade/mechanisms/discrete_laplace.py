@@ -10,14 +10,15 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.loss import Guarantee, Loss
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.lattice import Floats, Integers, LatticeMechanism
+from masquerade.mechanisms.lattice import LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 ScaleRule = Literal["width", "paper"]
@@ -188,7 +189,7 @@ class DiscreteLaplace(LatticeMechanism):
             "scale": [str(self.scale.numerator), str(self.scale.denominator)],
         }
 
-    def mask(self, answers: Integers, persons: NDArray[np.int32], source: WordSource) -> Integers:
+    def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return each answer, or what stands in for it, plus noise, in lattice steps."""
         points = self.lattice.points
         if self.fill == "uniform":

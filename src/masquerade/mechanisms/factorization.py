@@ -9,18 +9,15 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
 from masquerade.mechanisms.public_features import ONE, public_features, read_seed
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _MOST_CELLS = 1 << 31  # so that sums of answers times features fit 64 bits
 _MOST_DIMENSIONS = 64
@@ -85,7 +82,7 @@ class FactorizationMechanism(Mechanism):
         self._features.setflags(write=False)
 
     @property
-    def features(self) -> Reals:
+    def features(self) -> Floats:
         """The features of each task, shape (tasks, dimension); derived here, never received."""
         return self._features / ONE
 
@@ -104,7 +101,7 @@ class FactorizationMechanism(Mechanism):
         """Return noise for `size` profiles, in the form's own unit; shape (size, dimension)."""
 
     @abstractmethod
-    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Reals:
+    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Floats:
         """Return a profile for each row of `noise`, all from the same answers.
 
         Parameters
@@ -117,7 +114,7 @@ class FactorizationMechanism(Mechanism):
         """
 
     @abstractmethod
-    def log_density(self, profiles: Reals, answers: Reals) -> Reals:
+    def log_density(self, profiles: Floats, answers: Floats) -> Floats:
         """Return the log density of profiles given answers, noise taken as continuous.
 
         Parameters
@@ -168,7 +165,7 @@ class FactorizationMechanism(Mechanism):
             )
         self.lattice.indices(claims.value)
 
-    def check_features(self, features: Reals) -> None:
+    def check_features(self, features: Floats) -> None:
         """Raise where features that somebody sent are not those that the seed gives.
 
         A device has no need of features from others; this finds out who sends wrong ones.
@@ -195,7 +192,7 @@ class FactorizationMechanism(Mechanism):
         if np.abs(given - self.features).max() > 1e-9:
             raise ParameterError("the features are not those of the public seed.")
 
-    def profiles(self, claims: Claims, *, presence: Presence, coins: Coins | None = None) -> Reals:
+    def profiles(self, claims: Claims, *, presence: Presence, coins: Coins | None = None) -> Floats:
         """Return the profile of each worker, drawn with operating-system entropy.
 
         The profiles are what leaves the devices; `randomize` returns what `reconstruct` makes of
@@ -207,7 +204,7 @@ class FactorizationMechanism(Mechanism):
         """
         return self._profiles(self.with_presence(claims, presence), require_coins(coins))
 
-    def reconstruct(self, profiles: Reals) -> Reals:
+    def reconstruct(self, profiles: Floats) -> Floats:
         """Return the answers to all tasks that profiles stand for.
 
         Parameters
@@ -228,7 +225,7 @@ class FactorizationMechanism(Mechanism):
             )
         return self._centre + given @ self.features.T
 
-    def draw(self, answers: Reals, size: int, rng: np.random.Generator) -> Reals:
+    def draw(self, answers: Floats, size: int, rng: np.random.Generator) -> Floats:
         """Return `size` profiles of one worker, for studies and audits.
 
         Parameters
@@ -243,7 +240,7 @@ class FactorizationMechanism(Mechanism):
 
     def neighbours(
         self, rng: np.random.Generator, *, cells: int = 1
-    ) -> Iterator[tuple[str, Reals, Reals]]:
+    ) -> Iterator[tuple[str, Floats, Floats]]:
         """Yield pairs of workers to audit, whose answers differ in `cells` tasks.
 
         Few answers, about as many as a profile is long, and all; of each, several workers with
@@ -282,7 +279,7 @@ class FactorizationMechanism(Mechanism):
                     other[changed] = np.nan
                     yield f"{told} turned into 'no answer'", answers, other
 
-    def _answered(self, answers: Reals) -> tuple[Integers, Integers]:
+    def _answered(self, answers: Floats) -> tuple[Integers, Integers]:
         given = np.asarray(answers, dtype=np.float64)
         if given.shape != (self.tasks,):
             raise ParameterError(
@@ -293,7 +290,7 @@ class FactorizationMechanism(Mechanism):
         told = index < self.lattice.points
         return self._features[told], index[told]
 
-    def _profiles(self, claims: Claims, source: WordSource) -> Reals:
+    def _profiles(self, claims: Claims, source: WordSource) -> Floats:
         self.check(claims)
         noise = self._noise(source, claims.n_workers)
         feature_row = _ranks(claims)[claims.task]

@@ -10,16 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import Number, finite, text_of
 from masquerade.mechanisms.mechanism import Mechanism
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 1 << 32
 _EXACT_IN_FLOATS = 1 << 53
@@ -168,7 +166,7 @@ class LatticeMechanism(Mechanism):
         self.null = null
 
     @abstractmethod
-    def mask(self, answers: Integers, persons: NDArray[np.int32], source: WordSource) -> Integers:
+    def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return a report for each answer.
 
         Parameters

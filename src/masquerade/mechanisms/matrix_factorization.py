@@ -14,11 +14,12 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnderdeterminedProfile
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.loss import INFINITE_LOSS, Guarantee, Loss
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import Number, text_of, whole
-from masquerade.mechanisms.factorization import FactorizationMechanism, Integers, Reals
+from masquerade.mechanisms.factorization import FactorizationMechanism
 from masquerade.mechanisms.mechanism import Presence
 from masquerade.mechanisms.public_features import ONE
 
@@ -182,7 +183,7 @@ class MatrixFactorization(FactorizationMechanism):
         """Return the fewest answers from which a profile can be computed."""
         return self.dimension
 
-    def log_density(self, profiles: Reals, answers: Reals) -> Reals:
+    def log_density(self, profiles: Floats, answers: Floats) -> Floats:
         """Return the log density of profiles; see `FactorizationMechanism.log_density`."""
         rows, index = self._answered(answers)
         x = rows / ONE
@@ -192,7 +193,7 @@ class MatrixFactorization(FactorizationMechanism):
         target = self.lattice.values(index) @ x
         noise = target - profiles @ gram
         log_det = float(np.linalg.slogdet(gram)[1])
-        density: Reals = (
+        density: Floats = (
             log_det - np.abs(noise).sum(axis=1) / scale - self.dimension * math.log(2 * scale)
         )
         return density
@@ -201,7 +202,7 @@ class MatrixFactorization(FactorizationMechanism):
         drawn = discrete_laplace(source, Fraction(self._scale), size * self.dimension)
         return drawn.reshape(size, self.dimension)
 
-    def _profiles(self, claims: Claims, source: WordSource) -> Reals:
+    def _profiles(self, claims: Claims, source: WordSource) -> Floats:
         if not self.acknowledge_no_guarantee:
             raise ParameterError(
                 f"{self.name} does not protect whether a task was answered; to study it all the "
@@ -210,7 +211,7 @@ class MatrixFactorization(FactorizationMechanism):
             )
         return super()._profiles(claims, source)
 
-    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Reals:
+    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Floats:
         unit = float(self.lattice.step) / ONE
         x = rows / ONE
         try:
@@ -223,10 +224,10 @@ class MatrixFactorization(FactorizationMechanism):
         # the last bits of the sum tell nothing.
         total = index @ rows - noise
         base = float(self.lattice.low) * x.sum(axis=0)
-        solved: Reals = np.linalg.solve(x.T @ x, (base + total * unit).T).T
+        solved: Floats = np.linalg.solve(x.T @ x, (base + total * unit).T).T
         return solved
 
-    def _require_determined(self, x: Reals) -> None:
+    def _require_determined(self, x: Floats) -> None:
         if len(x) < self.dimension or np.linalg.matrix_rank(x) < self.dimension:
             raise UnderdeterminedProfile(
                 f"{len(x)} answers do not determine a profile of {self.dimension} numbers; lower "

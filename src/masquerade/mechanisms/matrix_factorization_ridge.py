@@ -6,14 +6,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.factorization import FactorizationMechanism, Integers, Reals
+from masquerade.mechanisms.factorization import FactorizationMechanism
 from masquerade.mechanisms.public_features import ONE
 
 FINEST_GRID = 6
@@ -186,7 +186,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         """Return 0: a profile can always be computed."""
         return 0
 
-    def log_density(self, profiles: Reals, answers: Reals) -> Reals:
+    def log_density(self, profiles: Floats, answers: Floats) -> Floats:
         """Return the log density of profiles; see `FactorizationMechanism.log_density`.
 
         Profiles are taken before rounding, noise as continuous.
@@ -206,17 +206,17 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         drawn = discrete_laplace(source, Fraction(_NOISE_STEPS), size * self.dimension)
         return drawn.reshape(size, self.dimension)
 
-    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Reals:
+    def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Floats:
         x, target = rows / ONE, self._standardised(index)
         eta = noise.astype(np.float64) * (self._scale / _NOISE_STEPS)
         out = np.empty(eta.shape)
         for part in self._batches(len(eta), len(x)):
             out[part] = self._minimise(x, target, eta[part])
-        cells: Reals = np.rint(out * self.cells_of_a_width)
-        profiles: Reals = cells * float(self.width) / self.cells_of_a_width
+        cells: Floats = np.rint(out * self.cells_of_a_width)
+        profiles: Floats = cells * float(self.width) / self.cells_of_a_width
         return profiles
 
-    def _minimise(self, x: Reals, target: Reals, eta: Reals) -> Reals:
+    def _minimise(self, x: Floats, target: Floats, eta: Floats) -> Floats:
         """Return the minimiser for each row of `eta`, everything in widths: damped Newton."""
         out = np.zeros_like(eta)
         alive = np.arange(len(eta))
@@ -233,8 +233,8 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         raise ArithmeticError("the minimiser of a profile was not found to the tolerance needed")
 
     def _damping(
-        self, x: Reals, target: Reals, noise: Reals, u: Reals, step: Reals, gradient: Reals
-    ) -> Reals:
+        self, x: Floats, target: Floats, noise: Floats, u: Floats, step: Floats, gradient: Floats
+    ) -> Floats:
         """Return by how much of each Newton step the objective falls as it should (Armijo)."""
         share = np.ones(len(u))
         start = self._objective(x, target, noise, u)
@@ -248,26 +248,26 @@ class MatrixFactorizationRidge(FactorizationMechanism):
             share[short] /= 2
         return share
 
-    def _objective(self, x: Reals, target: Reals, noise: Reals, u: Reals) -> Reals:
+    def _objective(self, x: Floats, target: Floats, noise: Floats, u: Floats) -> Floats:
         size = np.abs(target - u @ x.T) / _BOUND
         log_cosh = size + np.log1p(np.exp(-2 * size)) - math.log(2)
-        value: Reals = (
+        value: Floats = (
             _BOUND**2 * log_cosh.sum(axis=1)
             + self.ridge / 2 * (u**2).sum(axis=1)
             + (u * noise).sum(axis=1)
         )
         return value
 
-    def _hessian(self, bent: Reals, x: Reals) -> Reals:
+    def _hessian(self, bent: Floats, x: Floats) -> Floats:
         """Return ridge + sum of psi' v v', shape (n, dimension, dimension)."""
         d = self.dimension
         outer = (x[:, :, None] * x[:, None, :]).reshape(len(x), d * d)
-        hessian: Reals = ((1 - bent**2) @ outer).reshape(-1, d, d) + self.ridge * np.eye(d)
+        hessian: Floats = ((1 - bent**2) @ outer).reshape(-1, d, d) + self.ridge * np.eye(d)
         return hessian
 
-    def _standardised(self, index: NDArray[np.int64]) -> Reals:
+    def _standardised(self, index: Integers) -> Floats:
         """Return answers in widths from the middle of the domain."""
-        widths: Reals = index / (self.lattice.points - 1) - 0.5
+        widths: Floats = index / (self.lattice.points - 1) - 0.5
         return widths
 
     def _batches(self, size: int, answered: int) -> list[slice]:

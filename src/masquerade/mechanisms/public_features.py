@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
 
 ONE = 1 << 30
 """Features are whole multiples of 1 / `ONE`."""
@@ -41,7 +41,7 @@ def read_seed(seed: bytes | str) -> bytes:
 
 def public_features(
     seed: bytes, *, tasks: int, dimension: int, distribution: str = "uniform"
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the features of each task, times `ONE`; absolute values of a row add to at most `ONE`.
 
     Parameters
@@ -78,7 +78,7 @@ def public_features(
     stream = hashlib.shake_256(message).digest(4 * size)
     words = np.frombuffer(stream, dtype="<u4").reshape(tasks, dimension).astype(np.int64)
     entries = (words >> 10) + 1  # 1 to 2**22: no row is all zeros
-    rows: NDArray[np.int64] = (entries << 30) // entries.sum(axis=1, keepdims=True)
+    rows: Integers = (entries << 30) // entries.sum(axis=1, keepdims=True)
     if distribution == "signed":
         rows[words & 1 == 1] *= -1
     return rows

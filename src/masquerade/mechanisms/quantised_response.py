@@ -11,15 +11,16 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.loss import Guarantee
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.channel import Channel, require_small
-from masquerade.mechanisms.lattice import Floats, Integers, Lattice, LatticeMechanism
+from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
 
 MOST_LEVELS = 1 << 16
@@ -207,7 +208,7 @@ class QuantisedResponse(LatticeMechanism):
             "null": self.null,
         }
 
-    def mask(self, answers: Integers, persons: NDArray[np.int32], source: WordSource) -> Integers:
+    def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return a level for each answer; the number of levels is "no answer"."""
         steps, last = self.lattice.points - 1, self.levels - 1
         other, total = self.grid

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.loss import Guarantee
 from masquerade.exact.number import Number, finite, text_of, whole
@@ -124,7 +124,7 @@ class QuestionSampling(Mechanism):
         """Raise where the claims are not of this mechanism's domain."""
         self.inner(1).check(claims)
 
-    def choose(self, persons: NDArray[np.int32], source: WordSource) -> NDArray[np.int64]:
+    def choose(self, persons: Codes, source: WordSource) -> Integers:
         """Return which answers are reported, as places in `persons`, in order.
 
         Every choice of k among a person's n answers is equally likely, and no answer is looked at.

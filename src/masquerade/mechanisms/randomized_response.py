@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.loss import Guarantee, Loss
 from masquerade.exact.number import Number, exact, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
+from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
 
 MOST_SYMBOLS = 1 << 20

@@ -14,13 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism, Codes, FlipMixture
+from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -343,5 +343,5 @@ def _where_negligible(
 
 
 @lru_cache(maxsize=1)
-def _legendre(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _legendre(nodes: int) -> tuple[Floats, Floats]:
     return np.polynomial.legendre.leggauss(nodes)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit
 
 from masquerade.answers import Comparisons
 from masquerade.errors import DisconnectedItems, ParameterError
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Codes, Floats
 
 _MOST_HALVINGS = 60
 
@@ -165,8 +163,8 @@ def _value(wins: Floats, strengths: Floats, prior: float) -> float:
 
 def _meat(
     comparisons: Comparisons,
-    chosen: NDArray[np.int32],
-    rejected: NDArray[np.int32],
+    chosen: Codes,
+    rejected: Codes,
     strengths: Floats,
 ) -> Floats:
     """Return the summed outer products of the voters' scores."""

@@ -8,15 +8,14 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference.direction import direction
-from masquerade.preference.integer_vectors import Integers
 from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC
 from masquerade.preference.local_mechanism import LocalMechanism, VoterReport
 from masquerade.preference.masked_choices import MaskedChoicesFit, fit_masked_choices
@@ -25,7 +24,6 @@ from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, require_pairs
 from masquerade.preference.voter_weights import voter_weights
 
-Floats = NDArray[np.float64]
 Estimator = Literal["likelihood", "linear"]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats
 
 
 def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:

@@ -14,10 +14,11 @@ from scipy.special import betaincinv
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.noise import bernoulli
 from masquerade.exact.number import whole
-from masquerade.preference.integer_vectors import Integers, whole_directions_of_integers
+from masquerade.preference.integer_vectors import whole_directions_of_integers
 from masquerade.preference.privunit import DirectionReports, voter_directions
 
 TOTAL = 1 << 62
@@ -85,7 +86,7 @@ def best_selection(epsilon: Fraction, features: int, candidates: int) -> Selecti
 
 
 @lru_cache(maxsize=256)
-def ranked_cosines(features: int, candidates: int) -> tuple[NDArray[np.float64], ...]:
+def ranked_cosines(features: int, candidates: int) -> tuple[Floats, ...]:
     """Return the mean cosine of the nearest, second nearest, ... candidate, and its square's mean.
 
     Simulated, with a fixed seed: it depends on public numbers alone. The standard error of a mean

@@ -5,16 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
 from masquerade.exact.number import Number, finite, text_of
 from masquerade.preference.l1_ball import STEPS, on_grid
 from masquerade.preference.thurstone import fit_voters
 from masquerade.preference.vector_noise import Sensitivity
-
-Integers = NDArray[np.int64]
 
 DEFAULT_BOUND = Fraction(2)
 SENSITIVITY = Sensitivity(absolute=2 * STEPS, euclidean=2 * STEPS)

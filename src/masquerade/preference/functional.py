@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import Number, finite
 from masquerade.preference.integer_vectors import whole_directions
@@ -32,8 +33,6 @@ from masquerade.preference.quadratic_sum import (
     quadratic_sensitivity,
 )
 from masquerade.preference.sized_noise import WithLaplaceNoise, variances
-
-Floats = NDArray[np.float64]
 
 RIDGE_DEVIATIONS = 4
 """The ridge is this many standard deviations of the noise in a coefficient."""

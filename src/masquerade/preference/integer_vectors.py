@@ -7,10 +7,8 @@ added to vectors made here.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats, Integers
 
 UNIT = 1 << 12
 """Length of a direction: its squares add to at most ``UNIT**2``."""
@@ -63,7 +61,7 @@ def whole_directions_of_integers(differences: Integers) -> Integers:
     return np.sign(differences) * size
 
 
-def sums_by_voter(rows: Integers, offsets: NDArray[np.int64]) -> Integers:
+def sums_by_voter(rows: Integers, offsets: Integers) -> Integers:
     """Return the sum of each voter's rows, shape (n_voters, rows.shape[1]); 0 for no rows."""
     running = np.concatenate([np.zeros((1, rows.shape[1]), dtype=np.int64), rows.cumsum(axis=0)])
     sums: Integers = running[offsets[1:]] - running[offsets[:-1]]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from masquerade.exact.arrays import Floats, Integers
 
 STEPS = 1 << 20
 """Grid steps from the centre of the ball to a corner."""

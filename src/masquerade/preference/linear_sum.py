@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import WordSource
 from masquerade.preference.direction import direction
 from masquerade.preference.integer_vectors import UNIT, sums_by_voter, whole_directions
@@ -28,8 +29,6 @@ from masquerade.preference.sized_noise import (
     variances,
 )
 from masquerade.preference.vector_noise import Sensitivity
-
-Floats = NDArray[np.float64]
 
 PAIRS_ARE_PUBLIC = (
     "which two alternatives each voter was shown is public, and none was picked by raw answers"

@@ -26,8 +26,6 @@ from masquerade.preference.sized_noise import (
     variances,
 )
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class LocalFit(SizedNoise, LocalVectorMechanism):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from masquerade.answers import Comparisons
 from masquerade.answers.features import Feature, widths
 from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, WordSource, require_coins
 from masquerade.exact.number import finite, text_of
 from masquerade.preference.personal_epsilon import read_epsilon
@@ -26,8 +27,6 @@ from masquerade.preference.voter_weights import (
     weight_report,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Rows = NDArray[Any]
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.preference.local_mechanism import Floats, LocalMechanism, Rows, VoterReport
+from masquerade.preference.local_mechanism import LocalMechanism, Rows, VoterReport
 from masquerade.preference.mechanism import Release
 from masquerade.preference.personal_epsilon import epsilons_of
 
@@ -35,7 +36,7 @@ class Collected:
 
     rows: Rows
     epsilons: Sequence[Fraction]
-    records: NDArray[np.int64]
+    records: Integers
     features: int
     moment: Floats | None = None
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from masquerade.exact.arrays import Floats, Integers
 
 _MOST_STEPS = 60
 _LONGEST_STEP = 1.0

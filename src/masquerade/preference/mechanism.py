@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
 
-Floats = NDArray[np.float64]
 Unit = Literal["voter", "record", "choice"]
 Trust = Literal["local", "aggregator", "secure-sum", "everyone"]
 

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.preference.social import SocialPreference
-
-Floats = NDArray[np.float64]
 
 REFERENCES: Mapping[str, str] = {
     "r1": "the mean of the voters' true weights (made-up crowds only)",

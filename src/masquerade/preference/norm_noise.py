@@ -14,9 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import LARGEST_SCALE, bernoulli_exp, discrete_laplace
-from masquerade.preference.integer_vectors import Integers, integer_root
+from masquerade.preference.integer_vectors import integer_root
 
 MOST_DIMENSIONS = 32
 _PRECISION = 1 << 12

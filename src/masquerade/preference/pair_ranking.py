@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from masquerade.errors import ParameterError
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Codes, Floats
 
 PRIOR = 0.25
 """Precision of a strength before anything is known: a standard deviation of 2 in logits."""
@@ -47,7 +46,7 @@ class PairRanking:
     items: tuple[str, ...]
     strengths: Floats
     covariance: Floats
-    group: NDArray[np.int32]
+    group: Codes
 
     @property
     def standard_errors(self) -> Floats:

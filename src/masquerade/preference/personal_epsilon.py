@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.loss import MICRO
 from masquerade.exact.number import Number, finite, text_of
 
@@ -115,6 +115,6 @@ class EpsilonGroups:
             p=[self.conservative, self.moderate, max(1 - self.conservative - self.moderate, 0)],
         )
         ends = np.array([float(self.low), float(self.middle), float(self.high), float(self.high)])
-        drawn: NDArray[np.float64] = rng.uniform(ends[group], ends[group + 1])
+        drawn: Floats = rng.uniform(ends[group], ends[group + 1])
         hundredths = np.maximum(np.rint(drawn * 100).astype(np.int64), 1)
         return tuple(Fraction(int(each), 100) for each in hundredths)

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp
-from masquerade.preference.integer_vectors import Integers
 
 _FARTHEST = 1 << 14  # jumps are at most this many scales; larger ones have probability e**-16384
 _LARGEST_SCALE = 1 << 44

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.preference.l1_ball import gap, maximise_quadratic
 from masquerade.preference.linear import voter_sums
 from masquerade.preference.probit import curvature, slope
 from masquerade.preference.thurstone import require_features
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 16  # records worked on at a time
 _ARMIJO = 1e-4

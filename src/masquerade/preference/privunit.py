@@ -9,20 +9,18 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import text_of
 from masquerade.preference.direction import direction
-from masquerade.preference.integer_vectors import Integers, sums_by_voter, whole_directions
+from masquerade.preference.integer_vectors import sums_by_voter, whole_directions
 from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
 from masquerade.preference.mechanism import Release, Unit
-
-Floats = NDArray[np.float64]
 
 MOST_EPSILON = 20
 """Above, floating point can no longer draw a report from outside the cap as often as it has to."""

@@ -17,13 +17,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.preference.integer_vectors import UNIT, Integers, sums_by_voter
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.preference.integer_vectors import UNIT, sums_by_voter
 from masquerade.preference.vector_noise import Sensitivity
 
-Floats = NDArray[np.float64]
 SensitivityRule = Literal["tight", "published"]
 
 LINEAR_FACTOR = round(math.sqrt(2 * math.pi) * UNIT)
@@ -38,7 +37,7 @@ def coefficients(features: int) -> int:
     return features + features * (features + 1) // 2
 
 
-def coefficient_rows(directions: Integers, offsets: NDArray[np.int64]) -> Integers:
+def coefficient_rows(directions: Integers, offsets: Integers) -> Integers:
     """Return each voter's coefficients in steps: linear ones, squares, cross terms (k < l).
 
     Parameters

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, Words
-
-Integers = NDArray[np.int64]
 
 
 @runtime_checkable

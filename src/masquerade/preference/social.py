@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.accounting import Ledger
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
 from masquerade.preference.charge import voters_charged
 from masquerade.preference.mechanism import (
@@ -26,7 +27,6 @@ from masquerade.preference.mechanism import (
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import preference_mechanism
 
-Floats = NDArray[np.float64]
 Alternative = Mapping[str, float] | ArrayLike
 """Features of an alternative: a number for each name, or an array in the order of the features."""
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 
-Floats = NDArray[np.float64]
 FeatureKind = Literal["normal", "correlated", "scaled", "binary", "count"]
 
 _AUTOREGRESSION = 0.85

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.preference.l1_ball import gap, maximise_quadratic
 from masquerade.preference.probit import curvature, slope
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 _PADDING = 4  # one part in so many of a length may be empty
@@ -47,7 +46,7 @@ class VoterFits:
     weights: Floats
     log_likelihood: Floats
     gap: Floats
-    converged: NDArray[np.bool_]
+    converged: Flags
     iterations: int
 
 
@@ -110,7 +109,7 @@ def fit_voters(
     lock = Lock()
     done = int(np.count_nonzero(counts == 0))
 
-    def solve(block: NDArray[np.int64]) -> int:
+    def solve(block: Integers) -> int:
         nonlocal done
         padded = _padded(scaled, comparisons.offsets, block, int(lengths[block[0]]))
         allowed = tolerance * counts[block].astype(np.float64)
@@ -146,7 +145,7 @@ def require_features(comparisons: Comparisons) -> None:
         )
 
 
-def padded_lengths(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def padded_lengths(counts: Integers) -> Integers:
     """Return the length that each number of records is padded to; it depends on nothing else."""
     lengths = [0]
     while lengths[-1] < counts.max(initial=0):
@@ -155,7 +154,7 @@ def padded_lengths(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return grid[np.searchsorted(grid, counts)]
 
 
-def _blocks(lengths: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
+def _blocks(lengths: Integers, d: int) -> Iterator[Integers]:
     """Yield voters with records in groups of one length, each of bounded size."""
     order = np.argsort(lengths, kind="stable")
     for length in np.unique(lengths[lengths > 0]).tolist():
@@ -165,9 +164,7 @@ def _blocks(lengths: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
             yield order[start : min(start + many, last)]
 
 
-def _padded(
-    scaled: Floats, offsets: NDArray[np.int64], voters: NDArray[np.int64], length: int
-) -> Floats:
+def _padded(scaled: Floats, offsets: Integers, voters: Integers, length: int) -> Floats:
     """Return the voters' records, shape (n_voters, length, d), short ones followed by zeros.
 
     A zero difference has no gradient and no curvature, so the fit does not see it.

@@ -12,6 +12,7 @@ from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.concentrated import epsilon_of_rho
 from masquerade.exact.noise import (
@@ -20,7 +21,6 @@ from masquerade.exact.noise import (
     laplace_variance,
     scale_rounded_up,
 )
-from masquerade.preference.integer_vectors import Integers
 from masquerade.preference.norm_noise import norm_noise
 
 

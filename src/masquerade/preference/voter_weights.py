@@ -7,12 +7,11 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.number import text_of
 
-Floats = NDArray[np.float64]
 Weighting = Literal["equal", "inverse-variance", "capped"]
 
 WEIGHTINGS: tuple[Weighting, ...] = ("equal", "inverse-variance", "capped")

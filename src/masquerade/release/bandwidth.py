@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 
 BandwidthRule = Literal["robust", "scott", "silverman", "mad"]
 RULES = ("robust", "scott", "silverman", "mad")

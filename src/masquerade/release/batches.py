@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 
 MOST_ENTRIES = 1 << 18
 """Kernel values held at a time."""
@@ -92,7 +92,7 @@ class Batch:
 
     objects: Integers
     index: Integers
-    mask: NDArray[np.bool_]
+    mask: Flags
 
     def take(self, per_atom: Floats) -> Floats:
         """Return one number an atom as a padded array, 0 for padding."""

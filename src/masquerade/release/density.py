@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.release.bandwidth import BandwidthRule, bandwidths
 from masquerade.release.figures import density_figure
-from masquerade.release.grouped_claims import Duplicates, Floats, GroupedClaims, Missing
+from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.weights import (
     Combination,

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.number import Number, finite, text_of
-from masquerade.release.grouped_claims import Floats
 
 Ends = tuple[Number, Number]
 

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.release.grouped_claims import Floats
+from masquerade.exact.arrays import Floats
 
 WIDTH, HEIGHT = 360, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8, 352, 12, 150

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.release.domain import Domain
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures
 
 LEAST_BINS, MOST_BINS = 8, 80

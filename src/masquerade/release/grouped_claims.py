@@ -8,14 +8,12 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Missing = Literal["error", "drop"]
 Duplicates = Literal["error", "first", "last", "mean"]
 
@@ -46,7 +44,7 @@ class GroupedClaims:
     objects: pa.Array
     users: pa.Array
     value: Floats
-    user: NDArray[np.int32]
+    user: Codes
     offset: Integers
     dropped: int = 0
 
@@ -141,7 +139,7 @@ class GroupedClaims:
         place = np.arange(len(self)) - first[self.user[order]]
         return self.subset(np.sort(order[place < cap]))
 
-    def subset(self, kept: NDArray[np.int64]) -> GroupedClaims:
+    def subset(self, kept: Integers) -> GroupedClaims:
         """Return the claims at these places, in order; all objects and users stay."""
         count = np.bincount(self.object[kept], minlength=self.n_objects)
         return GroupedClaims(
@@ -210,7 +208,7 @@ def _grouped(
     )
 
 
-def _sorted_names(names: pa.Array, code: NDArray[np.int32]) -> tuple[pa.Array, Integers]:
+def _sorted_names(names: pa.Array, code: Codes) -> tuple[pa.Array, Integers]:
     order = pc.sort_indices(names)
     rank = np.empty(len(names), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(names))

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import Number, finite, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 

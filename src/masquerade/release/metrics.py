@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.release.density import DensityModel
-from masquerade.release.grouped_claims import Floats
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 

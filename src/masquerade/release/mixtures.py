@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.release.grouped_claims import Floats, Integers
 
 _PAIRS = 1 << 21
 

@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import Progress, claims_of
 from masquerade.release.grid import Grid
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.histogram import Histogram, noisy_counts, shares_of
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 from masquerade.release.templates import PARTS_OF_BIN, Templates, likelihoods, templates_for
-
-Flags = NDArray[np.bool_]
 
 FEW_CLAIMS = 20
 SMALL_PRODUCT = 50

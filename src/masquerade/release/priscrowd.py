@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import whole
 from masquerade.release.density import DensityModel, Weights, fit_density
 from masquerade.release.engine import Engine, Progress
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
 from masquerade.release.privacy_test import buckets, pass_probability
@@ -155,7 +155,7 @@ class PrisCrowd(Engine):
 
     def _attempt(
         self, model: DensityModel, part: Integers, each: int, source: WordSource
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+    ) -> tuple[Floats, Flags]:
         """Return `each` candidates of some objects, and which pass, shape (len(part), each)."""
         claims = model.claims
         n, first = claims.count[part], claims.offset[part]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from masquerade.release.grouped_claims import Floats, Integers
+from masquerade.exact.arrays import Floats, Integers
 
 _ATTEMPTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _GAMMAS = (2.0, 4.0, 16.0, 64.0)

@@ -12,12 +12,13 @@ import numpy as np
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
 from masquerade.exact.number import Number, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
-from masquerade.release.grouped_claims import GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.histogram import public_weights
 from masquerade.release.mixtures import Mixtures

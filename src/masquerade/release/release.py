@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers.frames import csv_bytes, write_table
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.release.density import place_of
-from masquerade.release.grouped_claims import Floats, Integers
 from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.mixtures import Mixtures
 

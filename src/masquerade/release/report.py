@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.release.density import DensityModel, place_of
 from masquerade.release.figures import density_figure
-from masquerade.release.grouped_claims import Floats
 from masquerade.release.metrics import Errors, ise
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import STATUSES, Release

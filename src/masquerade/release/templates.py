@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, xlog1py, xlogy
 
-from masquerade.release.grouped_claims import Floats, Integers
+from masquerade.exact.arrays import Flags, Floats, Integers
 
 PARTS_OF_BIN = 4
 """Parts of a bin in which a template is released."""
@@ -49,7 +49,7 @@ class Templates:
     share: Floats
     family: Integers
     places: Integers
-    pair: NDArray[np.bool_]
+    pair: Flags
 
     @property
     def families(self) -> int:

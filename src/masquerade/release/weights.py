@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.release.batches import Atoms, Batch, batches, squared_distances
-from masquerade.release.grouped_claims import Floats, GroupedClaims, Integers
+from masquerade.release.grouped_claims import GroupedClaims
 
 GlobalForm = Literal["sum", "count", "max"]
 Combination = Literal["product", "geometric"]
-Flags = NDArray[np.bool_]
 
 _SHARE_FLOOR = 1e-9
 _MAX_FLOOR, _MAX_SLACK = 1e-6, 1.02

@@ -8,12 +8,9 @@ every question. With a history full of gaps the two choose differently, so both 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.selection import History, Pool
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 
 def signed_root(squared: Floats) -> Floats:
@@ -38,7 +35,7 @@ class LiteralErrors:
         self._there[history.person, history.question] = 1.0
         self._everyone = float(noise_variance.sum()) / history.people**2
 
-    def squared(self, members: Codes) -> float:
+    def squared(self, members: Integers) -> float:
         """Return the predicted squared error of a group's mean; it may be negative."""
         count = self._there[members].sum(axis=0)
         seen = count > 0
@@ -47,7 +44,7 @@ class LiteralErrors:
         mean = self._error[members].sum(axis=0)[seen] / count[seen]
         return float((mean**2).mean()) - self._everyone
 
-    def greedy(self, pool: Pool, *, budget: float, alpha: float, start: float) -> Codes:
+    def greedy(self, pool: Pool, *, budget: float, alpha: float, start: float) -> Integers:
         """Return whom algorithm 1 chooses.
 
         Parameters

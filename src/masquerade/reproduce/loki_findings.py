@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.accounting.gaussian import gaussian_epsilon
+from masquerade.exact.arrays import Floats
 from masquerade.reproduce.loki import (
     ALPHAS,
     BUDGETS,
@@ -23,12 +24,7 @@ from masquerade.reproduce.loki import (
     SEQUENCE_BUDGET,
     SEQUENCE_CAP,
 )
-from masquerade.reproduce.rating_pool import (
-    DEVIATIONS,
-    EPSILONS,
-    LEVELS,
-    Floats,
-)
+from masquerade.reproduce.rating_pool import DEVIATIONS, EPSILONS, LEVELS
 from masquerade.reproduce.study import (
     Cells,
     Figure,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade import datasets
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.release import (
     Engine,
     GroupedClaims,
@@ -41,7 +41,6 @@ CITATION = (
     'data", IJCAI 2019'
 )
 
-Floats = NDArray[np.float64]
 
 SIZES = {"population": (2344, 1124), "stock": (55, 5521), "indoor": (247, 129)}
 """Table 1: users and objects."""
@@ -270,7 +269,7 @@ def _of_bandwidth(mixtures: Mixtures, bandwidth: Floats) -> Mixtures:
     return Mixtures(mixtures.offset, mixtures.location, mixtures.weight, width)
 
 
-def _some_objects(claims: GroupedClaims, kept: NDArray[np.int64]) -> GroupedClaims:
+def _some_objects(claims: GroupedClaims, kept: Integers) -> GroupedClaims:
     rows = np.isin(claims.object, kept)
     users, user = np.unique(claims.user[rows], return_inverse=True)
     count = claims.count[kept]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade import datasets
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.reproduce.literal_greedy import LiteralErrors
 from masquerade.selection import History, Pool, select
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 LEVELS = ("none", "low", "medium", "high")
 SHARES = (0.138, 0.244, 0.389, 0.229)
@@ -50,16 +47,16 @@ class Ratings:
         What they are.
     """
 
-    person: Codes
-    question: Codes
+    person: Integers
+    question: Integers
     rating: Floats
-    past: NDArray[np.bool_]
+    past: Flags
     people: int
     width: float
     data: str
 
     @property
-    def coming(self) -> Codes:
+    def coming(self) -> Integers:
         """The questions to ask about, those with most raters first."""
         count = np.bincount(self.question, minlength=len(self.past))
         questions = np.flatnonzero(~self.past)
@@ -118,7 +115,7 @@ class Crowd:
     """
 
     ratings: Ratings
-    level: Codes
+    level: Integers
     reports: Floats
     published: History = field(init=False)
     literal: LiteralErrors = field(init=False)
@@ -192,7 +189,7 @@ class Crowd:
 
     def choose(
         self, pool: Pool, policy: str, alpha: float, budget: float, rng: np.random.Generator
-    ) -> Codes:
+    ) -> Integers:
         """Return who is asked, without seats for levels, which the paper has not."""
         if not pool.admissible.any() or budget <= 0:
             return np.array([], dtype=np.int64)
@@ -202,7 +199,7 @@ class Crowd:
         return select(pool, budget=budget, policy=policy, alpha=alpha, history=self.published,
                       rng=rng, quotas=False).chosen  # fmt: skip
 
-    def estimate(self, film: int, chosen: Codes, pool: Pool, estimator: str) -> float:
+    def estimate(self, film: int, chosen: Integers, pool: Pool, estimator: str) -> float:
         """Return the estimated mean rating: ``mean``, ``weighted`` or ``debiased``; NaN: nobody."""
         rows = np.flatnonzero(self.ratings.question == film)
         rows = rows[np.isin(self.ratings.person[rows], chosen)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from masquerade import datasets
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
     DiscreteLaplace,
     MatrixFactorization,
@@ -38,7 +39,6 @@ CITATION = (
     'local differential privacy", IEEE Big Data 2018 (slides)'
 )
 
-Floats = NDArray[np.float64]
 
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "2", "3", "4", "6"), ("1", "2", "4")
 SHAPES: tuple[datasets.TruthShape, ...] = ("uniform", "concentrated", "equal")

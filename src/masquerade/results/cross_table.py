@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys.codebook import labels_of
 from masquerade.truth import Estimate, shown_shares
 from masquerade.truth.response_channel import ResponseChannel
-
-Floats = NDArray[np.float64]
 
 FEWEST_IN_CELL = 20
 """Reports in a cell of a cross-table below which the cell is not shown."""
@@ -46,7 +44,7 @@ class CrossTable:
     rows: list[str]
     columns: list[str]
     n: int
-    reported: NDArray[np.int64]
+    reported: Integers
     share: Floats
     error: Floats
 
@@ -133,7 +131,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
     n = len(reports)
     share: Floats | float = 0.0
     variance: Floats | float = 0.0
-    reported: NDArray[np.int64] | int = 0
+    reported: Integers | int = 0
     for name, count in reports.counts().items():
         masks = codebook.levels[name][a], codebook.levels[name][b]
         if not count:

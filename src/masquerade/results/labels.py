@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Choice
 from masquerade.surveys.codebook import Codebook
 from masquerade.truth import BayesianCombination
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-
 
 PARTS = 50
 """Most inferences a level by which known labels are checked; up to so many, one for each."""
@@ -103,7 +99,7 @@ class _Level:
         return solution.posteriors, prior / prior.sum(), bool(solution.orientation_ambiguous)
 
 
-def _combined(levels: Sequence[_Level], known: dict[str, str]) -> tuple[Floats, Booleans]:
+def _combined(levels: Sequence[_Level], known: dict[str, str]) -> tuple[Floats, Flags]:
     """Return ``chance[item, label]`` over all levels, and whether labels may be swapped."""
     found = [level.inferred(known) for level in levels]
     ambiguous = np.full(len(found[0][0]), any(unsure for _, _, unsure in found))

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.results.headline import headline, precision, range_width
 from masquerade.results.level_counts import shown_counts
@@ -30,7 +30,7 @@ from masquerade.truth import (
 )
 
 CONFIDENCE = 0.95
-Sent = Mapping[str, tuple[NDArray[np.int64], Mechanism]]
+Sent = Mapping[str, tuple[Integers, Mechanism]]
 """For each level that somebody chose, the reports to a question and their mechanism."""
 
 
@@ -159,7 +159,7 @@ def _counts(sent: Sent) -> dict[str, tuple[list[int], CategoricalMechanism]]:
 
 def _numeric(
     sent: Sent,
-) -> dict[str, tuple[NDArray[np.int64], CategoricalMechanism | DiscreteGaussian]]:
+) -> dict[str, tuple[Integers, CategoricalMechanism | DiscreteGaussian]]:
     groups = {}
     for name, (reports, mechanism) in sent.items():
         assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.preference import rank_pairs
 from masquerade.results.question_result import CONFIDENCE, question_shares
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Comparison
 from masquerade.truth.level_shares import LevelShares
 from masquerade.truth.levels import LevelValues, combine
-
-Floats = NDArray[np.float64]
 
 FIRST, SECOND, TIE = 1.0, 0.0, 0.5
 
@@ -89,7 +87,7 @@ def _pool(reports: SurveyReports, names: Sequence[str]) -> Floats | None:
 
 
 def _values(
-    sent: NDArray[np.int64], shares: Sequence[tuple[LevelShares, list[float]]], level: int
+    sent: Integers, shares: Sequence[tuple[LevelShares, list[float]]], level: int
 ) -> Floats:
     """Return what each report of one level adds to each pair's share."""
     columns = []

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.errors import SchemaError
+from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.codebook import Codebook
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from masquerade.selection.history import Floats, History
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 from masquerade.selection.precision import while_it_lasts
 
-Codes = NDArray[np.int64]
 
-
-def at_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Codes:
+def at_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Integers:
     """Return people in random order, while the money lasts."""
     return while_it_lasts(rng.permutation(_allowed(pool)), pool.cost, budget)
 
 
-def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Codes:
+def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Integers:
     """Return people at random, each privacy level in proportion to its size in the pool.
 
     Everybody gets a random place within the own level; whoever has the lowest share of the level
@@ -36,7 +34,7 @@ def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) ->
     return while_it_lasts(allowed[np.argsort(place, kind="stable")], pool.cost, budget)
 
 
-def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Codes:
+def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
     """Return whoever was closest to the crowd in the past, while the money lasts.
 
     Parameters
@@ -57,5 +55,5 @@ def published_squared_error(history: History) -> Floats:
     return np.asarray((mean**2).sum(axis=1) + variance)
 
 
-def _allowed(pool: Pool) -> Codes:
+def _allowed(pool: Pool) -> Integers:
     return np.flatnonzero(pool.admissible)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
 from masquerade.selection.baselines import (
     at_random,
@@ -16,8 +17,8 @@ from masquerade.selection.baselines import (
     published_squared_error,
     stratified_random,
 )
-from masquerade.selection.greedy import Codes, Progress, greedy
-from masquerade.selection.history import Floats, History
+from masquerade.selection.greedy import Progress, greedy
+from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 from masquerade.selection.precision import by_precision, predicted_error
 
@@ -58,7 +59,7 @@ class Selection:
     policy: str
     alpha: float
     budget: float
-    chosen: Codes
+    chosen: Integers
     people: tuple[str, ...]
     cost: float
     predicted_error: float

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from masquerade.answers.frames import read_table
 from masquerade.errors import ParameterError, SchemaError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import LEVELS, level_named
-from masquerade.selection.history import Floats, History
+from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
 CLEAR = "none"

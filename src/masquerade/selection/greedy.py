@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.selection.group_error import UNKNOWN
-from masquerade.selection.history import Floats, History
+from masquerade.selection.history import History
 
-Codes = NDArray[np.int64]
 Progress = Callable[[float], None]
 
 _ROUNDING = 1e-12  # of sums of costs
@@ -40,10 +39,10 @@ def greedy(
     score: Floats,
     *,
     budget: float,
-    admissible: NDArray[np.bool_] | None = None,
+    admissible: Flags | None = None,
     paper: bool = False,
     progress: Progress | None = None,
-) -> Codes:
+) -> Integers:
     """Return the people chosen, in the order in which they were.
 
     Parameters
@@ -189,16 +188,16 @@ class _Sparse:
         np.add.at(self._changed, self._person[rows], changes - self._change[rows])
         self._change[rows] = changes
 
-    def _rows(self, questions: Codes) -> Codes:
+    def _rows(self, questions: Integers) -> Integers:
         """Return the reports on these questions."""
         start, stop = self._start[questions], self._start[questions + 1]
         sizes = stop - start
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if ends.size else 0
-        rows: Codes = np.arange(total) + np.repeat(start - (ends - sizes), sizes)
+        rows: Integers = np.arange(total) + np.repeat(start - (ends - sizes), sizes)
         return rows
 
-    def _changes(self, rows: Codes) -> Floats:
+    def _changes(self, rows: Integers) -> Floats:
         """Return by how much a report's person, joining, changes the sum over questions."""
         questions = self._question[rows]
         value = self._values(
@@ -211,7 +210,7 @@ class _Sparse:
         return value - self._value[questions]
 
     def _values(
-        self, sums: Floats, variance: Floats, shared: Floats, count: Codes, everyone: Floats
+        self, sums: Floats, variance: Floats, shared: Floats, count: Integers, everyone: Floats
     ) -> Floats:
         squares = (sums**2).sum(axis=1)
         return np.asarray((squares - variance) / count**2 + 2 * shared / count - everyone)

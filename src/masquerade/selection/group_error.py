@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-from masquerade.selection.history import Floats, History
+from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.selection.history import History
 
 UNKNOWN = 0.25
 """Squared error of a group of whom nothing is known: half the width of the question."""
@@ -89,9 +90,7 @@ def group_error(
     return GroupError(max(estimate, floor), floor, floored=estimate < floor)
 
 
-def _noise_of_group(
-    history: History, inside: NDArray[np.bool_], count: NDArray[np.int64], *, paper: bool
-) -> Floats:
+def _noise_of_group(history: History, inside: Flags, count: Integers, *, paper: bool) -> Floats:
     """Return what past masks add to the group's squared error on each question."""
     size = history.questions
     everyone = np.bincount(history.question, history.weight**2 * history.noise_variance, size)

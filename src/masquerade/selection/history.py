@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from masquerade.exact.arrays import Floats, Integers
 
 _FLOOR = 1e-4
 _TURNS = 4  # of the weights of the moment estimates; they change little after two
@@ -61,7 +59,7 @@ class History:
     Parameters
     ----------
     person, question : int array, shape (n,)
-        Codes from 0. A person answers a question at most once.
+        Integers from 0. A person answers a question at most once.
     report : float array, shape (n,) or (n, n_coordinates)
         Reports in widths of the question's range: a rating from 1 to 5 is divided by 4. Of choices,
         the unbiased one-hot estimates, divided by the square root of the number of options where
@@ -205,7 +203,7 @@ class History:
         masks = float((self.noise_variance * (1 - 1 / count[self.question])).sum())
         return max((float(away.sum()) - masks) / free, 0.01) if free else 0.01
 
-    def _counts(self) -> Codes:
+    def _counts(self) -> Integers:
         return np.bincount(self.person, minlength=self.people)
 
     def _by_person(self, values: Floats) -> Floats:
@@ -215,12 +213,12 @@ class History:
         return _sums(self.question, values, self.questions)
 
 
-def _sums(codes: Codes, values: Floats, size: int) -> Floats:
+def _sums(codes: Integers, values: Floats, size: int) -> Floats:
     columns = [np.bincount(codes, column, size) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def _size(codes: Codes, given: int | None, name: str) -> int:
+def _size(codes: Integers, given: int | None, name: str) -> int:
     needed = int(codes.max()) + 1 if codes.size else 0
     if given is None:
         return needed
@@ -229,7 +227,7 @@ def _size(codes: Codes, given: int | None, name: str) -> int:
     return given
 
 
-def _check(person: Codes, question: Codes, reports: Floats, noise: Floats) -> None:
+def _check(person: Integers, question: Integers, reports: Floats, noise: Floats) -> None:
     lengths: Sequence[Any] = [len(x) for x in (person, question, reports, noise)]
     if len(set(lengths)) > 1 or reports.ndim != 2:
         raise ParameterError(

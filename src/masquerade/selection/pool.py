@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
-from masquerade.selection.history import Floats
+from masquerade.exact.arrays import Flags, Floats
 
 LEAST_SCORE = 1e-9
 
@@ -86,9 +85,9 @@ class Pool:
         return len(self.people)
 
     @property
-    def admissible(self) -> NDArray[np.bool_]:
+    def admissible(self) -> Flags:
         """Whose ledger has room for the survey."""
-        flags: NDArray[np.bool_] = self.privacy_share <= 1
+        flags: Flags = self.privacy_share <= 1
         return flags
 
     @property

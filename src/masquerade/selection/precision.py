@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from masquerade.selection.history import Floats
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.selection.pool import Pool
-
-Codes = NDArray[np.int64]
 
 LEAST_SEATS = 8
 LEAST_SHARE = 0.05
@@ -23,7 +20,7 @@ def by_precision(
     budget: float,
     quotas: bool = True,
     precision_target: float | None = None,
-) -> Codes:
+) -> Integers:
     """Return the people chosen, best first.
 
     With a weighted estimate, what people tell adds up: each adds `Pool.precision`. So the best use
@@ -67,7 +64,7 @@ def by_precision(
     return chosen
 
 
-def predicted_error(pool: Pool, chosen: Codes) -> float:
+def predicted_error(pool: Pool, chosen: Integers) -> float:
     """Return the expected root-mean-square error of the weighted estimate, in widths.
 
     ``MSE = sum of w**2 ((within + bias variance) (1 - |S| / |U|) + noise variance)``, with the
@@ -79,7 +76,7 @@ def predicted_error(pool: Pool, chosen: Codes) -> float:
     return math.sqrt(_squared(pool, chosen)[-1])
 
 
-def _squared(pool: Pool, chosen: Codes) -> Floats:
+def _squared(pool: Pool, chosen: Integers) -> Floats:
     """Return the expected squared error of each prefix of `chosen`."""
     weight = pool.precision[chosen]
     total = np.cumsum(weight)
@@ -89,12 +86,12 @@ def _squared(pool: Pool, chosen: Codes) -> Floats:
     return np.asarray((own + np.cumsum(weight**2 * pool.noise_variance[chosen])) / total**2)
 
 
-def _until_precise(pool: Pool, chosen: Codes, target: float) -> Codes:
+def _until_precise(pool: Pool, chosen: Integers, target: float) -> Integers:
     enough = np.flatnonzero(_squared(pool, chosen) <= target**2) if chosen.size else chosen
     return chosen[: int(enough[0]) + 1] if enough.size else chosen
 
 
-def while_it_lasts(order: Codes, cost: Floats, budget: float) -> Codes:
+def while_it_lasts(order: Integers, cost: Floats, budget: float) -> Integers:
     """Return, in order, whoever can still be paid when their turn comes."""
     taken = []
     left = budget
@@ -109,7 +106,7 @@ def while_it_lasts(order: Codes, cost: Floats, budget: float) -> Codes:
     return np.concatenate(taken) if taken else np.array([], dtype=np.int64)
 
 
-def _seats(pool: Pool, order: Codes, size: int, budget: float) -> Codes:
+def _seats(pool: Pool, order: Integers, size: int, budget: float) -> Integers:
     """Return who sits on the levels' seats: in turns, so that all get some where money is short."""
     each = max(LEAST_SEATS, math.ceil(LEAST_SHARE * size))
     level = np.asarray(pool.level, dtype=object)[order]

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from masquerade.answers import Frame, Truths, to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.errors import InputError, ParameterError, SchemaError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.numeric import NumericEstimator
 
-Floats = NDArray[np.float64]
 Answers = Estimator | Frame
 """A fitted estimator, or a table with columns ``task`` and ``label`` or ``value``."""
 

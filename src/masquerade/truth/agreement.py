@@ -8,8 +8,9 @@ import numpy as np
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.ballots import Ballots
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.votes import Votes
 
 
 def krippendorff_alpha(data: Claims | Frame) -> float:

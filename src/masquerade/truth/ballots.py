@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.rows import row_max
-from masquerade.truth.votes import Floats, Votes
-
-Codes = NDArray[np.int32]
+from masquerade.truth.votes import Votes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
 from masquerade.truth.ballots import WorkerSums, judge_tasks, judge_workers
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
@@ -18,7 +19,7 @@ from masquerade.truth.numeric.remarks import Remark, prior_only
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.start import first_posterior
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.votes import Votes
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
 _MOST_CELLS = 40_000_000

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import DiscreteGaussian
-
-Floats = NDArray[np.float64]
 
 NEAREST_CUT = 1.0
 """Sigmas beyond the ends of the range at which reports are cut, at the least."""

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from masquerade.answers import Truths
 from masquerade.errors import InputError
+from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.votes import Floats
 
 
 def expected_calibration_error(

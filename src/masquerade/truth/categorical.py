@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture, Mechanism
 from masquerade.truth.components import components
 from masquerade.truth.crowd_kit import CrowdKitNames, probabilities_like
@@ -23,7 +23,7 @@ from masquerade.truth.numeric.remarks import Remark, remarks_on
 from masquerade.truth.problem import Problem, Progress, Solution, vote_shares
 from masquerade.truth.tally import Tally
 from masquerade.truth.ties import Ties, best, chances, check_ties, pick
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.votes import Votes
 
 __all__ = ["CategoricalEstimator", "Fitted", "Solution", "ambiguous", "is_symmetric",
            "vote_shares", "winners"]  # fmt: skip
@@ -250,13 +250,13 @@ class Fitted:
     claims: Claims
     of_task: Floats
     of_worker: Floats
-    gold: NDArray[np.int32]
+    gold: Codes
     solution: Solution
     ties: Ties
     seed: int
     pandas: Frame | None
 
-    def undecided(self) -> NDArray[np.bool_]:
+    def undecided(self) -> Flags:
         """Return which tasks have no vote, shape (n_tasks,)."""
         return np.asarray(self.of_task == 0)
 
@@ -266,7 +266,7 @@ class Fitted:
         return components(self.claims).count
 
     @cached_property
-    def winners(self) -> NDArray[np.bool_]:
+    def winners(self) -> Flags:
         """Return which options share the best score."""
         best = winners(self, self.solution.scores)
         known = np.flatnonzero(self.gold >= 0)
@@ -288,7 +288,7 @@ class Fitted:
         return remarks
 
     @cached_property
-    def labels(self) -> NDArray[np.int32]:
+    def labels(self) -> Codes:
         """Return the code of each task's label, -1 for none."""
         return pick(self.winners, self.claims, ties=self.ties, seed=self.seed)
 
@@ -325,7 +325,7 @@ class Fitted:
         )
 
 
-def winners(votes: Votes | Tally | Fitted, scores: Floats) -> NDArray[np.bool_]:
+def winners(votes: Votes | Tally | Fitted, scores: Floats) -> Flags:
     """Return which options share the best score of a task; none where nobody voted."""
     leaders = best(scores)
     leaders[votes.undecided()] = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +27,8 @@ class Components:
     """
 
     count: int
-    of_task: NDArray[np.int32]
-    of_worker: NDArray[np.int32]
+    of_task: Codes
+    of_worker: Codes
 
 
 def components(claims: Claims) -> Components:

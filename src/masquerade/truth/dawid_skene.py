@@ -9,6 +9,7 @@ import numpy as np
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.ballots import WorkerSums, judge_tasks, judge_workers
 from masquerade.truth.bayesian_combination import vote_weight
@@ -17,7 +18,6 @@ from masquerade.truth.gold import Gold
 from masquerade.truth.mask import Mask
 from masquerade.truth.problem import Problem, Progress, Solution
 from masquerade.truth.start import first_posterior
-from masquerade.truth.votes import Floats
 
 _LEAST = 1e-10
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

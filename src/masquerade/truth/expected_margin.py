@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteGaussian,
@@ -18,7 +19,7 @@ from masquerade.mechanisms import (
 )
 from masquerade.surveys import Number, Question, Rating
 from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.levels import EB, ESTIMATORS, Floats, LevelValues, combine
+from masquerade.truth.levels import EB, ESTIMATORS, LevelValues, combine
 
 MEAN, SHARE = "mean", "share"
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincc, gammainccinv
 
 from masquerade.errors import ParameterError
-from masquerade.truth.error_bounds import Floats, probabilities
+from masquerade.exact.arrays import Floats
+from masquerade.truth.error_bounds import probabilities
 
 
 @dataclass(frozen=True, slots=True)

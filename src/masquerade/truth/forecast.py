@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Truths
+from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import Presence
 from masquerade.truth.accuracy import accuracy, mean_absolute_error
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.error_bounds import Floats
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.methods import method_named

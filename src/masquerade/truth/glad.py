@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import expit
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.rows import row_max
-from masquerade.truth.votes import Floats
 
 
 @dataclass(eq=False, kw_only=True)

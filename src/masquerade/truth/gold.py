@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import UnknownLabel
+from masquerade.exact.arrays import Codes
 
 Gold = Any
 """`Truths`, a table with columns ``task`` and ``truth``, a pandas series, or a dict by task."""
 
 
-def gold_codes(gold: Gold | None, claims: Claims) -> NDArray[np.int32]:
+def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
     """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown.
 
     Raises

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-from masquerade.truth.error_bounds import Floats, log_error_factor
+from masquerade.exact.arrays import Flags, Floats
+from masquerade.truth.error_bounds import log_error_factor
 
 
 def importance(accuracy: ArrayLike) -> Floats:
@@ -39,7 +40,7 @@ def importance(accuracy: ArrayLike) -> Floats:
         return np.asarray(np.exp(-log_error_factor(accuracy)))
 
 
-def important_workers(accuracy: ArrayLike, *, share: float) -> NDArray[np.bool_]:
+def important_workers(accuracy: ArrayLike, *, share: float) -> Flags:
     """Return which workers have at least a share of the greatest importance.
 
     Parameters

@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy.special import betaincinv
 
 from masquerade.errors import ParameterError
-from masquerade.truth.votes import Floats
+from masquerade.exact.arrays import Floats
 
 if TYPE_CHECKING:
     from masquerade.truth.categorical import CategoricalEstimator

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattice
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimate import Estimate
@@ -24,8 +25,6 @@ from masquerade.truth.levels import (
     combine,
     pool_counts,
 )
-
-Floats = NDArray[np.float64]
 
 FEWEST_BY_THEMSELVES = 5
 """People from whom on a level's spread is estimated from its own reports alone."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.level_means import LevelMean, people_variance
@@ -27,7 +27,6 @@ from masquerade.truth.response_channel import ResponseChannel, on_simplex
 from masquerade.truth.share_likelihood import likeliest_shares
 from masquerade.truth.shares import estimate_shares
 
-Floats = NDArray[np.float64]
 Groups = Mapping[str, tuple[Sequence[int], CategoricalMechanism]]
 
 BOOTSTRAP_DRAWS = 4000

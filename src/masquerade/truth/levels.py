@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.estimate import Estimate
-
-Floats = NDArray[np.float64]
 
 RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
 ESTIMATORS = (RESPONDENT, IVW, EB)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import digamma
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.ballots import WorkerSums
 from masquerade.truth.dawid_skene import DawidSkene
-from masquerade.truth.votes import Floats
 
 _ROUNDS = 10
 _HABIT_PRIOR = 10.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.truth.votes import Floats
 
 MOST_FLIPS = 8
 """Nodes of a person's flip probability where whole confusion matrices are integrated."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.ballots import largest_change
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
@@ -14,7 +15,6 @@ from masquerade.truth.components import Components, components
 from masquerade.truth.iteration import check_accuracy_prior, check_iteration
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.rows import row_max
-from masquerade.truth.votes import Floats
 
 _ACCURACY_NODES = 64
 _MOST_NODES = 129

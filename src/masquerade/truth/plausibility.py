@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, chdtr, ndtr, pdtrc
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.truth.response_channel import ResponseChannel
-
-Floats = NDArray[np.float64]
 
 FALSE_ALARM = 1e-3
 """Most honest questions that are said to be doubtful: one in a thousand."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.ballots import Ballots
 from masquerade.truth.mask import Mask
 from masquerade.truth.numeric.remarks import Remark
 from masquerade.truth.rows import blocks, row_max, row_sum
 from masquerade.truth.tally import Tally
-from masquerade.truth.votes import Floats, Votes
+from masquerade.truth.votes import Votes
 
 Progress = Callable[[int, int], None]
 """Called after every iteration with its number, from 1, and the most there can be."""
@@ -38,7 +38,7 @@ class Problem:
 
     claims: Claims
     mechanism: CategoricalMechanism | None
-    gold: NDArray[np.int32]
+    gold: Codes
     progress: Progress | None = None
 
     @cached_property

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from masquerade.errors import ParameterError
-from masquerade.truth.error_bounds import Floats, Formula, probabilities
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.truth.error_bounds import Formula, probabilities
 
 
 def published_laplace_mae(
@@ -140,7 +141,7 @@ def _checked(
     answered_share: ArrayLike,
     deviation: ArrayLike,
     weight: ArrayLike | None,
-) -> tuple[Floats, Floats, NDArray[np.int64], Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Integers, Floats, Floats, Floats]:
     """Return domain, distinct truths, how many tasks have them, and each worker's figures.
 
     These are the share answered, the deviation and the weight (sum 1).

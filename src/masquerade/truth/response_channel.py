@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Codes, Flags, Floats
 
 
 def blocks(n_rows: int, size: int = 1 << 14) -> Iterator[slice]:
@@ -32,7 +31,7 @@ def row_sum(table: Floats) -> Floats:
     return total
 
 
-def row_count(table: NDArray[np.bool_]) -> NDArray[np.int32]:
+def row_count(table: Flags) -> Codes:
     """Return how many entries of each row are true, shape (n_rows,)."""
     if table.shape[1] > np.iinfo(np.int8).max:
         return np.asarray(table.sum(axis=1), dtype=np.int32)

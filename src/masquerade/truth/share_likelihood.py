@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from masquerade.errors import EmptyTable
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.response_channel import ResponseChannel
-
-Floats = NDArray[np.float64]
 
 _MOST_STEPS = 60
 

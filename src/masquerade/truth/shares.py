@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.response_channel import ResponseChannel
@@ -33,7 +33,7 @@ class Shares:
     """
 
     n: int
-    reported: NDArray[np.float64]
+    reported: Floats
     estimates: tuple[Estimate, ...]
     confidence: float
     _channel: ResponseChannel
@@ -68,7 +68,7 @@ class Shares:
         sampling = min(self._variance(deviation, np.clip(held, 0, None)), total)
         return _estimate(value, total, sampling, low, high, self.confidence)
 
-    def _variance(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    def _variance(self, values: Floats, weights: Floats) -> float:
         weights = weights / weights.sum()
         centred = values - float(weights @ values)
         return float(weights @ centred**2) / self.n

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from masquerade.exact.arrays import Floats
 from masquerade.truth.ballots import judge_tasks
 from masquerade.truth.problem import Problem, vote_shares
-from masquerade.truth.votes import Floats
 
 _FIRST_ACCURACY = 0.65
 _STRENGTH = 2.0

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.truth.rows import blocks, row_sum
-from masquerade.truth.votes import Floats
 
 _AT_ONCE = 1 << 16
 """Claims in a block: what is worked out on the way stays in the cache."""
@@ -63,7 +62,7 @@ class Tally:
             np.add.at(total, self.claims.worker[rows], share.take(cell))
         return total
 
-    def undecided(self) -> NDArray[np.bool_]:
+    def undecided(self) -> Flags:
         """Return which tasks have no vote, shape (n_tasks,)."""
         return np.asarray(self.of_task == 0)
 

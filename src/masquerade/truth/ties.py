@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.truth.rows import blocks, row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
@@ -29,7 +30,7 @@ def check_ties(ties: object, seed: object) -> None:
         raise ParameterError(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1.")
 
 
-def best(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+def best(scores: Floats) -> Flags:
     """Return which options have the best score of their task, ``best[task, option]``."""
     found = np.empty(scores.shape, dtype=np.bool_)
     for rows in blocks(len(scores)):
@@ -39,9 +40,7 @@ def best(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     return found
 
 
-def pick(
-    candidates: NDArray[np.bool_], claims: Claims, *, ties: Ties, seed: int
-) -> NDArray[np.int32]:
+def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
     """Return one candidate of every task, shape (n_tasks,); -1 where there is none.
 
     Parameters
@@ -58,7 +57,7 @@ def pick(
         Another seed gives other, independent priorities.
     """
     count = row_count(candidates)
-    picked: NDArray[np.int32] = candidates.argmax(axis=1).astype(np.int32)
+    picked: Codes = candidates.argmax(axis=1).astype(np.int32)
     picked[count == 0] = -1
     tied = np.flatnonzero(count > 1)
     if ties == "abstain":
@@ -73,14 +72,14 @@ def pick(
     return picked
 
 
-def chances(candidates: NDArray[np.bool_], *, ties: Ties) -> NDArray[np.float64]:
+def chances(candidates: Flags, *, ties: Ties) -> Floats:
     """Return the probability with which `pick` takes each option; rows sum to 1 or 0."""
     count = row_count(candidates)[:, None]
     if ties == "first":
         first = np.zeros(candidates.shape)
         first[np.arange(len(first)), candidates.argmax(axis=1)] = count[:, 0] > 0
         return first
-    share: NDArray[np.float64] = candidates.astype(np.float64)
+    share: Floats = candidates.astype(np.float64)
     tied = np.flatnonzero(count[:, 0] > 1)
     share[tied] = 0 if ties == "abstain" else share[tied] / count[tied]
     return share

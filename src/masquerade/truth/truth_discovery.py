@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
 from masquerade.truth.components import components
 from masquerade.truth.iteration import check_iteration
 from masquerade.truth.problem import Problem, Solution, vote_shares
 from masquerade.truth.ties import chances
-from masquerade.truth.votes import Floats
 
 Weights = Literal["logit", "linear", "share"]
 
@@ -142,9 +141,7 @@ class TruthDiscovery(CategoricalEstimator):
         accuracy: Floats = np.divide(agreed, answers, out=half, where=answers > 0)
         return np.clip(accuracy, self.clip, 1 - self.clip)
 
-    def weight(
-        self, accuracy: Floats, n_options: int, component: NDArray[np.int32] | None
-    ) -> Floats:
+    def weight(self, accuracy: Floats, n_options: int, component: Codes | None) -> Floats:
         """Return every worker's weight; components of workers are needed for ``"share"``."""
         if self.weights == "linear":
             weight = accuracy

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from masquerade.exact.arrays import Floats
 from masquerade.truth.ballots import judge_tasks, judge_workers
 from masquerade.truth.bayesian_combination import vote_weight
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous
@@ -15,7 +16,6 @@ from masquerade.truth.iteration import check_accuracy_prior, check_iteration
 from masquerade.truth.mask import Mask
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.start import first_posterior
-from masquerade.truth.votes import Floats
 
 _NODES = 32
 _EVEN_TASKS = 5.0  # of each truth, before the claims

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from masquerade.answers import Claims
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Flags, Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +71,7 @@ class Votes:
         """Return the number of votes, ``count[task, option]``."""
         return self.score(np.ones(self.n_workers))
 
-    def agreement(self, share: Floats, *, tasks: NDArray[np.int64] | None = None) -> Floats:
+    def agreement(self, share: Floats, *, tasks: Integers | None = None) -> Floats:
         """Return each worker's sum of ``share[task, option]`` over the worker's votes.
 
         Only over votes on `tasks` where these are given; `share` has a row for each of them.
@@ -85,7 +83,7 @@ class Votes:
         total: Floats = matrix.T @ share.ravel()
         return total
 
-    def undecided(self) -> NDArray[np.bool_]:
+    def undecided(self) -> Flags:
         """Return which tasks have no vote, shape (n_tasks,)."""
-        none: NDArray[np.bool_] = self.of_task == 0
+        none: Flags = self.of_task == 0
         return none

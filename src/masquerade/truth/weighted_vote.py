@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
 from masquerade.truth.problem import Problem, Solution, vote_shares
 from masquerade.truth.ties import chances
-from masquerade.truth.votes import Floats
 
 
 @dataclass(eq=False, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
+from masquerade.exact.arrays import Floats
 from masquerade.truth.mask import Mask
-from masquerade.truth.votes import Floats
 
 _STEP = 1.5
 _LEAST, _MOST = 0.5, 500.0

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Flags
 from masquerade.mechanisms import LatticeMechanism, Mechanism
 from masquerade.truth.numeric.channel_em import ChannelEM
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
@@ -101,7 +101,7 @@ class NumericAuto(NumericEstimator):
         return self._chosen
 
 
-def halves(claims: Claims) -> NDArray[np.bool_]:
+def halves(claims: Claims) -> Flags:
     """Return which claims are in the first half of their task; tasks of fewer than 4 are in none.
 
     Workers are ordered by a digest of their names, so that the order of rows does not matter.
@@ -114,6 +114,6 @@ def halves(claims: Claims) -> NDArray[np.bool_]:
     return np.asarray((place % 2 == 0) & (count >= _ENOUGH_CLAIMS)[claims.task])
 
 
-def _part(claims: Claims, kept: NDArray[np.bool_]) -> Claims:
+def _part(claims: Claims, kept: Flags) -> Claims:
     return replace(claims, task=claims.task[kept], worker=claims.worker[kept],
                    value=claims.value[kept])  # fmt: skip

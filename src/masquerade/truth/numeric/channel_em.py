@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, NotFitted, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism, Presence
 from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.channel_model import CrowdModel, Floats, Grid, Pool
+from masquerade.truth.numeric.channel_model import CrowdModel, Grid, Pool
 from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator
 from masquerade.truth.numeric.ordinal import ordinal_claims
 from masquerade.truth.numeric.remarks import Remark, prior_only

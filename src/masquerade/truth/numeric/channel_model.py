@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp, ndtr
 
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.numeric.reports_table import ReportTable
-
-Floats = NDArray[np.float64]
 
 _RATES = 16
 _BLOCK = 1 << 22  # numbers in one block of pairs times grid
@@ -141,7 +139,7 @@ class Block:
     """
 
     on_task: sparse.csc_array
-    worker: NDArray[np.int64]
+    worker: Integers
     runs: tuple[tuple[int, int, int], ...]
 
 

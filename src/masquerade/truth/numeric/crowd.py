@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.truth.numeric.estimator import Located
 from masquerade.truth.numeric.sorted_values import Sorted
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,13 +32,13 @@ class Crowd:
         ``middle + half_width * value`` is on the claims' scale.
     """
 
-    task: NDArray[np.int64]
-    worker: NDArray[np.int32]
+    task: Integers
+    worker: Codes
     value: Floats
     of_task: Floats
     of_worker: Floats
     median: Floats
-    tasks: NDArray[np.int64]
+    tasks: Integers
     n_tasks: int
     n_workers: int
     middle: float

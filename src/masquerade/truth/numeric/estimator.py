@@ -8,17 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Frame, Truths
 from masquerade.errors import InputError, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.components import components
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.numeric.remarks import Remark, remarks_on
 from masquerade.truth.numeric.reports import check_reports
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import bdtr, bdtrik, betainc
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.numeric.estimator import Floats, Found, Located, NumericEstimator
+from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator
 from masquerade.truth.numeric.sorted_values import Sorted
 
 

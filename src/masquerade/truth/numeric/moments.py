@@ -11,8 +11,9 @@ from scipy.special import ndtri
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.numeric.estimator import Floats, Found, Located, NumericEstimator, middle_of
+from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator, middle_of
 from masquerade.truth.numeric.ordinal import ordinal_claims
 from masquerade.truth.numeric.remarks import Remark, prior_only
 from masquerade.truth.numeric.reports_table import ReportTable, option_values

@@ -10,9 +10,10 @@ from scipy.special import stdtrit
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.crowd import Crowd, Floats
+from masquerade.truth.numeric.crowd import Crowd
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
 
 FEW_CLAIMS = 3

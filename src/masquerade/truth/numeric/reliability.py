@@ -11,9 +11,10 @@ from scipy.special import gammaln, stdtrit
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.crowd import Crowd, Floats
+from masquerade.truth.numeric.crowd import Crowd
 from masquerade.truth.numeric.estimator import Found, NumericEstimator
 
 _STRENGTHS = np.geomspace(0.25, 256, 31)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Integers
 from masquerade.truth.components import components
 
 _ENOUGH_TO_BE_CONSTANT = 5
@@ -78,7 +78,7 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     return tuple(found)
 
 
-def _constant(told: Claims, of_worker: NDArray[np.int64]) -> int:
+def _constant(told: Claims, of_worker: Integers) -> int:
     """Return how many workers always say the same."""
     size = len(of_worker)
     lowest, highest = np.full(size, np.inf), np.full(size, -np.inf)

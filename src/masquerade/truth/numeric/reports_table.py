@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.mechanisms import (
     CategoricalMechanism,
     LatticeMechanism,
     Mechanism,
     QuantisedResponse,
 )
-
-Floats = NDArray[np.float64]
 
 MOST_LEVELS = 41
 _MOST_BINS = 128
@@ -44,9 +42,9 @@ class ReportTable:
         Whether the levels are all the answers there are.
     """
 
-    task: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    symbol: NDArray[np.int32]
+    task: Codes
+    worker: Codes
+    symbol: Codes
     n_tasks: int
     n_workers: int
     levels: Floats
@@ -56,11 +54,11 @@ class ReportTable:
     every_answer: bool
 
     @property
-    def spoken(self) -> NDArray[np.bool_]:
+    def spoken(self) -> Flags:
         """Which reports say something about the answer, shape (n_reports,)."""
         if self.silent is None:
             return np.ones(len(self.symbol), dtype=np.bool_)
-        told: NDArray[np.bool_] = self.symbol != self.silent
+        told: Flags = self.symbol != self.silent
         return told
 
     @classmethod
@@ -114,7 +112,7 @@ class ReportTable:
                    claims.n_workers, values, given, skipped, silent, every)  # fmt: skip
 
 
-Parts = tuple[NDArray[np.int64], Floats, Floats, Floats | None]
+Parts = tuple[Integers, Floats, Floats, Floats | None]
 
 
 def _of_options(

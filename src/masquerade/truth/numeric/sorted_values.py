@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from masquerade.answers import Claims
-
-Floats = NDArray[np.float64]
+from masquerade.exact.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +28,11 @@ class Sorted:
         All tasks.
     """
 
-    tasks: NDArray[np.int64]
-    task: NDArray[np.int64]
+    tasks: Integers
+    task: Integers
     value: Floats
-    start: NDArray[np.int64]
-    count: NDArray[np.int64]
+    start: Integers
+    count: Integers
     n_tasks: int
 
     @classmethod

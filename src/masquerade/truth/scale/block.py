@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from scipy import sparse
 
 from masquerade.answers import Claims
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.scale.partitions import Partition
-from masquerade.truth.votes import Floats, Votes
-
-Ints = NDArray[np.int32]
+from masquerade.truth.votes import Votes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +98,7 @@ class Block:
     """
 
     votes: Votes
-    workers: Ints
+    workers: Codes
     n_workers: int
     tasks: pa.Array
     options: pa.Array

@@ -15,11 +15,11 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from masquerade.errors import DuplicateClaim, MixedTypes
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.truth.scale.block import Block, Local, Names
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.partitions import Partition, Partitions
 from masquerade.truth.ties import digest
-from masquerade.truth.votes import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Census:
     n_claims: int
     nulls: int
     answers: Floats
-    component: NDArray[np.int32]
+    component: Codes
     n_components: int
 
     @property
@@ -170,9 +170,9 @@ class _Links:
     """Answers of each worker, and a worker with whom each is connected: itself at least."""
 
     answers: Floats
-    root: NDArray[np.int64]  # the least code of those known to be connected
+    root: Integers  # the least code of those known to be connected
 
-    def components(self) -> tuple[NDArray[np.int32], int]:
+    def components(self) -> tuple[Codes, int]:
         """Return each worker's component (their number, for who answered nothing) and how many."""
         active = self.answers > 0
         _, first = np.unique(self.root[active], return_inverse=True)
@@ -211,7 +211,7 @@ def _linked(one: _Links, other: _Links) -> _Links:
     return _Links(one.answers + other.answers, _least(found, everyone))
 
 
-def _least(found: NDArray[np.int32], codes: NDArray[Any]) -> NDArray[np.int64]:
+def _least(found: Codes, codes: NDArray[Any]) -> Integers:
     """Return for everybody the least code in the same component."""
     least = np.full(int(found.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, found, codes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.ballots import Ballots, WorkerSums, judge_tasks, judge_workers
 from masquerade.truth.bayesian_combination import vote_weight
@@ -16,7 +17,6 @@ from masquerade.truth.problem import vote_shares
 from masquerade.truth.scale.block import Block
 from masquerade.truth.scale.census import Census
 from masquerade.truth.scale.rounds import Learnt, Rounds, Sums
-from masquerade.truth.votes import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

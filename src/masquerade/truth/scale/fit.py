@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from masquerade.answers import Truths
 from masquerade.errors import InputError, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
@@ -34,7 +35,6 @@ from masquerade.truth.scale.rounds import (
     Voting,
 )
 from masquerade.truth.truth_discovery import TruthDiscovery
-from masquerade.truth.votes import Floats
 
 _SURELY_LARGER = 1e-6
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.categorical import is_symmetric, winners
 from masquerade.truth.majority_vote import MajorityVote
@@ -22,7 +23,6 @@ from masquerade.truth.scale.block import Block
 from masquerade.truth.scale.census import Census
 from masquerade.truth.ties import chances
 from masquerade.truth.truth_discovery import TruthDiscovery
-from masquerade.truth.votes import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from masquerade.answers import Truths
+from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import winners
 from masquerade.truth.scale.block import Block, Names
 from masquerade.truth.scale.partitions import Partition
 from masquerade.truth.scale.rounds import Rounds, Sums
 from masquerade.truth.ties import Ties, chances, pick
-from masquerade.truth.votes import Floats
 
 
 def round_of(
