@@ -29,9 +29,9 @@ from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.db.tables import ParticipationRow, table_of
 from masquerade.server.results.cache import Findings
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 CARDS = Cards(__file__)
 QUESTIONS: tuple[Question, ...] = (
@@ -57,10 +57,10 @@ def main() -> None:
         baseline(url, survey)
 
 
-def fill(url: str, people: int) -> Survey:
+def fill(url: str, people: int) -> SurveyRecord:
     """Return a closed survey with made-up reports of so many people."""
     store = Store(url)
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="Exports", questions=QUESTIONS, levels=("high", "medium", "low")
     )
     survey = store.open_survey(definition)
@@ -95,7 +95,7 @@ def fill(url: str, people: int) -> Survey:
     return survey
 
 
-def compute(url: str, survey: Survey) -> None:
+def compute(url: str, survey: SurveyRecord) -> None:
     """Print how long the first look at a result takes, and a later one."""
     store = Store(url)
     results = Findings(store)
@@ -168,7 +168,7 @@ def core_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def baseline(url: str, survey: Survey) -> None:
+def baseline(url: str, survey: SurveyRecord) -> None:
     """Measure what reading everything at once takes, in a process of its own."""
     here, there = multiprocessing.Pipe()
     arguments = (url, survey.token, there)

@@ -23,7 +23,7 @@ from masquerade.errors import InsufficientBudget
 from masquerade.exact import Loss
 from masquerade.server import Store
 from masquerade.surveys import Choice
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 CARDS = Cards(__file__)
 SURVEYS = 2
@@ -43,7 +43,7 @@ def main() -> None:
 
 def race(database: str, rounds: int, threads: int) -> None:
     """Run all rounds on one database."""
-    definition = Definition.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
+    definition = Survey.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
     cost = definition.level("medium").cost("").micro_epsilon
     store = Store(database, caps=Caps(Loss(cost), Caps().delta))
     surveys = [store.open_survey(definition) for _ in range(SURVEYS)]

@@ -27,7 +27,7 @@ from masquerade.server.operations.run import address, listen
 from masquerade.server.operations.workers import Workers
 from masquerade.server.settings import sqlite_url
 from masquerade.surveys import Choice
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 CARDS = Cards(__file__)
 CLIENTS, REQUESTS = 8, sized(20, 60)
@@ -40,7 +40,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def survey_of(store: Store) -> str:
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="Work",
         description="",
         template="pick",

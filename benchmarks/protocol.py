@@ -35,9 +35,9 @@ from card import Cards, sized
 from masquerade.server import Store
 from masquerade.server.db.tables import ParticipationRow, table_of
 from masquerade.server.participants.commitments import commitment_of
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 CARDS = Cards(__file__)
 
@@ -100,7 +100,7 @@ REPORTS = [1, 0, 4, 2, 3]
 class Person:
     """A participant with the bytes that each step sends."""
 
-    survey: Survey
+    survey: SurveyRecord
     level: str
     secret: str = field(default_factory=lambda: secrets.token_hex(16))
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -214,7 +214,7 @@ async def crowd(
     )
 
 
-def fill(store: Store, survey: Survey, count: int) -> None:
+def fill(store: Store, survey: SurveyRecord, count: int) -> None:
     """Store so many responses of others, directly."""
     table = table_of(ParticipationRow)
     for start in range(0, count, 50_000):
@@ -236,7 +236,7 @@ def fill(store: Store, survey: Survey, count: int) -> None:
             connection.execute(insert(table), rows)
 
 
-def baseline(database: str, survey: Survey, options: argparse.Namespace) -> None:
+def baseline(database: str, survey: SurveyRecord, options: argparse.Namespace) -> None:
     """Measure a bare route that commits one row."""
     with subprocess.Popen(
         [sys.executable, "-c", BARE, database], stdout=subprocess.PIPE, text=True
@@ -256,7 +256,7 @@ def baseline(database: str, survey: Survey, options: argparse.Namespace) -> None
 
 def measure(database: str, options: argparse.Namespace) -> None:
     store = Store(database)
-    definition = Definition.at_levels(title="Load", questions=QUESTIONS)
+    definition = Survey.at_levels(title="Load", questions=QUESTIONS)
     survey = store.open_survey(definition)
     baseline(database, survey, options)
     with subprocess.Popen(
@@ -283,12 +283,12 @@ def measure(database: str, options: argparse.Namespace) -> None:
     store.close()
 
 
-def people_of(survey: Survey, count: int) -> list[Person]:
+def people_of(survey: SurveyRecord, count: int) -> list[Person]:
     """Return new participants; five questions at the third level would not fit the cap."""
     return [Person(survey, LEVELS[n % 2]) for n in range(count)]
 
 
-def one_round(server: int, survey: Survey, port: int, options: argparse.Namespace) -> None:
+def one_round(server: int, survey: SurveyRecord, port: int, options: argparse.Namespace) -> None:
     """Measure complete runs, final submissions alone, and requests at the pace of the target."""
 
     def meet(people: list[Person], *steps: str, pace: float | None = None) -> Measured:
@@ -355,7 +355,7 @@ def processor_seconds(process: int) -> float:
     return own + sum(processor_seconds(int(worker)) for worker in workers)
 
 
-def stored(store: Store, survey: Survey, port: int, options: argparse.Namespace) -> None:
+def stored(store: Store, survey: SurveyRecord, port: int, options: argparse.Namespace) -> None:
     rates = []
     for count in (0, options.stored):
         fill(store, survey, count)

@@ -19,7 +19,7 @@ from masquerade.aggregate import (
     SimulatedSplitReport,
     Some,
     SplitReport,
-    Survey,
+    SurveyCircuit,
     Vector,
     Whole,
     prio3_count,
@@ -158,7 +158,7 @@ def test_prop_one_changed_bit_anywhere_is_refused(data: st.DataObject) -> None:
         run()
 
 
-class Forged(Survey):
+class Forged(SurveyCircuit):
     """The circuit of somebody who encodes what they like."""
 
     def __init__(self, vector: list[int]) -> None:
@@ -172,7 +172,7 @@ class Forged(Survey):
 
 def forged_vectors(rng: np.random.Generator) -> list[list[int]]:
     """Return vectors that are not well-formed, of every kind there is."""
-    honest = Survey(BLOCKS)
+    honest = SurveyCircuit(BLOCKS)
     good, p = honest.encode(VALID), FIELD_128.modulus
     two_ones, nothing, swapped = list(good), list(good), list(good)
     two_ones[0] = 1

@@ -17,7 +17,7 @@ from masquerade.aggregate import (
     Prio3,
     Some,
     SumVec,
-    Survey,
+    SurveyCircuit,
     Vector,
     Whole,
     prio3_count,
@@ -43,7 +43,7 @@ def test_sizes_are_those_of_the_design(
     blocks: list[Block], length: int, chunk: int, calls: int, proof: int, share: int, bits: float
 ) -> None:
     """Lengths, chunk, proof, bytes of the leader's share and soundness are those worked out."""
-    circuit = Survey(blocks)
+    circuit = SurveyCircuit(blocks)
     assert circuit.measurement_length == length
     assert (circuit.chunk, circuit.calls, circuit.proof_length) == (chunk, (calls,), proof)
     assert 16 * (length + proof) + 32 == share
@@ -53,16 +53,16 @@ def test_sizes_are_those_of_the_design(
 
 def test_no_survey_can_be_forged_more_often_than_once_in_2_to_the_120() -> None:
     """What is allowed keeps to the bound, and what would not is refused."""
-    assert Survey([One(2)] * 3500).soundness_error() <= Fraction(1, 2**120)
+    assert SurveyCircuit([One(2)] * 3500).soundness_error() <= Fraction(1, 2**120)
     for blocks, chunk in (([One(2)] * 5000, None), ([One(2)] * 200, 1)):
         with pytest.raises(ParameterError, match="more often than once"):
-            Survey(blocks, chunk=chunk)
+            SurveyCircuit(blocks, chunk=chunk)
 
 
 def test_a_survey_without_linear_checks_takes_no_combination() -> None:
     """With one output alone, nothing is combined and one random number fewer is drawn."""
-    assert Survey([Some(3), Whole(5)]).query_rand_length == 1
-    assert Survey([Some(3), One(5)]).query_rand_length == 3
+    assert SurveyCircuit([Some(3), Whole(5)]).query_rand_length == 1
+    assert SurveyCircuit([Some(3), One(5)]).query_rand_length == 3
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 7, 8, 10, 255, 1337])
@@ -82,8 +82,8 @@ def test_exact_bits_stand_for_every_number_of_the_range_and_no_other(largest: in
         (lambda: Some(3, 4), "most is 4"),
         (lambda: Whole(0), "largest is 0"),
         (lambda: Vector(0, 1), "length is 0"),
-        (lambda: Survey([]), "without blocks"),
-        (lambda: Survey([One(3)], chunk=0), "chunk 0"),
+        (lambda: SurveyCircuit([]), "without blocks"),
+        (lambda: SurveyCircuit([One(3)], chunk=0), "chunk 0"),
         (lambda: MultihotCountVec(FIELD_64, length=2, most=3, chunk=1), "most is 3"),
         (lambda: Prio3(1, prio3_count().circuit, shares=1), "shares 1"),
         (lambda: PolyEval([1, 0]), "the last not 0"),
@@ -105,7 +105,7 @@ def test_the_best_chunk_makes_the_shortest_proof() -> None:
             for chunk in range(1, bits + 1)
         ]
         assert lengths[best_chunk(bits) - 1] == min(lengths)
-        assert Survey([Some(bits)]).chunk == best_chunk(bits)
+        assert SurveyCircuit([Some(bits)]).chunk == best_chunk(bits)
 
 
 def test_a_parallel_sum_of_any_gadget_adds_its_outputs() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.aggregate.official import FOLDER, NAMES, instance, read, replay
 
-from masquerade.aggregate import FIELD_128, MultihotCountVec, One, Prio3, Some, Survey
+from masquerade.aggregate import FIELD_128, MultihotCountVec, One, Prio3, Some, SurveyCircuit
 from masquerade.aggregate.xof import derive_seed, expand
 
 
@@ -33,7 +33,7 @@ def test_the_official_vector_of_the_xof_comes_out() -> None:
 def test_a_survey_of_one_choice_is_a_histogram(name: str) -> None:
     """The survey's circuit with one choice has the bytes of Prio3Histogram."""
     vector = read(name)
-    circuit = Survey([One(vector["length"])], chunk=vector["chunk_length"])
+    circuit = SurveyCircuit([One(vector["length"])], chunk=vector["chunk_length"])
     for report in vector["reports"]:
         report["measurement"] = [report["measurement"]]
     vector["agg_result"] = [vector["agg_result"]]
@@ -44,7 +44,9 @@ def test_a_survey_of_one_choice_is_a_histogram(name: str) -> None:
 def test_a_survey_of_several_options_is_a_multihot_vector(name: str) -> None:
     """The survey's circuit with one question of several options has the standard's bytes."""
     vector = read(name)
-    circuit = Survey([Some(vector["length"], vector["max_weight"])], chunk=vector["chunk_length"])
+    circuit = SurveyCircuit(
+        [Some(vector["length"], vector["max_weight"])], chunk=vector["chunk_length"]
+    )
     for report in vector["reports"]:
         report["measurement"] = [report["measurement"]]
     vector["agg_result"] = [vector["agg_result"]]

@@ -16,9 +16,9 @@ from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import mask_response
 from masquerade.server.participants.commitments import commitment_of
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 PHONE = {"width": 390, "height": 844}
 GENEROUS = {"epsilon": 1_000_000_000_000, "clear": 1000}
@@ -133,7 +133,7 @@ def generous(live_server: Any) -> Any:
     )
 
 
-def beasts(**changes: Any) -> Definition:
+def beasts(**changes: Any) -> Survey:
     """Return a survey with every kind of question and every level but "none"."""
     values: dict[str, Any] = {
         "title": "Beasts",
@@ -141,7 +141,7 @@ def beasts(**changes: Any) -> Definition:
         "questions": QUESTIONS,
         **changes,
     }
-    return Definition.at_levels(**values)
+    return Survey.at_levels(**values)
 
 
 @dataclass
@@ -260,7 +260,7 @@ def text_of(question: Question, code: int) -> str:
     return [*question.labels, "Prefer not to say"][code]
 
 
-def respond(server: Any, survey: Survey, secret: str | None = None) -> None:
+def respond(server: Any, survey: SurveyRecord, secret: str | None = None) -> None:
     """Let somebody without a browser give the first answer to every question of a survey."""
     who = server.store.identity(secret or secrets.token_hex(16))
     steps = server.store.participations
@@ -275,9 +275,9 @@ def respond(server: Any, survey: Survey, secret: str | None = None) -> None:
     )
 
 
-def open_survey(server: Any, **changes: Any) -> Survey:
+def open_survey(server: Any, **changes: Any) -> SurveyRecord:
     """Open a survey about beasts."""
-    survey: Survey = server.store.open_survey(beasts(**changes))
+    survey: SurveyRecord = server.store.open_survey(beasts(**changes))
     return survey
 
 

@@ -18,9 +18,9 @@ from masquerade.mechanisms import mask_response
 from masquerade.results.headline import whole_percents
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.results.cache import Findings
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 from .accessibility import faults
 from .conftest import NewVisitor, Visitor, confirm
@@ -38,10 +38,10 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) -> Survey:
+def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) -> SurveyRecord:
     """Return a closed survey with people at both levels, whose answers differ by level."""
     given: dict[str, Any] = {"title": "Beasts", "levels": LEVELS, **asked}
-    definition = Definition.at_levels(questions=questions or QUESTIONS, **given)
+    definition = Survey.at_levels(questions=questions or QUESTIONS, **given)
     survey = server.store.open_survey(definition)
     steps = server.store.participations
     for number in range(people):
@@ -58,7 +58,7 @@ def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) ->
         steps.respond(
             who, begun.id, reports=reports, salt=salt, level=level.name, survey_hash=survey.hash
         )
-    found: Survey = server.store.close_survey(survey.token)
+    found: SurveyRecord = server.store.close_survey(survey.token)
     return found
 
 
@@ -106,11 +106,11 @@ def elsewhere() -> Iterator[Elsewhere]:
         thread.join(60)
 
 
-def published(server: Any, **asked: Any) -> Survey:
+def published(server: Any, **asked: Any) -> SurveyRecord:
     """Return a survey with published results."""
     survey = closed(server, **asked)
-    server.store.workshop.publish(survey)
-    found: Survey = server.store.survey(survey.token)
+    server.store.lifecycle.publish(survey)
+    found: SurveyRecord = server.store.survey(survey.token)
     return found
 
 
@@ -424,7 +424,7 @@ def test_no_value_is_too_wide_for_a_phone(
     for question in result["questions"]:
         question["n"] = people if people < 20 else 1_000_000_000
     monkeypatch.setattr(Findings, "result", lambda *_: result)
-    generous.store.workshop.publish(survey)
+    generous.store.lifecycle.publish(survey)
     visitor = new_visitor(own_cap=None)
     page = visitor.page
     page.goto(generous.owner_link)

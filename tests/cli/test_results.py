@@ -12,7 +12,7 @@ import pytest
 
 from masquerade.results import Codebook, SurveyReports, result_table, survey_result, write_reports
 from masquerade.surveys import Choice, Comparison, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 Run = Callable[..., Any]
 ROWS = [
@@ -32,7 +32,7 @@ ROWS = [
 @pytest.fixture
 def book() -> Codebook:
     """The codebook of a survey at two levels."""
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="[bold]Work[/bold]",
         questions=(
             Choice("c", "Which [red]one?", ("A", "B")),

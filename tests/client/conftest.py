@@ -16,9 +16,9 @@ from masquerade.client import Client, Identity
 from masquerade.exact import Loss
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.operations.run import address
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import ALL_LEVELS, Definition
+from masquerade.surveys.survey import ALL_LEVELS, Survey
 
 EVERY_KIND: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No", "Cannot say"), allow_skip=True),
@@ -29,9 +29,9 @@ EVERY_KIND: tuple[Question, ...] = (
 ANSWERS: dict[str, Any] = {"ill": "No", "stress": 4, "hours": 7.5, "pay": "More time"}
 
 
-def define(*questions: Question, **asked: Any) -> Definition:
+def define(*questions: Question, **asked: Any) -> Survey:
     """Return a survey of every kind of question at every level, or of `questions`."""
-    return Definition.at_levels(
+    return Survey.at_levels(
         title="Work", questions=questions or EVERY_KIND, **{"levels": ALL_LEVELS, **asked}
     )
 
@@ -78,7 +78,7 @@ class Place:
         self._folder = folder
         self._clients: list[Client] = []
 
-    def survey(self, *questions: Question, **asked: Any) -> Survey:
+    def survey(self, *questions: Question, **asked: Any) -> SurveyRecord:
         """Open a survey."""
         return self.store.open_survey(define(*questions, **asked))
 
@@ -126,7 +126,7 @@ class Kit:
 
     every_kind = EVERY_KIND
     answers = ANSWERS
-    define: Callable[..., Definition] = staticmethod(define)
+    define: Callable[..., Survey] = staticmethod(define)
     wire = Wire
 
 

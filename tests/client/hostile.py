@@ -18,10 +18,10 @@ from typing import Any
 from masquerade.accounting import Balance, Caps
 from masquerade.mechanisms import TwoLayer, parse_mechanism
 from masquerade.server.participants.privacy_balance import Account, caps_json, price
-from masquerade.server.surveys.frozen_surveys import Asked
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, masks_json
 from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
-from masquerade.surveys.survey import Definition, OfferedLevel
+from masquerade.surveys.survey import OfferedLevel, Survey
 
 FILE = Path(__file__).parent.parent / "vectors" / "hostile-server.json"
 
@@ -62,9 +62,9 @@ ANOTHERS = "fedcba9876543210" * 2
 STATES = ("reserved", "opened", "sealed", "submitted", "withdrawn", "abandoned", "expired")
 
 
-def asked(definition: Definition, token: str) -> Asked:
+def asked(definition: Survey, token: str) -> FrozenSurvey:
     """Return a survey as the server keeps it."""
-    return Asked(
+    return FrozenSurvey(
         SimpleNamespace(
             token=token,
             pseudonym_key="",
@@ -76,7 +76,7 @@ def asked(definition: Definition, token: str) -> Asked:
     )
 
 
-WORK = Definition.at_levels(
+WORK = Survey.at_levels(
     title="Work",
     description="How you work",
     questions=(
@@ -89,12 +89,12 @@ WORK = Definition.at_levels(
     conditions=(None, ShowIf("ill", ("Yes",)), None, None, None),
     levels=("high", "medium", "low"),
 )
-PLAIN = Definition.at_levels(
+PLAIN = Survey.at_levels(
     title="Opinions",
     questions=tuple(Choice(f"q{n}", f"Opinion {n}?", ("Yes", "No")) for n in range(20)),
     levels=("high", "low"),
 )
-CLEAR = Definition.at_levels(
+CLEAR = Survey.at_levels(
     title="Clear",
     questions=(Choice("q", "Which?", ("a", "b")), Rating("r", "How much?", 1, 5)),
     levels=("none", "high"),
@@ -102,7 +102,7 @@ CLEAR = Definition.at_levels(
 OTHER = replace(PLAIN, title="Another survey")
 
 
-def honest(definition: Definition, token: str, level: str) -> dict[str, Any]:
+def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
     """Return what an honest server answers in each step."""
     survey = asked(definition, token)
     chosen = definition.level(level)
@@ -340,7 +340,7 @@ def words() -> Iterator[Case]:
         yield case(f"{name} is null", "own-numbers", invitation=[at(*LEVEL, name, value=None)])
 
 
-def masked(definition: Definition, **mechanisms: list[str]) -> Definition:
+def masked(definition: Survey, **mechanisms: list[str]) -> Survey:
     """Return a survey with other mechanisms, without looking whether it may be."""
     levels = []
     for level in definition.levels:
@@ -352,7 +352,7 @@ def masked(definition: Definition, **mechanisms: list[str]) -> Definition:
     return made
 
 
-def everywhere(survey: str, definition: Definition) -> dict[str, Any]:
+def everywhere(survey: str, definition: Survey) -> dict[str, Any]:
     """Return changes by which a server consistently asks something else at the same numbers."""
     levels = SURVEYS[survey]["steps"]["invitation"]["body"]["levels"]
     texts = [[str(m) for m in level.mechanisms] for level in definition.levels]

@@ -198,10 +198,10 @@ def test_the_caps_of_this_computer(place: Place, kit: Kit, run: Run, tmp_path: P
 def test_clear_answers_are_confirmed(live_server: Any, run: Run) -> None:
     """At level none a person is asked once more, and a file needs the option."""
     server = live_server(allow_clear=True)
-    from masquerade.surveys.survey import Definition
+    from masquerade.surveys.survey import Survey
 
     questions = (Rating("r", "How much?"),)
-    definition = Definition.at_levels(title="W", questions=questions, levels=("high", "none"))
+    definition = Survey.at_levels(title="W", questions=questions, levels=("high", "none"))
     survey = server.store.open_survey(definition)
     code, out, _ = run("answer", f"{server.url}/s/{survey.token}", typed="none\nn\n")
     assert code == 0

@@ -13,7 +13,7 @@ from masquerade.client.questions import asked_of, codes_of
 from masquerade.client.survey_text import SurveyText
 from masquerade.errors import BrokenPromise, MissingValue, ParameterError
 from masquerade.surveys import Choice, Question, Rating, ShowIf
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -25,11 +25,9 @@ QUESTIONS: tuple[Question, ...] = (
 CONDITIONS = (None, ShowIf("leave", ("Yes",)))
 
 
-def definition() -> Definition:
+def definition() -> Survey:
     """Return a survey whose second question only some are asked."""
-    return Definition.at_levels(
-        title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS
-    )
+    return Survey.at_levels(title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS)
 
 
 def sent(**changes: Any) -> tuple[Asked, ...]:

@@ -13,7 +13,7 @@ import pytest
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism, mask_response
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No")),
@@ -29,13 +29,13 @@ EVERY_KIND: tuple[Question, ...] = (
 Row = tuple[str, str, list[int]]
 
 
-def define(*questions: Question, **asked: Any) -> Definition:
+def define(*questions: Question, **asked: Any) -> Survey:
     """Return a survey of a choice and a rating, or of `questions`."""
     given: dict[str, Any] = {"title": "Work", "levels": ("medium",), **asked}
-    return Definition.at_levels(questions=questions or QUESTIONS, **given)
+    return Survey.at_levels(questions=questions or QUESTIONS, **given)
 
 
-def codebook(definition: Definition, **more: Any) -> Codebook:
+def codebook(definition: Survey, **more: Any) -> Codebook:
     """Return the codebook of a survey."""
     return Codebook.of(
         "0123456789abcdef", definition.to_json(), hash=definition.content_hash(), **more
@@ -47,30 +47,30 @@ def rows_of(reports: Sequence[Sequence[int]], *, level: str = "medium") -> list[
     return [(f"{level}x{n:05}", level, list(row)) for n, row in enumerate(reports)]
 
 
-def reports_of(definition: Definition, rows: Sequence[Row], **more: Any) -> SurveyReports:
+def reports_of(definition: Survey, rows: Sequence[Row], **more: Any) -> SurveyReports:
     """Return the reports of people."""
     pseudonyms, levels, reports = zip(*rows, strict=True) if rows else ((), (), ())
     return SurveyReports.from_rows(codebook(definition, **more), pseudonyms, levels, reports)
 
 
-def compute(definition: Definition, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
+def compute(definition: Survey, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
     """Return the result of people's reports."""
     return survey_result(reports_of(definition, rows, **more))
 
 
-def masks(definition: Definition, level: str | None = None) -> list[CategoricalMechanism]:
+def masks(definition: Survey, level: str | None = None) -> list[CategoricalMechanism]:
     """Return the mechanisms of a level, by default the first, of questions with options."""
     found = definition.levels[0] if level is None else definition.level(level)
     return [m for m in found.mechanisms if isinstance(m, CategoricalMechanism)]
 
 
-def masked(definition: Definition, level: str, answers: Sequence[Sequence[int]]) -> list[Row]:
+def masked(definition: Survey, level: str, answers: Sequence[Sequence[int]]) -> list[Row]:
     """Return masked reports of people at a level."""
     mechanisms = masks(definition, level)
     return rows_of([mask_response(row, mechanisms) for row in answers], level=level)
 
 
-def made_up(definition: Definition, people: int, *, seed: int = 1) -> list[Row]:
+def made_up(definition: Survey, people: int, *, seed: int = 1) -> list[Row]:
     """Return reports as the masks give them, drawn from a fixed seed, over all levels."""
     rng = np.random.default_rng(seed)
     rows: list[Row] = []

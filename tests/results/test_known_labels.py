@@ -13,7 +13,7 @@ from masquerade.answers import Claims
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results import labels as labels_module
 from masquerade.surveys import Choice
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 from masquerade.truth import BayesianCombination
 
 if TYPE_CHECKING:
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 LABELS = ("cat", "dog")
 
 
-def survey(truths: list[str | None], *, level: str = "low", **asked: Any) -> Definition:
+def survey(truths: list[str | None], *, level: str = "low", **asked: Any) -> Survey:
     """Return a labelling survey with a known label for each item that has one."""
     items = tuple(
         Choice(f"i{n}", f"Item {n}", LABELS, truth=truth) for n, truth in enumerate(truths)
     )
     given: dict[str, Any] = {"levels": (level,), "template": "label", **asked}
-    return Definition.at_levels(title="Beasts", questions=items, **given)
+    return Survey.at_levels(title="Beasts", questions=items, **given)
 
 
-def mask_of(definition: Definition) -> CategoricalMechanism:
+def mask_of(definition: Survey) -> CategoricalMechanism:
     """Return the mask of every item at the first level."""
     mechanism = definition.levels[0].mechanisms[0]
     assert isinstance(mechanism, CategoricalMechanism)
@@ -39,7 +39,7 @@ def mask_of(definition: Definition) -> CategoricalMechanism:
 
 
 def sent(
-    definition: Definition, people: int, accuracy: float, *, seed: int, truth: list[int]
+    definition: Survey, people: int, accuracy: float, *, seed: int, truth: list[int]
 ) -> list[list[int]]:
     """Return masked reports of people who are right so often, with a fixed seed."""
     rng = np.random.default_rng(seed)
@@ -140,7 +140,7 @@ def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(kit: Kit, level
                 assert np.abs(after - before).max() <= 1.5 * epsilon * liars
 
 
-def log_odds(kit: Kit, definition: Definition, reports: list[list[int]], level: str) -> np.ndarray:
+def log_odds(kit: Kit, definition: Survey, reports: list[list[int]], level: str) -> np.ndarray:
     """Return the log odds of the first label of each item."""
     found = kit.compute(definition, kit.rows_of(reports, level=level))["labels"]
     odds = []

@@ -19,7 +19,7 @@ from masquerade.server import Store
 from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
@@ -34,7 +34,12 @@ class Device:
     participant: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def reserve(
-        self, store: Store, survey: Survey, *, level: str | None = None, key: str | None = None
+        self,
+        store: Store,
+        survey: SurveyRecord,
+        *,
+        level: str | None = None,
+        key: str | None = None,
     ) -> Participation:
         """Begin a survey, by default at the first level that it offers."""
         begun, _ = store.participations.reserve(
@@ -45,7 +50,9 @@ class Device:
         )
         return begun
 
-    def open(self, store: Store, survey: Survey, *, level: str | None = None) -> Participation:
+    def open(
+        self, store: Store, survey: SurveyRecord, *, level: str | None = None
+    ) -> Participation:
         """Begin a survey and see its questions."""
         begun = self.reserve(store, survey, level=level)
         return store.participations.open(store.identity(self.participant), begun.id)
@@ -62,7 +69,7 @@ class Device:
     def send(
         self,
         store: Store,
-        survey: Survey,
+        survey: SurveyRecord,
         reports: Sequence[int] | None = None,
         *,
         level: str | None = None,
@@ -182,7 +189,11 @@ class Phone:
         return self.ask("PUT", f"/participations/{id_}/response", body)
 
     def take_part(
-        self, survey: Survey, reports: Sequence[int] | None = None, *, level: str | None = None
+        self,
+        survey: SurveyRecord,
+        reports: Sequence[int] | None = None,
+        *,
+        level: str | None = None,
     ) -> list[httpx.Response]:
         """Take all steps and return the answer to each; every one must succeed."""
         sent = [0] * len(survey.definition.questions) if reports is None else list(reports)

@@ -11,7 +11,7 @@ import pytest
 from masquerade.server import Store
 from masquerade.server.demo import PEOPLE, furnish
 from masquerade.server.results.cache import Findings
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -25,7 +25,7 @@ def furnished(sqlite_store: Store) -> Store:
     return sqlite_store
 
 
-def finished_and_open(store: Store) -> tuple[Survey, Survey]:
+def finished_and_open(store: Store) -> tuple[SurveyRecord, SurveyRecord]:
     """Return the two surveys of the demonstration."""
     opened, finished = store.surveys()
     assert (opened.state, finished.state) == ("open", "closed")

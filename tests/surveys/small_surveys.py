@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import KEEP_PER_ANSWER, Definition
+from masquerade.surveys.survey import KEEP_PER_ANSWER, Survey
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No")),
@@ -24,9 +24,9 @@ def define(
     levels: tuple[str, ...] | None = None,
     masking: str = KEEP_PER_ANSWER,
     **asked: Any,
-) -> Definition:
+) -> Survey:
     """Return a survey of a choice and a rating, or of `questions`."""
-    return Definition.at_levels(
+    return Survey.at_levels(
         title=title,
         description=description,
         template=template,

@@ -13,7 +13,7 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, shown
 from masquerade.surveys.conditions import check_conditions, linked, questions_from_json
-from masquerade.surveys.survey import Definition, OfferedLevel
+from masquerade.surveys.survey import OfferedLevel, Survey
 
 FIRST = Choice("a", "?", ("Yes", "No"))
 SECOND = Rating("b", "?", 1, 3, allow_skip=True)
@@ -40,13 +40,13 @@ def test_who_is_shown_what(codes: list[int | None], flags: list[bool]) -> None:
 
 def test_conditions_survive_json() -> None:
     """They are written where their question is, and read again."""
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="T", questions=QUESTIONS, levels=("high",), conditions=CONDITIONS
     )
-    again = Definition.from_json(definition.to_json())
+    again = Survey.from_json(definition.to_json())
     assert again == definition
     assert again.conditions == CONDITIONS
-    without = Definition.at_levels(title="T", questions=QUESTIONS, levels=("high",))
+    without = Survey.at_levels(title="T", questions=QUESTIONS, levels=("high",))
     assert without.content_hash() != definition.content_hash()
     assert "show_if" not in str(without.to_json())
 
@@ -85,7 +85,7 @@ def test_exact_one_changed_answer_costs_no_more_than_promised() -> None:
     A change of that answer changes what else is answered; every report of the linked questions is
     enumerated in fractions.
     """
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS
     )
     [level] = definition.levels

@@ -24,7 +24,7 @@ from masquerade.mechanisms import (
     TwoLayer,
 )
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, Definition, OfferedLevel
+from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, OfferedLevel, Survey
 
 line = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30
@@ -32,7 +32,7 @@ line = st.text(
 
 
 @st.composite
-def definitions(draw: st.DrawFn) -> Definition:
+def definitions(draw: st.DrawFn) -> Survey:
     """Draw a survey of choices and ratings at a level."""
     masking = draw(st.sampled_from(["per-answer", "per-person"]))
     questions: list[Question] = []
@@ -50,7 +50,7 @@ def definitions(draw: st.DrawFn) -> Definition:
     if draw(st.booleans()):
         questions.append(Comparison("p", draw(line), "A", "B", draw(st.sampled_from(["", "C"]))))
     names = [level.name for level in LEVELS]
-    return Definition.at_levels(
+    return Survey.at_levels(
         title=draw(line),
         description=draw(st.just("") | line),
         template="pick",
@@ -62,9 +62,9 @@ def definitions(draw: st.DrawFn) -> Definition:
 
 
 @given(definition=definitions())
-def test_prop_a_definition_survives_json(definition: Definition) -> None:
+def test_prop_a_definition_survives_json(definition: Survey) -> None:
     """A definition written as JSON and read again is the same, hash and promise included."""
-    again = Definition.from_json(json.loads(json.dumps(definition.to_json())))
+    again = Survey.from_json(json.loads(json.dumps(definition.to_json())))
     assert again == definition
     assert again.content_hash() == definition.content_hash()
     for level in definition.levels:
@@ -72,7 +72,7 @@ def test_prop_a_definition_survives_json(definition: Definition) -> None:
 
 
 @given(definition=definitions(), data=st.data())
-def test_prop_the_hash_fixes_what_people_saw(definition: Definition, data: st.DataObject) -> None:
+def test_prop_the_hash_fixes_what_people_saw(definition: Survey, data: st.DataObject) -> None:
     """Whatever participants can see changes the hash; right answers, unseen, do not."""
     first = definition.questions[0]
     others: list[dict[str, Any]] = [
@@ -112,11 +112,11 @@ def test_the_older_form_is_a_survey_of_one_level() -> None:
         "questions": [{"kind": "choice", "id": "c", "text": "?", "options": ["A", "B"]}],
         "mechanisms": mechanisms,
     }
-    definition = Definition.from_json(older)
+    definition = Survey.from_json(older)
     assert definition.fixed_level == "medium"
     assert [str(m) for m in definition.level("medium").mechanisms] == mechanisms
     assert (definition.topic, definition.reveal) == ("everyday", "before_send")
-    assert Definition.from_json(definition.to_json()) == definition
+    assert Survey.from_json(definition.to_json()) == definition
 
 
 def test_the_hash_of_a_definition_is_fixed() -> None:
@@ -128,7 +128,7 @@ def test_the_hash_of_a_definition_is_fixed() -> None:
 
 def test_every_level_is_offered_by_default() -> None:
     """Without a choice a survey offers all levels, the strongest first; one level is fixed."""
-    definition = Definition.at_levels(title="T", questions=(QUESTION,))
+    definition = Survey.at_levels(title="T", questions=(QUESTION,))
     assert [level.name for level in definition.levels] == ["high", "medium", "low"]
     assert definition.fixed_level is None
     assert define().fixed_level == "medium"
@@ -186,7 +186,7 @@ def test_answers_in_clear_are_a_level_of_their_own() -> None:
         assert mechanism.flip_probability == 0
     mixed = OfferedLevel("none", (RandomizedResponse(2, epsilon=1), level.mechanisms[1]))
     with pytest.raises(ParameterError, match="level 'none' masks some"):
-        Definition("T", "", "pick", questions, (mixed,))
+        Survey("T", "", "pick", questions, (mixed,))
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
@@ -265,9 +265,9 @@ def test_what_cannot_be_a_survey_is_refused(changes: dict[str, Any], says: str) 
         "questions": (QUESTION,),
         "levels": (at("medium", MASK),),
     }
-    assert Definition(**fields).level("medium").guarantee().answers == 1
+    assert Survey(**fields).level("medium").guarantee().answers == 1
     with pytest.raises(ParameterError, match=says):
-        Definition(**{**fields, **changes})
+        Survey(**{**fields, **changes})
 
 
 def test_the_longest_survey() -> None:

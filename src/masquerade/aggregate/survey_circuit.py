@@ -324,7 +324,7 @@ class Vector(Block):
         return (2 * self.largest).bit_length()
 
 
-class Survey(BitCircuit[Sequence[Any], list[list[int]]]):
+class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
     """All answers of a person in one vector of bits.
 
     Parameters
@@ -341,7 +341,7 @@ class Survey(BitCircuit[Sequence[Any], list[list[int]]]):
 
     Examples
     --------
-    >>> circuit = Survey([One(5)] * 10)
+    >>> circuit = SurveyCircuit([One(5)] * 10)
     >>> circuit.measurement_length, circuit.chunk, circuit.calls, circuit.proof_length
     (50, 8, (7,), 31)
     """
@@ -432,7 +432,7 @@ def prio3_survey(
     The identifier does not bind the blocks and the chunk, so they have to be in what gives
     `context` its value.
     """
-    return Prio3(SURVEY, Survey(blocks, chunk=chunk))
+    return Prio3(SURVEY, SurveyCircuit(blocks, chunk=chunk))
 
 
 def _require(name: str, value: int) -> None:

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from masquerade.mechanisms import CategoricalMechanism, mask_response
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
-from masquerade.server.store import Store, Survey
+from masquerade.server.store import Store, SurveyRecord
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import ALL_LEVELS, Definition
+from masquerade.surveys.survey import ALL_LEVELS, Survey
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8
@@ -74,7 +74,7 @@ def _made_up_people() -> list[list[int]]:
 
 
 def take_part(
-    store: Store, survey: Survey, answers: Sequence[int], *, level: str | None = None
+    store: Store, survey: SurveyRecord, answers: Sequence[int], *, level: str | None = None
 ) -> Participation:
     """Go through all steps of the protocol for one made-up person, as a device does.
 
@@ -99,7 +99,7 @@ def take_part(
     return done
 
 
-def _definition(title: str, description: str, *levels: str) -> Definition:
-    return Definition.at_levels(
+def _definition(title: str, description: str, *levels: str) -> Survey:
+    return Survey.at_levels(
         title=title, description=description, template=PICK, levels=levels, questions=QUESTIONS
     )

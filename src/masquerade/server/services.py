@@ -21,7 +21,7 @@ from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.wallets import Wallets
 from masquerade.server.results.cache import Findings
 from masquerade.server.store import Store
-from masquerade.server.surveys.lifecycle import Workshop
+from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.webhooks.webhooks import Webhooks
 
 
@@ -33,7 +33,7 @@ class Services:
     engine: Engine
     participations: Participations
     profiles: People
-    surveys: Workshop
+    surveys: Lifecycle
     results: Findings
     credentials: Surveyors
     accounts: Accounts
@@ -58,7 +58,7 @@ class Services:
             engine=store.engine,
             participations=store.participations,
             profiles=store.people,
-            surveys=store.workshop,
+            surveys=store.lifecycle,
             results=Findings(store),
             credentials=surveyors,
             accounts=surveyors.accounts,

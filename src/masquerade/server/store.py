@@ -28,11 +28,18 @@ from masquerade.server.operations.daily_jobs import Sweeper
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import People
 from masquerade.server.payments.rewards import Purse, Reward
-from masquerade.server.surveys.frozen_surveys import CLOSED, OPEN, SUBMITTED, Asked, Survey, Surveys
-from masquerade.server.surveys.lifecycle import Workshop
-from masquerade.surveys.survey import Definition
+from masquerade.server.surveys.frozen_surveys import (
+    CLOSED,
+    OPEN,
+    SUBMITTED,
+    FrozenSurvey,
+    SurveyRecord,
+    Surveys,
+)
+from masquerade.server.surveys.lifecycle import Lifecycle
+from masquerade.surveys.survey import Survey
 
-__all__ = ["CLOSED", "OPEN", "Response", "Store", "Survey"]
+__all__ = ["CLOSED", "OPEN", "Response", "Store", "SurveyRecord"]
 
 _PARTICIPATION, _SETTING = table_of(ParticipationRow), table_of(SettingRow)
 
@@ -83,7 +90,7 @@ class Store:
         Accounts, caps and invitations.
     accounts : Ledger
     sweeper : Sweeper
-    workshop : Workshop
+    lifecycle : Lifecycle
         Surveys from draft to end.
     surveyors : Surveyors
         Accounts and teams of those who ask.
@@ -125,7 +132,7 @@ class Store:
         self.people = People(ground, self.participations)
         self.accounts = ground.ledger(LedgerDatabase(self._transactions))
         self.sweeper = Sweeper(ground, days=reservation_days)
-        self.workshop = Workshop(ground, self.sweeper)
+        self.lifecycle = Lifecycle(ground, self.sweeper)
         self.surveyors = Surveyors(
             self._transactions,
             today=self._today,
@@ -209,17 +216,17 @@ class Store:
 
     def open_survey(
         self,
-        definition: Definition,
+        definition: Survey,
         *,
         simulated_truth: dict[str, list[float]] | None = None,
         listed: bool = False,
         team: str = FIRST_TEAM,
         reward: Reward | None = None,
         budget: int = 0,
-    ) -> Survey:
+    ) -> SurveyRecord:
         """Keep a survey of a team and open it; its definition cannot change from here on."""
 
-        def work(connection: Connection) -> Survey:
+        def work(connection: Connection) -> SurveyRecord:
             survey = self._surveys.insert(
                 connection,
                 definition,
@@ -236,7 +243,7 @@ class Store:
 
         return self._transactions.write(work)
 
-    def survey(self, token: str) -> Survey:
+    def survey(self, token: str) -> SurveyRecord:
         """Return a survey.
 
         Raises
@@ -246,7 +253,7 @@ class Store:
         """
         return self._transactions.read(lambda c: self._surveys.read(c, token))
 
-    def asked(self, token: str) -> tuple[Asked, str]:
+    def asked(self, token: str) -> tuple[FrozenSurvey, str]:
         """Return what a survey asks and its state, without counting responses.
 
         Raises
@@ -258,11 +265,11 @@ class Store:
             lambda c: (self._surveys.asked(c, token), self._surveys.state(c, token))
         )
 
-    def surveys(self, *, team: str | None = None) -> list[Survey]:
+    def surveys(self, *, team: str | None = None) -> list[SurveyRecord]:
         """Return all surveys, or a team's, open ones first, each group by title."""
         return self._transactions.read(lambda c: self._surveys.read_all(c, team=team))
 
-    def close_survey(self, token: str) -> Survey:
+    def close_survey(self, token: str) -> SurveyRecord:
         """End the acceptance of responses; closing a closed survey changes nothing.
 
         What was reserved and not begun is given back.

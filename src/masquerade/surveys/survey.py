@@ -78,7 +78,7 @@ class OfferedLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Survey:
     """A survey as it is asked; nothing of it changes once it is open.
 
     Attributes
@@ -153,7 +153,7 @@ class Definition:
         raise LevelNotAllowed(f"this survey does not offer that level; choose one of {names}.")
 
     @classmethod
-    def at_level(cls, *, level: str, **asked: Any) -> Definition:
+    def at_level(cls, *, level: str, **asked: Any) -> Survey:
         """Return a survey with one level for everybody; see `at_levels`."""
         return cls.at_levels(levels=(level,), **asked)
 
@@ -172,13 +172,13 @@ class Definition:
         reveal: str | None = None,
         conditions: tuple[ShowIf | None, ...] = (),
         estimator: str = ESTIMATORS[0],
-    ) -> Definition:
+    ) -> Survey:
         """Return a survey whose mechanisms follow from the levels.
 
         Parameters
         ----------
         title, description, template, questions
-            As in `Definition`.
+            As in `Survey`.
         levels : sequence of str
             Names of levels, or ``"none"``.
         masking : str
@@ -219,7 +219,7 @@ class Definition:
         )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Definition:
+    def from_json(cls, data: dict[str, Any]) -> Survey:
         """Return the survey that a JSON object describes.
 
         The older form, with ``level`` and ``mechanisms``, is a survey of one fixed level.
@@ -328,7 +328,7 @@ def _randomized(name: str, options: int, null: bool) -> RandomizedResponse:
     return level_named(name).randomized_response(options, null=null)
 
 
-def _check_words(definition: Definition) -> None:
+def _check_words(definition: Survey) -> None:
     if not definition.title.strip() or len(definition.title) > 200:
         raise ParameterError("the title is empty or longer than 200 characters.")
     if "\0" in definition.title:  # which databases cannot keep

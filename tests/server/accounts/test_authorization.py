@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.server.accounts.conftest import Cast, TeamKit
     from tests.server.conftest import Kit
 
-    from masquerade.server.surveys.frozen_surveys import Survey
+    from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 EVERYBODY, PARTICIPANT, MEMBER = "everybody", "participant", "member"
 """Beside rights: what needs no name, a participant's secret, a session of any member."""
@@ -212,7 +212,7 @@ class Served:
 class Scene:
     """A team's survey, a member who can be spared, and everybody who may ask."""
 
-    survey: Survey
+    survey: SurveyRecord
     extra: str
     everybody: dict[str, dict[str, str]]
 

@@ -17,7 +17,7 @@ from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -45,7 +45,7 @@ DOCUMENT = "/api/v1/openapi.json"
 PARTICIPANTS = ("/api/v1/me", "/api/v1/participations", "/api/v1/invitations", "/api/v1/levels")
 
 
-def of_every_kind() -> Definition:
+def of_every_kind() -> Survey:
     """Return a survey of every kind of question."""
     questions = (
         Choice("c", "Which?", ("A", "B"), allow_skip=True),
@@ -53,7 +53,7 @@ def of_every_kind() -> Definition:
         Number("n", "How many?", 0, 10, "h", 0.5),
         Comparison("p", "Which of two?", "A", "B", "Neither"),
     )
-    return Definition.at_levels(title="Everything", questions=questions)
+    return Survey.at_levels(title="Everything", questions=questions)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])

@@ -14,7 +14,7 @@ import pytest
 
 from masquerade.server.http.app_files import ENTRY, STYLE, app_build
 from masquerade.surveys import Choice
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -35,7 +35,7 @@ def test_the_page_is_the_same_for_everybody_and_every_survey(live_server: LiveSe
     visitor = httpx.Client(base_url=server.url)
     surveys = [
         server.store.open_survey(
-            Definition.at_levels(title=title, questions=(Choice("q", "Why?", ("A", "B")),))
+            Survey.at_levels(title=title, questions=(Choice("q", "Why?", ("A", "B")),))
         )
         for title in ("First secret", "Second secret")
     ]

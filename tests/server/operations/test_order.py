@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServers
     from tests.server.conftest import Kit
 
-    from masquerade.server.surveys.frozen_surveys import Survey
+    from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 _PARTICIPATION = table_of(ParticipationRow)
 COUNTERS = (range(24, 28), range(40, 44), range(92, 96))
@@ -68,7 +68,7 @@ class Crowd:
         """Open a store that is rewritten only when asked."""
         return Store(url, today=lambda: self.day, rewrites=False, **settings)
 
-    def empty(self, url: str) -> Survey:
+    def empty(self, url: str) -> SurveyRecord:
         """Make a database with a survey that gives codes."""
         self.draws.turn("the server")
         store = self.open(url)
@@ -82,7 +82,13 @@ class Crowd:
         return hashlib.sha256(f"person {number}".encode()).hexdigest()[:32]
 
     def come(
-        self, store: Store, survey: Survey, number: int, *, long: bool = False, leaves: bool = False
+        self,
+        store: Store,
+        survey: SurveyRecord,
+        number: int,
+        *,
+        long: bool = False,
+        leaves: bool = False,
     ) -> None:
         """Take part: in all steps, with long reports, or with a withdrawal at the end."""
         self.draws.turn(f"person {number}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.server.conftest import Kit
     from tests.server.operations.conftest import Serve, Served
 
-    from masquerade.server.store import Survey
+    from masquerade.server.store import SurveyRecord
 
 pytestmark = [
     pytest.mark.slow,  # each test starts processes
@@ -99,7 +99,7 @@ def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, kit: Kit) -> Iterator[tuple[Store, Survey]]:
+def prepared(tmp_path: Path, kit: Kit) -> Iterator[tuple[Store, SurveyRecord]]:
     """The store of the servers to come, with a survey."""
     (tmp_path / "data").mkdir()
     key = make_server_key(tmp_path / "data" / "server.key")
@@ -108,7 +108,7 @@ def prepared(tmp_path: Path, kit: Kit) -> Iterator[tuple[Store, Survey]]:
     store.close()
 
 
-def test_two_workers(serve: Serve, prepared: tuple[Store, Survey]) -> None:
+def test_two_workers(serve: Serve, prepared: tuple[Store, SurveyRecord]) -> None:
     """Two processes answer and sweep once; one that is killed is replaced; all end in order.
 
     A request that is under way when they are told to end is answered.
@@ -177,7 +177,9 @@ def test_workers_end_with_their_parent(serve: Serve) -> None:
     wait_until("workers go on alone", lambda: all(gone(process) for process in workers))
 
 
-def test_a_request_under_way_is_answered(serve: Serve, prepared: tuple[Store, Survey]) -> None:
+def test_a_request_under_way_is_answered(
+    serve: Serve, prepared: tuple[Store, SurveyRecord]
+) -> None:
     """Told to end in the middle of a request, the server answers it and takes no more."""
     store, survey = prepared
     server, participant = serve("--workers", "1"), secrets.token_hex(16)
@@ -261,7 +263,9 @@ def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "Traceback" not in told
 
 
-def test_two_workers_admit_what_one_admits(serve: Serve, prepared: tuple[Store, Survey]) -> None:
+def test_two_workers_admit_what_one_admits(
+    serve: Serve, prepared: tuple[Store, SurveyRecord]
+) -> None:
     """Beginnings and sign-ins that spread over two processes are limited as if there were one.
 
     One of each more than the limit comes back after ten minutes, and after one and a half.

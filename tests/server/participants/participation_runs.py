@@ -14,7 +14,7 @@ from masquerade.server.participants.participations import (
     WITHDRAWN,
     Participation,
 )
-from masquerade.server.surveys.frozen_surveys import SUBMITTED, Survey
+from masquerade.server.surveys.frozen_surveys import SUBMITTED, SurveyRecord
 
 if TYPE_CHECKING:
     from tests.server.conftest import Device, Kit
@@ -28,7 +28,7 @@ REPORTS, SALT = [1, 4], "5a" * 16
 class Run:
     """One participant in one survey, and the steps that can be tried."""
 
-    def __init__(self, store: Store, survey: Survey, device: Device, kit: Kit) -> None:
+    def __init__(self, store: Store, survey: SurveyRecord, device: Device, kit: Kit) -> None:
         self.store, self.survey, self.device, self.kit = store, survey, device, kit
         self.who = store.identity(device.participant)
         self.begun = device.reserve(store, survey, level="medium")

@@ -24,7 +24,7 @@ from masquerade.server.participants.commitments import commitment_of
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
-    from masquerade.server.surveys.frozen_surveys import Survey
+    from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 CLIENTS, ACKNOWLEDGED_BEFORE_THE_KILL = 16, 120
 LEVELS = ("high", "medium", "low")
@@ -64,7 +64,7 @@ class Person:
     id: str = ""
     acknowledged: list[str] = field(default_factory=list)
 
-    def go_on(self, connection: http.client.HTTPConnection, survey: Survey) -> None:
+    def go_on(self, connection: http.client.HTTPConnection, survey: SurveyRecord) -> None:
         """Take the steps that are not acknowledged yet; those that are repeat safely."""
         if "reserved" not in self.acknowledged:
             body = {"survey": survey.token, "level": self.level}

@@ -20,7 +20,7 @@ from masquerade.server.surveys.quotas import begun, wrong_counts
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
 
-    from masquerade.server.store import Survey
+    from masquerade.server.store import SurveyRecord
 
 pytestmark = pytest.mark.both_databases
 
@@ -115,7 +115,7 @@ def test_a_long_ledger_costs_no_more(database_url: str, kit: Kit) -> None:
     store.close()
 
 
-def reserve_anew(store: Store, kit: Kit, survey: Survey) -> None:
+def reserve_anew(store: Store, kit: Kit, survey: SurveyRecord) -> None:
     """Begin a survey as somebody new."""
     kit.device().reserve(store, survey)
 
@@ -139,7 +139,7 @@ def test_a_full_survey_costs_no_more(database_url: str, kit: Kit) -> None:
     with store.engine.execution_options(write=True).begin() as connection:
         connection.execute(insert(_PARTICIPATION), rows)
     for survey in (empty, full):
-        store.workshop.set_seats(survey, {"medium": STORED + 10 * TRIES})
+        store.lifecycle.set_seats(survey, {"medium": STORED + 10 * TRIES})
     costs = []
     for survey in (empty, full):
         costs.append(work(store, partial(reserve_anew, store, kit, survey)))
@@ -167,7 +167,7 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
     early = kit.device().open(store, survey, level="high")
     assert early.state == "opened"
     assert counted(store, survey.token) == {}
-    store.workshop.set_seats(survey, {"high": 9, "medium": 4})
+    store.lifecycle.set_seats(survey, {"high": 9, "medium": 4})
 
     def same(**expected: int) -> None:
         assert counted(store, survey.token) == expected
@@ -198,9 +198,9 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
     store.people.leave(store.identity(leaver.participant))
     same(high=1, medium=0)
     kit.device().reserve(store, survey, level="medium")
-    store.workshop.set_seats(survey, None)
+    store.lifecycle.set_seats(survey, None)
     assert counted(store, survey.token) == {}
-    store.workshop.set_seats(survey, {"high": 1, "medium": 1})
+    store.lifecycle.set_seats(survey, {"high": 1, "medium": 1})
     same(high=1, medium=1)
     with store.engine.connect() as connection:
         assert wrong_counts(connection) == []
@@ -216,7 +216,7 @@ def test_reservations_that_lapse_are_counted_no_more(database_url: str, kit: Kit
     today = ["2026-03-14"]
     store = Store(database_url, today=lambda: today[0])
     survey = store.open_survey(kit.define())
-    store.workshop.set_seats(survey, {"medium": 2})
+    store.lifecycle.set_seats(survey, {"medium": 2})
     for _ in range(2):
         kit.device().reserve(store, survey)
     today[0] = "2026-03-20"
@@ -229,7 +229,7 @@ def test_reservations_that_lapse_are_counted_no_more(database_url: str, kit: Kit
 def test_quotas_are_exact_in_a_race(store: Store, kit: Kit) -> None:
     """While people come, leave and find the quotas changed at once, no place is lost or doubled."""
     survey = store.open_survey(kit.define())
-    store.workshop.set_seats(survey, {"medium": 7})
+    store.lifecycle.set_seats(survey, {"medium": 7})
 
     def come(leave: bool) -> bool:
         device = kit.device()
@@ -239,8 +239,8 @@ def test_quotas_are_exact_in_a_race(store: Store, kit: Kit) -> None:
         return not leave
 
     def change() -> None:
-        store.workshop.set_seats(survey, None)
-        store.workshop.set_seats(survey, {"medium": 7})
+        store.lifecycle.set_seats(survey, None)
+        store.lifecycle.set_seats(survey, {"medium": 7})
 
     for turn in range(3):
         works: list[Callable[[], object]] = [partial(come, n % 3 == 0) for n in range(30)]
@@ -302,7 +302,7 @@ def test_a_wrong_count_is_found(store: Store, kit: Kit) -> None:
     """Where somebody changed a count, checking finds the survey."""
     survey, other = store.open_survey(kit.define()), store.open_survey(kit.define())
     for one in (survey, other):
-        store.workshop.set_seats(one, {"medium": 3})
+        store.lifecycle.set_seats(one, {"medium": 3})
     kit.device().reserve(store, survey)
     with store.engine.execution_options(write=True).begin() as connection:
         connection.execute(update(_COUNT).where(_COUNT.c.survey == survey.token).values(begun=0))

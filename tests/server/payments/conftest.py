@@ -14,7 +14,7 @@ from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
 from masquerade.server.db.tables import FIRST_TEAM, table_of
 from masquerade.server.payments.double_entry import Book, Place
 from masquerade.server.payments.rewards import Reward
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
@@ -35,7 +35,7 @@ class Till:
             FIRST_TEAM, amount=amount, currency="credits", note="", key=key
         )
 
-    def paying(self, budget: int, *, commission: int = 0, kind: str = "wallet") -> Survey:
+    def paying(self, budget: int, *, commission: int = 0, kind: str = "wallet") -> SurveyRecord:
         """Open a survey that gives 8 at medium and 5 at high."""
         reward = Reward(kind, "credits", {"medium": 8, "high": 5}, commission)
         return self.store.open_survey(

@@ -140,14 +140,14 @@ def test_closing_keeps_nothing_back(till: Till, kit: Kit) -> None:
     waiting, answering = kit.device(), kit.device()
     waiting.reserve(till.store, survey, level="medium")
     begun = answering.open(till.store, survey, level="medium")
-    till.store.workshop.close(survey, grace_days=1)
+    till.store.lifecycle.close(survey, grace_days=1)
     assert till.at("held", survey.token) == 8
     salt, who = secrets.token_hex(16), till.store.identity(answering.participant)
     sealed = kit.commitment_of(begun.id, [0, 0], salt)
     till.store.participations.seal(who, begun.id, sealed)
     answering.respond(till.store, begun, [0, 0], salt)
     assert till.wallet(answering) == 8
-    till.store.workshop.close(till.store.survey(survey.token))
+    till.store.lifecycle.close(till.store.survey(survey.token))
     assert till.at("funds") == 92
     assert till.holds()
 
@@ -162,7 +162,7 @@ def test_who_had_begun_a_cancelled_survey_is_paid(database_url: str, make_till: 
     soon, late, unopened = (till.kit.device() for _ in range(3))
     begun = {one.participant: one.open(store, survey, level="medium") for one in (soon, late)}
     unopened.reserve(store, survey, level="medium")
-    store.workshop.cancel(survey)
+    store.lifecycle.cancel(survey)
     assert (till.at("funds"), till.at("held", survey.token)) == (84, 16)
     give_up = store.participations.abandon
     give_up(store.identity(soon.participant), begun[soon.participant].id)

@@ -127,9 +127,9 @@ def test_each_event_is_told_once(open_store: Store, kit: Kit, receiver: Receiver
         }
     )
     store.desk.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
-    draft, _ = store.workshop.create(document, team=FIRST_TEAM)
+    draft, _ = store.lifecycle.create(document, team=FIRST_TEAM)
     reward = Reward("wallet", "credits", {"high": 3})
-    survey = store.workshop.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
+    survey = store.lifecycle.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
     for _ in range(3):
         kit.device().send(store, survey)
     store.close_survey(survey.token)
@@ -147,8 +147,8 @@ def test_a_survey_that_lapses_is_told(database_url: str, kit: Kit, receiver: Rec
     store = Store(database_url, today=lambda: days[0], webhook_private=True)
     store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
     lapsing, cancelled = (store.open_survey(kit.define()) for _ in range(2))
-    store.workshop.extend(lapsing, "2026-03-15")
-    store.workshop.cancel(cancelled)
+    store.lifecycle.extend(lapsing, "2026-03-15")
+    store.lifecycle.cancel(cancelled)
     for day in ("2026-03-16", "2026-03-17", "2026-03-18", "2026-03-19"):
         days[0] = day
         store.sweeper.sweep()

@@ -13,9 +13,9 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Store
 from masquerade.server.participants.commitments import possible_reports
 from masquerade.server.results.cache import Findings
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Site
@@ -26,9 +26,9 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) -> Survey:
+def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) -> SurveyRecord:
     """Return a published survey of people whose answer is 10 hours, and of liars."""
-    definition: Definition = kit.define(*QUESTIONS, level=level)
+    definition: Survey = kit.define(*QUESTIONS, level=level)
     survey = store.open_survey(definition)
     noise, choice = definition.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
@@ -41,7 +41,7 @@ def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) 
     for _ in range(liars):
         kit.device().send(store, survey, [possible_reports(noise)[1], 1])
     store.close_survey(survey.token)
-    store.workshop.publish(store.survey(survey.token))
+    store.lifecycle.publish(store.survey(survey.token))
     return store.survey(survey.token)
 
 

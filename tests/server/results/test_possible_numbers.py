@@ -16,7 +16,7 @@ from masquerade.results import Codebook, SurveyReports, cross_table, result_tabl
 from masquerade.server.http.pages import _templates
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 SIZES = (1, 19, 60, 400)
 
@@ -37,7 +37,7 @@ ITEMS = tuple(
 LEVELS = ("high", "medium", "low")
 
 
-def surveys() -> dict[str, Definition]:
+def surveys() -> dict[str, Survey]:
     """Return surveys of every kind."""
     asked: dict[str, dict[str, Any]] = {
         "one level": {"questions": EVERY_KIND, "levels": ("medium",)},
@@ -57,10 +57,10 @@ def surveys() -> dict[str, Definition]:
         },
         "labels": {"questions": ITEMS, "levels": ("medium", "low"), "template": "label"},
     }  # fmt: skip
-    return {name: Definition.at_levels(title=name, **given) for name, given in asked.items()}
+    return {name: Survey.at_levels(title=name, **given) for name, given in asked.items()}
 
 
-def reports_of(definition: Definition, people: int) -> SurveyReports:
+def reports_of(definition: Survey, people: int) -> SurveyReports:
     """Return masked reports of people who all give the first answer, with a fixed seed.
 
     One answer for all is where noise carries estimates farthest out of what is possible.
@@ -85,7 +85,7 @@ def _masked(mechanism: Mechanism, rng: np.random.Generator) -> int:
 
 
 @cache
-def computed(name: str, people: int) -> tuple[Definition, SurveyReports, dict[str, Any]]:
+def computed(name: str, people: int) -> tuple[Survey, SurveyReports, dict[str, Any]]:
     """Return a survey with its reports and result."""
     definition = surveys()[name]
     reports = reports_of(definition, people)

@@ -12,9 +12,9 @@ from sqlalchemy import MetaData, select
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server import Store
 from masquerade.server.results.cache import Findings
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Number, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Site
@@ -26,7 +26,7 @@ QUESTIONS = (
 )
 
 
-def answered(store: Store, kit: Kit, people: int = 24) -> tuple[Survey, list[str]]:
+def answered(store: Store, kit: Kit, people: int = 24) -> tuple[SurveyRecord, list[str]]:
     """Return a published survey and its participants' secrets, in the order of arrival."""
     survey = store.open_survey(kit.define(*QUESTIONS, levels=("high", "medium")))
     secrets_ = []
@@ -37,7 +37,7 @@ def answered(store: Store, kit: Kit, people: int = 24) -> tuple[Survey, list[str
         )
         secrets_.append(device.participant)
     store.close_survey(survey.token)
-    store.workshop.publish(store.survey(survey.token))
+    store.lifecycle.publish(store.survey(survey.token))
     return store.survey(survey.token), secrets_
 
 
@@ -79,7 +79,7 @@ def test_what_is_published_names_nobody(site: Site, kit: Kit) -> None:
         assert not [name for name in names if name in text]
 
 
-def result_of(definition: Definition, reports: list[list[int]], level: str) -> dict[str, Any]:
+def result_of(definition: Survey, reports: list[list[int]], level: str) -> dict[str, Any]:
     """Return the result of people at one level."""
     book = Codebook.of("0123456789abcdef", definition.to_json(), hash=definition.content_hash())
     names = [f"{n:08}" for n in range(len(reports))]

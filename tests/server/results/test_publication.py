@@ -13,7 +13,7 @@ import pytest
 from masquerade.accounting import Caps
 from masquerade.errors import WrongState
 from masquerade.server.routes.publication import EMBED_POLICY
-from masquerade.server.store import Store, Survey
+from masquerade.server.store import Store, SurveyRecord
 from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEVELS = ("high", "medium")
 
 
-def closed(store: Store, kit: Kit, *, title: str = "Work", people: int = 14) -> Survey:
+def closed(store: Store, kit: Kit, *, title: str = "Work", people: int = 14) -> SurveyRecord:
     """Return a closed survey; fewer than five people chose the second level."""
     survey = store.open_survey(kit.define(levels=LEVELS, title=title, description="About work."))
     for number in range(people):
@@ -32,10 +32,10 @@ def closed(store: Store, kit: Kit, *, title: str = "Work", people: int = 14) -> 
 
 
 @pytest.fixture
-def published(site: Site, kit: Kit) -> Survey:
+def published(site: Site, kit: Kit) -> SurveyRecord:
     """A survey with published results."""
     survey = closed(site.store, kit)
-    site.store.workshop.publish(survey)
+    site.store.lifecycle.publish(survey)
     return site.store.survey(survey.token)
 
 
@@ -61,7 +61,7 @@ def test_only_what_is_published_is_there(site: Site, kit: Kit) -> None:
     assert [status for status, _ in pages(survey.token)] == [200, 200]
 
 
-def test_everybody_gets_the_same_page(site: Site, published: Survey) -> None:
+def test_everybody_gets_the_same_page(site: Site, published: SurveyRecord) -> None:
     """The page knows no session: no name, no form, no token, no cookie; and no single report."""
     for path in ("", "/embed"):
         seen = site.visitor.get(f"/r/{published.token}{path}")
@@ -76,7 +76,7 @@ def test_everybody_gets_the_same_page(site: Site, published: Survey) -> None:
     assert not re.search(r"\d\d:\d\d:\d\d", page)
 
 
-def test_rules_of_publication_hold(site: Site, published: Survey) -> None:
+def test_rules_of_publication_hold(site: Site, published: SurveyRecord) -> None:
     """A level of four people has no line of its own; no page, file or JSON tells their number.
 
     Nor does one tell the other level's, from which and the total it would follow.
@@ -97,7 +97,7 @@ def test_rules_of_publication_hold(site: Site, published: Survey) -> None:
     assert {row["level"] for row in csv.DictReader(io.StringIO(table))} == {"all"}
 
 
-def test_pages_are_kept_for_a_while(site: Site, published: Survey) -> None:
+def test_pages_are_kept_for_a_while(site: Site, published: SurveyRecord) -> None:
     """Both say how long they may be kept, and that the same one is still right."""
     for path in ("", "/embed"):
         first = site.visitor.get(f"/r/{published.token}{path}")
@@ -113,7 +113,7 @@ def test_pages_are_kept_for_a_while(site: Site, published: Survey) -> None:
         assert other.status_code == 200
 
 
-def test_the_embedded_page_has_a_policy_of_its_own(site: Site, published: Survey) -> None:
+def test_the_embedded_page_has_a_policy_of_its_own(site: Site, published: SurveyRecord) -> None:
     """Any page may frame it and it runs nothing; no other page may be framed."""
     embed = site.visitor.get(f"/r/{published.token}/embed")
     assert embed.headers.get_list("content-security-policy") == [EMBED_POLICY]
@@ -132,7 +132,7 @@ def test_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> No
     """Where a public address is set, link and code begin with it."""
     server = live_server(public_url="https://surveys.example")
     survey = closed(server.store, kit)
-    server.store.workshop.publish(survey)
+    server.store.lifecycle.publish(survey)
     with httpx.Client(trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link)
         page = owner.get(f"{server.url}/surveys/{survey.token}").text
@@ -143,17 +143,17 @@ def test_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> No
 
 def test_what_can_be_unpublished(sqlite_store: Store, kit: Kit) -> None:
     """A published survey is closed again, twice is no harm, an open one is refused."""
-    workshop = sqlite_store.workshop
+    lifecycle = sqlite_store.lifecycle
     survey = closed(sqlite_store, kit)
-    workshop.publish(survey)
+    lifecycle.publish(survey)
     for _ in range(2):
-        workshop.unpublish(sqlite_store.survey(survey.token))
+        lifecycle.unpublish(sqlite_store.survey(survey.token))
         assert sqlite_store.survey(survey.token).state == "closed"
     with pytest.raises(WrongState, match="only a published one"):
-        workshop.unpublish(sqlite_store.open_survey(kit.define()))
+        lifecycle.unpublish(sqlite_store.open_survey(kit.define()))
 
 
-def test_unpublishing_by_the_interface(site: Site, published: Survey) -> None:
+def test_unpublishing_by_the_interface(site: Site, published: SurveyRecord) -> None:
     """It answers with the survey, and the results need a right again."""
     results = f"/api/v1/surveys/{published.token}/results"
     assert site.visitor.get(results).status_code == 200
@@ -171,7 +171,7 @@ def test_markup_is_text(site: Site, kit: Kit) -> None:
     )  # fmt: skip
     survey = site.store.open_survey(definition)
     kit.device().send(site.store, survey, [0, 0])
-    site.store.workshop.publish(site.store.close_survey(survey.token))
+    site.store.lifecycle.publish(site.store.close_survey(survey.token))
     for path in ("", "/embed"):
         page = site.visitor.get(f"/r/{survey.token}{path}").text
         assert "<script>alert" not in page
@@ -185,7 +185,7 @@ def test_clear_answers_are_not_called_masked(live_server: LiveServers, kit: Kit)
         survey = server.store.open_survey(kit.define(levels=levels))
         for level in levels:
             kit.device().send(server.store, survey, level=level)
-        server.store.workshop.publish(server.store.close_survey(survey.token))
+        server.store.lifecycle.publish(server.store.close_survey(survey.token))
         for path, words in (("", "nobody’s true answer was ever sent"), ("/embed", "each masked")):
             page = httpx.get(f"{server.url}/r/{survey.token}{path}", trust_env=False).text
             lead = page[page.find("<h1") :][:700]

@@ -28,10 +28,10 @@ from masquerade.results import (
 from masquerade.server import Store
 from masquerade.server.results import cache
 from masquerade.server.results.cache import Findings
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 from masquerade.server.surveys.frozen_surveys import PUBLISHED
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Site
@@ -45,7 +45,7 @@ QUESTIONS: tuple[Question, ...] = (
 LEVELS = ("high", "medium")  # four questions at "low" would exceed everybody's cap
 
 
-def answered(store: Store, kit: Kit, people: int = 24, **asked: Any) -> Survey:
+def answered(store: Store, kit: Kit, people: int = 24, **asked: Any) -> SurveyRecord:
     """Return an open survey with responses at every level, drawn from a fixed seed."""
     survey = store.open_survey(kit.define(*QUESTIONS, levels=LEVELS, **asked))
     rng = np.random.default_rng(3)
@@ -61,9 +61,9 @@ def answered(store: Store, kit: Kit, people: int = 24, **asked: Any) -> Survey:
     return survey
 
 
-def publish(store: Store, survey: Survey) -> None:
+def publish(store: Store, survey: SurveyRecord) -> None:
     """Publish a closed survey."""
-    store.workshop.publish(store.survey(survey.token))
+    store.lifecycle.publish(store.survey(survey.token))
     assert store.survey(survey.token).state == PUBLISHED
 
 
@@ -144,7 +144,7 @@ def test_an_estimator_reads_back(kit: Kit, estimator: str) -> None:
     """A definition keeps its estimator through JSON; by default older hashes stay as they are."""
     definition = kit.define(*QUESTIONS, estimator=estimator)
     told = definition.to_json()
-    assert Definition.from_json(told) == definition
+    assert Survey.from_json(told) == definition
     assert ("estimator" in told) == (estimator != "eb")
     same = kit.define(*QUESTIONS).content_hash() == definition.content_hash()
     assert same == (estimator == "eb")

@@ -28,10 +28,10 @@ def created(site: Site, template: str, **changes: Any) -> str:
     page = site.owner.post("/surveys/new", data={"template": template})
     assert page.status_code == 200, page.text
     token = page.url.path.split("/")[2]
-    workshop = site.store.workshop
+    lifecycle = site.store.lifecycle
     if changes:
-        workshop.change(token, changes, team=FIRST_TEAM, version=1)
-    version = workshop.draft(token, team=FIRST_TEAM).version
+        lifecycle.change(token, changes, team=FIRST_TEAM, version=1)
+    version = lifecycle.draft(token, team=FIRST_TEAM).version
     opened = site.owner.post(f"/surveys/{token}/open", data={"version": version})
     assert opened.url.path == f"/surveys/{token}", opened.text
     return token
@@ -175,7 +175,7 @@ def test_an_unknown_template_is_not_found(site: Site) -> None:
     """Nothing is made of a template that does not exist."""
     assert site.owner.post("/surveys/new", data={"template": "x"}).status_code == 404
     assert site.owner.post("/surveys/new", data={}).status_code == 422
-    assert site.store.workshop.listed(team=FIRST_TEAM) == []
+    assert site.store.lifecycle.listed(team=FIRST_TEAM) == []
 
 
 def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
@@ -184,7 +184,7 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
     file = site.owner.get(f"/api/v1/surveys/{token}/document")
     assert 'filename="imported.json"' in file.headers["content-disposition"]
     page = site.owner.post("/surveys/import", files={"file": ("a.json", file.content)})
-    draft = site.store.workshop.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
+    draft = site.store.lifecycle.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
     assert draft.document.text().encode() == file.content
     for content, says in (
         (b"{", "line 1, column 2"),
@@ -202,7 +202,7 @@ def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
     """Its review says what is missing; so does the attempt to open it."""
     page = site.owner.post("/surveys/new", data={"template": "pick"})
     token = page.url.path.split("/")[2]
-    site.store.workshop.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
+    site.store.lifecycle.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
     review = site.owner.get(f"/surveys/{token}/review")
     assert "Give the survey a title." in review.text
     assert "Open it now" not in review.text
@@ -223,7 +223,7 @@ def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
     if "options" in question:
         poisoned |= {"options": [f"O{POISON}", f"P{POISON}"], "truth": None}
     changes = {"title": f"T{POISON}", "description": f"D{POISON}", "questions": [poisoned]}
-    draft, _ = site.store.workshop.create(
+    draft, _ = site.store.lifecycle.create(
         changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
     )
     drafts = [site.owner.get(f"/surveys/{draft.token}/{name}").text

@@ -23,7 +23,7 @@ from masquerade.surveys import Choice, Comparison, Number, Rating
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Phone, Site
 
-    from masquerade.server.store import Survey
+    from masquerade.server.store import SurveyRecord
 
 SALT = "5a" * 16
 
@@ -367,7 +367,7 @@ def test_methods_that_are_not_there(site: Site) -> None:
     assert answer.headers["allow"] == "POST"
 
 
-def sizes(phone: Phone, survey: Survey, level: str, reports: list[int]) -> list[int]:
+def sizes(phone: Phone, survey: SurveyRecord, level: str, reports: list[int]) -> list[int]:
     """Return the sizes of all answers of a run."""
     found = phone.take_part(survey, reports, level=level)
     found += [

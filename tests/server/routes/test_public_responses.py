@@ -16,7 +16,7 @@ LEVELS = ("high", "medium")
 def test_no_answer_tells_how_many_places_are_left(site: Site, kit: Kit) -> None:
     """Quotas and how many have begun are in no answer; only that one is full is."""
     survey = site.store.open_survey(kit.define(levels=LEVELS), listed=True)
-    site.store.workshop.set_seats(survey, {"high": 987_654, "medium": 1})
+    site.store.lifecycle.set_seats(survey, {"high": 987_654, "medium": 1})
     first = site.phone()
     answers = first.take_part(survey, level="high")
     answers.append(site.phone().reserve(survey.token, "medium"))

@@ -19,7 +19,7 @@ from masquerade.server.accounts.teams import join
 from masquerade.server.db.account_tables import TeamRow
 from masquerade.server.db.tables import table_of
 from masquerade.server.operations.run import address
-from masquerade.server.surveys.lifecycle import Workshop
+from masquerade.server.surveys.lifecycle import Lifecycle
 
 
 @dataclass
@@ -39,9 +39,9 @@ class Desk:
     team: str
 
     @property
-    def workshop(self) -> Workshop:
+    def lifecycle(self) -> Lifecycle:
         """What makes and ends surveys."""
-        return self.store.workshop
+        return self.store.lifecycle
 
     def become(self, role: str) -> None:
         """Sign in as a new member of the team, in another role."""

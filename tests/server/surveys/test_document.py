@@ -22,7 +22,7 @@ from masquerade.server.surveys.document import (
 from masquerade.server.surveys.forecast import expected_levels, forecast
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Choice, Rating, ShowIf
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 TODAY = "2026-03-14"
 
@@ -111,7 +111,7 @@ def test_a_bad_file_is_refused_with_its_place(text: str, pointer: str, says: str
 
 def test_a_survey_with_masks_of_its_own_keeps_them() -> None:
     """What was opened without a draft is exported with its mechanisms, and opens as the same."""
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="Own",
         questions=(Choice("a", "?", ("x", "y")), Rating("b", "?", allow_skip=True)),
         levels=("high", "low"),

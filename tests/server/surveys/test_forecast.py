@@ -25,7 +25,7 @@ from masquerade.server.surveys.forecast import (
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, Question, Rating
-from masquerade.surveys.survey import Definition, OfferedLevel
+from masquerade.surveys.survey import OfferedLevel, Survey
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("c", "?", ("A", "B")),
@@ -50,7 +50,7 @@ def reports_of(
 
 def test_the_result_has_the_intervals_that_were_forecast() -> None:
     """Of 1100 simulated people at three levels, each within a tenth; a fixed seed."""
-    definition = Definition.at_levels(
+    definition = Survey.at_levels(
         title="T", questions=QUESTIONS, levels=tuple(PEOPLE), template="pick"
     )
     rng = np.random.default_rng(3)

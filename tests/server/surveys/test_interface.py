@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit
@@ -48,7 +48,7 @@ def test_the_same_request_makes_one_draft(desk: Desk) -> None:
     assert (again.status_code, again.json()["token"]) == (200, first["token"])
     other = desk.ask("POST", "", {"template": "pick"}, Idempotency_Key=key)
     problem_of(other, 409, "idempotency-conflict")
-    assert len(desk.workshop.listed(team=desk.team)) == 1
+    assert len(desk.lifecycle.listed(team=desk.team)) == 1
     without = desk.ask("POST", "", {"template": "rate"})
     assert without.status_code == 422
 
@@ -230,7 +230,7 @@ def test_a_selection_is_kept_and_explained(desk: Desk, kit: Kit) -> None:
     seats = desk.store.survey(draft["token"]).seats
     assert seats == {level["name"]: level["seats"] for level in run["levels"]}
     assert sum(seats.values()) == 24  # 0.6 of the money, twice as many as are expected to come
-    assert desk.store.survey(draft["token"]).definition == Definition.from_json(
+    assert desk.store.survey(draft["token"]).definition == Survey.from_json(
         desk.store.survey(draft["token"]).definition.to_json()
     )
 
@@ -238,7 +238,7 @@ def test_a_selection_is_kept_and_explained(desk: Desk, kit: Kit) -> None:
 def test_seats_are_never_taken_twice(desk: Desk, kit: Kit) -> None:
     """Of ten people at once at a level with three seats, three begin; the others pay nothing."""
     draft = desk.make(template="pick")
-    survey = desk.workshop.open(
+    survey = desk.lifecycle.open(
         draft["token"], team=desk.team, seats={"high": 3, "medium": 0, "low": 9}
     )
     devices = [kit.device() for _ in range(10)]

@@ -10,12 +10,12 @@ import pytest
 from masquerade.mechanisms import DiscreteGaussian
 from masquerade.server.surveys.invitation import level_json
 from masquerade.surveys import Number, Rating
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 
-def asking(*questions: Number | Rating) -> Definition:
+def asking(*questions: Number | Rating) -> Survey:
     """Return a survey."""
-    return Definition.at_levels(title="T", questions=questions)
+    return Survey.at_levels(title="T", questions=questions)
 
 
 def reach(odds: str) -> int:

@@ -81,7 +81,7 @@ def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
     page = plan(desk, token, budget="20", alpha="0.25", take="true")
     assert "Wave 1, worked out" not in page
     assert "Plan wave 2" in page
-    first = desk.workshop.runs(token)[-1]
+    first = desk.lifecycle.runs(token)[-1]
     assert (first["budget"], first["alpha"], first["response_rate"]) == (20, 0.25, 0.5)
     assert sum(seats_of(desk, token).values()) == 24  # 0.6 of 20, for one in two
     assert first["expected"] == 12
@@ -91,7 +91,7 @@ def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
             kit.device().send(desk.store, survey, [0], level=level)
     assert re.search(r'id="came" data-before="0">7<', desk.client.get(f"/surveys/{token}").text)
     plan(desk, token, budget="20", take="true")
-    second = desk.workshop.runs(token)[-1]
+    second = desk.lifecycle.runs(token)[-1]
     assert (second["wave"], second["responses"]) == (2, 7)
     assert sum(level["asked"] for level in second["levels"]) == 26  # what is left of 20, for half
     assert sum(seats_of(desk, token).values()) == 7 + 26
@@ -118,7 +118,7 @@ def test_a_wave_to_which_all_expected_came_is_told(
     token = draft["token"]
     desk.ask("POST", f"/{token}/open")
     plan(desk, token, budget="4", percent="100", take="true")
-    expected = desk.workshop.runs(token)[-1]["expected"]
+    expected = desk.lifecycle.runs(token)[-1]["expected"]
     survey = desk.store.survey(token)
     assert expected == sum(seats_of(desk, token).values()) > 1
     told = []
@@ -144,7 +144,7 @@ def test_a_refused_wave_is_said_on_the_page(desk: Desk, kit: Kit) -> None:
     page = plan(desk, token, 422, budget="6")
     assert "nothing is left of the budget of 6" in page
     assert "Plan wave 1" in page
-    assert desk.workshop.runs(token) == []
+    assert desk.lifecycle.runs(token) == []
 
 
 def test_where_nobody_is_paid_a_wave_divides_people(desk: Desk) -> None:
@@ -170,7 +170,7 @@ def test_a_run_tells_no_more_than_the_page(desk: Desk, kit: Kit) -> None:
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
         for _ in range(count):
             kit.device().send(desk.store, survey, [0], level=level)
-    progress = desk.workshop.progress(survey)
+    progress = desk.lifecycle.progress(survey)
     found = known_levels(survey, progress, {})
     assert found["medium"] == 7
     assert found["high"] + found["low"] == 8
@@ -234,4 +234,4 @@ def test_a_form_that_no_page_has_is_refused(desk: Desk, data: dict[str, str]) ->
     """Values outside their ranges, which the page's fields do not give, are a 422."""
     token = desk.opened(template="pick")["token"]
     plan(desk, token, 422, **data)
-    assert desk.workshop.runs(token) == []
+    assert desk.lifecycle.runs(token) == []

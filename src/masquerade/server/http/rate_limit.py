@@ -19,7 +19,7 @@ from masquerade.server.db.limit_table import LimitTable
 from masquerade.server.http.problem import problem
 
 if TYPE_CHECKING:
-    from masquerade.server.surveys.frozen_surveys import Asked
+    from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 
 _WINDOW_SECONDS = 60
 _HOUR = 3600
@@ -99,11 +99,11 @@ class Beginnings:
         """Return what counts one participant at an address, if they begin."""
         return Newcomer(self, network_of(address))
 
-    def buckets(self, asked: Asked) -> Buckets | None:
+    def buckets(self, asked: FrozenSurvey) -> Buckets | None:
         """Return those of a survey."""
         return self._other if asked.reward is None else self._rewarded
 
-    def take(self, asked: Asked, network: bytes) -> None:
+    def take(self, asked: FrozenSurvey, network: bytes) -> None:
         """Count somebody who begins a survey.
 
         Raises
@@ -122,7 +122,7 @@ class Beginnings:
                 seconds=seconds,
             )
 
-    def give_back(self, asked: Asked, network: bytes) -> None:
+    def give_back(self, asked: FrozenSurvey, network: bytes) -> None:
         """Count somebody no more, who was refused afterwards."""
         buckets = self.buckets(asked)
         if buckets is not None:
@@ -141,9 +141,9 @@ class Newcomer:
     def __init__(self, beginnings: Beginnings, network: bytes) -> None:
         self._beginnings = beginnings
         self._network = network
-        self._counted: Asked | None = None
+        self._counted: FrozenSurvey | None = None
 
-    def count(self, asked: Asked) -> None:
+    def count(self, asked: FrozenSurvey) -> None:
         """Count the participant; raise `TooManyAttempts` where there were too many."""
         if self._counted is None:
             self._beginnings.take(asked, self._network)
@@ -155,7 +155,7 @@ class Newcomer:
             self._beginnings.give_back(self._counted, self._network)
 
 
-def _at(asked: Asked, network: bytes) -> bytes:
+def _at(asked: FrozenSurvey, network: bytes) -> bytes:
     return asked.token.encode() + b"\0" + network
 
 

@@ -16,7 +16,7 @@ from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import SurveyRow, table_of
 from masquerade.server.operations.check_result import OK, PROBLEM, Finding
 from masquerade.server.surveys.quotas import wrong_counts
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 _SURVEY = table_of(SurveyRow)
 _MOST_TOLD = 20
@@ -87,7 +87,7 @@ def _hashes(definition: Any) -> set[str]:
     """Return the hashes that a definition can have; earlier versions hashed it in other forms."""
     found = {_canonical(definition)}
     with contextlib.suppress(*_UNREADABLE):
-        found.add(Definition.from_json(definition).content_hash())
+        found.add(Survey.from_json(definition).content_hash())
         questions = [{k: v for k, v in q.items() if k != "truth"} for q in definition["questions"]]
         found.add(_canonical({**definition, "questions": questions}))
     return found

@@ -42,7 +42,13 @@ from masquerade.server.participants.commitments import check_reports, commitment
 from masquerade.server.participants.privacy_balance import Account
 from masquerade.server.payments.completion_codes import code_of, give_code
 from masquerade.server.payments.rewards import BY_CODE, purse_of
-from masquerade.server.surveys.frozen_surveys import CANCELLED, OPEN, SUBMITTED, TAKING, Asked
+from masquerade.server.surveys.frozen_surveys import (
+    CANCELLED,
+    OPEN,
+    SUBMITTED,
+    TAKING,
+    FrozenSurvey,
+)
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.surveys.survey import CLEAR, OfferedLevel
 
@@ -73,7 +79,7 @@ class Participation:
     Attributes
     ----------
     id : str
-    survey : Asked
+    survey : FrozenSurvey
     level : OfferedLevel
     state : str
     account : Account or None
@@ -85,7 +91,7 @@ class Participation:
     """
 
     id: str
-    survey: Asked
+    survey: FrozenSurvey
     level: OfferedLevel
     state: str
     account: Account | None = None
@@ -111,7 +117,7 @@ class Participations:
         level: str,
         *,
         idempotency_key: str,
-        admit: Callable[[Asked], None] | None = None,
+        admit: Callable[[FrozenSurvey], None] | None = None,
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
 
@@ -148,7 +154,7 @@ class Participations:
         token: str,
         level: str,
         request: str,
-        admit: Callable[[Asked], None],
+        admit: Callable[[FrozenSurvey], None],
     ) -> tuple[Participation, bool]:
         asked = self._ground.surveys.asked(connection, token)
         standing = self._ground.surveys.standing(connection, token, hold=True)
@@ -338,7 +344,9 @@ class Participations:
 
         return self._ground.transactions.write(work)
 
-    def give_up(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> str:
+    def give_up(
+        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+    ) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
         # Held, so that nobody counts who takes part while one leaves.
         survey_state = self._ground.surveys.state(connection, asked.token, hold=True)
@@ -358,20 +366,24 @@ class Participations:
             self._give_back(connection, row, asked)
         return ABANDONED
 
-    def _reward(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+    def _reward(
+        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+    ) -> None:
         """Give what the survey gives to those who have answered, whatever they have."""
         self._pay(connection, who, row, asked)
         if asked.reward is not None and asked.reward.kind == BY_CODE:
             give_code(connection, asked.token, code_of(who, asked.token))
 
-    def _pay(self, connection: Connection, who: Identity, row: Row[Any], asked: Asked) -> None:
+    def _pay(
+        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+    ) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
             account = account_of(LedgerTables(connection), who, self._ground.caps)
             attempt = _attempt_of(row, who, account)
             purse.pay(connection, who, row.level, attempt, day=self._ground.today())
 
-    def _give_back(self, connection: Connection, row: Row[Any], asked: Asked) -> None:
+    def _give_back(self, connection: Connection, row: Row[Any], asked: FrozenSurvey) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
             purse.release(connection, row.level, 1, day=self._ground.today())
@@ -383,7 +395,7 @@ class Participations:
 
     def _mine(
         self, connection: Connection, who: Identity, participation: str
-    ) -> tuple[Row[Any], Asked]:
+    ) -> tuple[Row[Any], FrozenSurvey]:
         """Return a participation of this person; somebody else's is not there."""
         query = _MINE_HELD if connection.dialect.name == "postgresql" else _MINE
         # Anything else cannot be there, and a database may refuse to look for it.
@@ -454,17 +466,17 @@ def _attempt_of(row: Row[Any], who: Identity, account: Account) -> int:
     raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
 
 
-def _anybody(_asked: Asked) -> None:
+def _anybody(_asked: FrozenSurvey) -> None:
     pass
 
 
-def _pays(asked: Asked) -> bool:
+def _pays(asked: FrozenSurvey) -> bool:
     return asked.reward is not None and asked.reward.pays
 
 
 def _at(
     row: Row[Any],
-    asked: Asked,
+    asked: FrozenSurvey,
     state: str,
     account: Account | None = None,
     key: str = "",

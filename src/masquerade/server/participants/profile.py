@@ -28,7 +28,7 @@ from masquerade.server.surveys.frozen_surveys import (
     OPEN,
     SUBMITTED,
     TAKING,
-    Asked,
+    FrozenSurvey,
     participants_state,
 )
 
@@ -47,14 +47,14 @@ class Invitation:
 
     Attributes
     ----------
-    survey : Asked
+    survey : FrozenSurvey
     state : str
         The survey's, as participants are told it.
     participation : dict or None
         Its ``id``, ``state`` and ``level``, where the person has begun.
     """
 
-    survey: Asked
+    survey: FrozenSurvey
     state: str
     participation: dict[str, str] | None
 
@@ -108,7 +108,7 @@ class People:
 
         return self._ground.transactions.read(work)
 
-    def surveys(self, entries: Iterable[Entry]) -> dict[str, Asked]:
+    def surveys(self, entries: Iterable[Entry]) -> dict[str, FrozenSurvey]:
         """Return the surveys that entries name, by token."""
         tokens = {entry.charge.survey for entry in entries} - {""}
         query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))

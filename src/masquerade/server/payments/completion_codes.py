@@ -19,7 +19,7 @@ from masquerade.server.db.payment_tables import CompletionCodeRow
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.surveys.frozen_surveys import TAKING, Survey
+from masquerade.server.surveys.frozen_surveys import TAKING, SurveyRecord
 
 MOST_AT_ONCE = 2000
 VALID, USED, UNKNOWN = "valid", "checked-before", "unknown"
@@ -86,7 +86,7 @@ class CompletionCodes:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    def of_survey(self, survey: Survey) -> Codes:
+    def of_survey(self, survey: SurveyRecord) -> Codes:
         """Return what a surveyor may see of a survey's codes."""
         query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey.token)
         rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
@@ -94,7 +94,7 @@ class CompletionCodes:
         over = survey.state not in TAKING
         return Codes(len(codes), sum(done for _, done in codes), codes if over else None)
 
-    def check(self, survey: Survey, typed: Iterable[str]) -> list[tuple[str, str]]:
+    def check(self, survey: SurveyRecord, typed: Iterable[str]) -> list[tuple[str, str]]:
         """Check codes off; return each with whether it is valid, was checked before, or unknown.
 
         A code that comes twice in one list is valid the first time.

@@ -37,7 +37,7 @@ from masquerade.server.payments.wallets import (
     held_payout,
     payout_of,
 )
-from masquerade.server.surveys.frozen_surveys import OPEN, Survey
+from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
 
 LARGEST_AMOUNT = 10**12
 LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
@@ -186,7 +186,7 @@ class Funds:
         here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
         return self._move(here, there, amount, what="withdrawal", key=f"{team} {key}", note=note)
 
-    def top_up(self, survey: Survey, amount: int, *, key: str) -> bool:
+    def top_up(self, survey: SurveyRecord, amount: int, *, key: str) -> bool:
         """Give an open survey more to spend; return whether that was done now.
 
         Raises

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade.errors import WrongState
 from masquerade.server.store import Store
-from masquerade.server.surveys.frozen_surveys import FINISHED, Survey
+from masquerade.server.surveys.frozen_surveys import FINISHED, SurveyRecord
 
 if TYPE_CHECKING:
     from masquerade.results import Codebook, CrossTable, SurveyReports
@@ -34,7 +34,7 @@ class Findings:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def result_text(self, survey: Survey) -> str:
+    def result_text(self, survey: SurveyRecord) -> str:
         """Return the result of a survey as JSON text.
 
         It is computed when it is first asked for and then kept, so that it never changes, also
@@ -48,18 +48,18 @@ class Findings:
         _require_finished(survey)
         return self._store.kept(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
 
-    def result(self, survey: Survey) -> dict[str, Any]:
+    def result(self, survey: SurveyRecord) -> dict[str, Any]:
         """Return the result of a survey; see `result_text`."""
         found: dict[str, Any] = json.loads(self.result_text(survey))
         return found
 
-    def table(self, survey: Survey) -> str:
+    def table(self, survey: SurveyRecord) -> str:
         """Return the numbers of a survey's result as CSV."""
         from masquerade.results import result_table
 
         return result_table(self.result(survey))
 
-    def codebook(self, survey: Survey) -> Codebook:
+    def codebook(self, survey: SurveyRecord) -> Codebook:
         """Return what one has to know to make sense of a survey's reports."""
         from masquerade.results import Codebook
 
@@ -74,7 +74,7 @@ class Findings:
             n_by_level={level.name: counts.get(level.name, 0) for level in definition.levels},
         )
 
-    def file(self, survey: Survey, kind: str) -> Iterator[bytes]:
+    def file(self, survey: SurveyRecord, kind: str) -> Iterator[bytes]:
         """Yield a file of a survey's masked reports, piece by piece.
 
         Pieces are read one after the other, so that who downloads slowly holds no transaction: the
@@ -82,7 +82,7 @@ class Findings:
 
         Parameters
         ----------
-        survey : Survey
+        survey : SurveyRecord
         kind : {"csv", "parquet", "jsonl"}
 
         Raises
@@ -94,19 +94,19 @@ class Findings:
 
         return write_reports(self.codebook(survey), self._chunks(survey.token), kind=kind)
 
-    def notebook(self, survey: Survey) -> dict[str, Any]:
+    def notebook(self, survey: SurveyRecord) -> dict[str, Any]:
         """Return a notebook that begins with a survey's reports."""
         from masquerade.results import notebook
 
         return notebook(self.codebook(survey), reports=f"reports-{survey.token}.parquet")
 
-    def cross_table(self, survey: Survey, first: str, second: str) -> CrossTable:
+    def cross_table(self, survey: SurveyRecord, first: str, second: str) -> CrossTable:
         """Return how the answers to two questions of a survey go together."""
         from masquerade.results import cross_table
 
         return cross_table(self.reports(survey), first, second)
 
-    def reports(self, survey: Survey) -> SurveyReports:
+    def reports(self, survey: SurveyRecord) -> SurveyReports:
         """Return all reports of a survey."""
         from masquerade.results import SurveyReports
 
@@ -115,7 +115,7 @@ class Findings:
         columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
         return SurveyReports.from_rows(self.codebook(survey), *columns)
 
-    def _computed(self, survey: Survey) -> str:
+    def _computed(self, survey: SurveyRecord) -> str:
         from masquerade.results import result_bytes, survey_result
 
         return result_bytes(survey_result(self.reports(survey))).decode()
@@ -127,7 +127,7 @@ class Findings:
             last = rows[-1][0]
 
 
-def _require_finished(survey: Survey) -> None:
+def _require_finished(survey: SurveyRecord) -> None:
     if survey.state not in FINISHED:
         raise WrongState(
             f"this survey is {survey.state}; results and files are there once it is closed."

@@ -8,7 +8,7 @@ from typing import Any
 
 from masquerade.server.results.axis import Axis
 from masquerade.surveys import Comparison, Number, Question, Rating
-from masquerade.surveys.survey import CLEAR, Definition
+from masquerade.surveys.survey import CLEAR, Survey
 
 LIKELIEST = "mle"
 FEW = 30
@@ -146,12 +146,12 @@ class Figures:
         return text.removeprefix("−") if not text.strip("−0.") else text
 
 
-def result_view(definition: Definition, result: Mapping[str, Any]) -> dict[str, Any]:
+def result_view(definition: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a page of results shows.
 
     Parameters
     ----------
-    definition : Definition
+    definition : Survey
         Of the survey.
     result : mapping
         See `Findings.result`.

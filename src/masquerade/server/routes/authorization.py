@@ -18,7 +18,7 @@ from masquerade.server.accounts.sessions import COOKIE, csrf_token, session_secr
 from masquerade.server.accounts.teams import Team
 from masquerade.server.http.security import same_origin
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -74,7 +74,7 @@ class Actor:
         """Return whether they have a right."""
         return right in self.rights
 
-    def survey(self, token: str) -> Survey:
+    def survey(self, token: str) -> SurveyRecord:
         """Return a survey of their team.
 
         Raises
@@ -87,7 +87,7 @@ class Actor:
             raise NotFound("there is no such survey; check the link.")
         return survey
 
-    def surveys(self) -> list[Survey]:
+    def surveys(self) -> list[SurveyRecord]:
         """Return the surveys of their team, open ones first."""
         return self.services.store.surveys(team=self.team.id)
 

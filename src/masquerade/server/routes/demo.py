@@ -13,7 +13,7 @@ from masquerade.server.results.view import result_view
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import OPEN, Survey
+from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
 
 routes = APIRouter(include_in_schema=False)
 
@@ -26,12 +26,14 @@ def demo(services: InServices, request: Request) -> Response:
     return render(request, "demo.html", _context(services, finished, opened))
 
 
-def _is_ours(survey: Survey) -> bool:
+def _is_ours(survey: SurveyRecord) -> bool:
     """Return whether a survey is the demonstration's own, not one that a visitor made in it."""
     return survey.definition.questions == QUESTIONS
 
 
-def _context(services: Services, finished: Survey, opened: Survey | None) -> dict[str, Any]:
+def _context(
+    services: Services, finished: SurveyRecord, opened: SurveyRecord | None
+) -> dict[str, Any]:
     survey = finished.token
     responses = services.store.responses(survey)
     questions = finished.definition.questions

@@ -19,7 +19,7 @@ from masquerade.server.routes.survey_json import progress_json
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.routes.surveys import share_link
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import TAKING, Survey
+from masquerade.server.surveys.frozen_surveys import TAKING, SurveyRecord
 from masquerade.server.surveys.selection_runs import Wish, run_selection
 from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 
@@ -71,7 +71,7 @@ def seats(
     places: Annotated[list[str], Form()],
     limit: Annotated[bool, Form()] = True,
 ) -> Response:
-    def work(survey: Survey) -> None:
+    def work(survey: SurveyRecord) -> None:
         services.surveys.set_seats(survey, _numbers(level, places) if limit else None)
 
     return _done(services, request, actor, token, work)
@@ -89,7 +89,7 @@ def waves(
     budget: Annotated[int | None, Form(ge=0, le=10**9)] = None,
     take: Annotated[bool, Form()] = False,
 ) -> Response:
-    def work(survey: Survey) -> None:
+    def work(survey: SurveyRecord) -> None:
         wave = next_number(services.surveys.runs(token))
         if wave > MOST_WAVES:
             raise ParameterError(
@@ -121,7 +121,7 @@ def _done(
     request: Request,
     actor: Actor,
     token: str,
-    work: Callable[[Survey], None],
+    work: Callable[[SurveyRecord], None],
     *,
     at: str = "",
 ) -> Response:
@@ -138,15 +138,15 @@ def _done(
 def live_page(
     services: Services,
     request: Request,
-    survey: Survey,
+    survey: SurveyRecord,
     *,
     refused: MasqueradeError | None = None,
 ) -> Response:
     """Return the page of a survey that is open or closing."""
-    workshop = services.surveys
+    lifecycle = services.surveys
     link = share_link(request, survey.token)
-    progress = progress_json(survey, workshop.progress(survey))
-    plan, runs = workshop.document(survey).plan, workshop.runs(survey.token)
+    progress = progress_json(survey, lifecycle.progress(survey))
+    plan, runs = lifecycle.document(survey).plan, lifecycle.runs(survey.token)
     context: dict[str, Any] = {
         "survey": survey,
         "link": link,
@@ -154,7 +154,7 @@ def live_page(
         "progress": progress,
         "target": sum(survey.seats.values()) if survey.seats else plan.people,
         "shown": described(survey),
-        "today": workshop.today,
+        "today": lifecycle.today,
         "plan": plan,
         "waves": timeline(runs, responses=progress["responses"]),
         "planned": planned(runs),

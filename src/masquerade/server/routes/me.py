@@ -29,7 +29,7 @@ from masquerade.server.routes.response_models import (
 )
 from masquerade.server.routes.wallets import wallet_json
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import Asked
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, longest_mechanisms
 
 LARGEST_CAP = 1000
@@ -198,7 +198,7 @@ def _changed(now: Caps, new: NewCaps) -> Caps:
     )
 
 
-def _room(entries: list[dict[str, Any]], surveys: dict[str, Asked]) -> int:
+def _room(entries: list[dict[str, Any]], surveys: dict[str, FrozenSurvey]) -> int:
     """Return how many bytes entries are shorter than they could be at other levels."""
     names = ("kind", "epsilon_event", "epsilon_user", "rho", "clear")
     return sum(
@@ -209,7 +209,7 @@ def _room(entries: list[dict[str, Any]], surveys: dict[str, Asked]) -> int:
     )
 
 
-def _entry(entry: Entry, surveys: dict[str, Asked]) -> dict[str, Any]:
+def _entry(entry: Entry, surveys: dict[str, FrozenSurvey]) -> dict[str, Any]:
     charge = entry.charge
     asked = surveys.get(charge.survey)
     return {

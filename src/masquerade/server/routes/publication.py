@@ -16,7 +16,7 @@ from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import PUBLISHED, Survey
+from masquerade.server.surveys.frozen_surveys import PUBLISHED, SurveyRecord
 
 KEPT_SECONDS: Final = 300
 """How long browsers and proxies may keep what is published, also after it no longer is."""
@@ -71,7 +71,7 @@ def public_link(request: Request, token: str) -> str:
     return f"{base_address(request)}/r/{token}"
 
 
-def _published(services: Services, token: str) -> Survey:
+def _published(services: Services, token: str) -> SurveyRecord:
     missing = NotFound("there are no published results here; check the link.")
     try:
         survey = services.store.survey(token)

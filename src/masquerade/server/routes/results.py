@@ -14,7 +14,7 @@ from masquerade.errors import NotFound
 from masquerade.server.http.problem import file_answer
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.surveys.frozen_surveys import PUBLISHED, Survey
+from masquerade.server.surveys.frozen_surveys import PUBLISHED, SurveyRecord
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is signed in"},
@@ -39,7 +39,7 @@ Reader = Annotated[Actor, Depends(require(_READ))]
 Taker = Annotated[Actor, Depends(require("reports:read"))]
 
 
-async def _visible(services: InServices, request: Request, token: Token) -> Survey:
+async def _visible(services: InServices, request: Request, token: Token) -> SurveyRecord:
     try:
         survey = await run_in_threadpool(services.store.survey, token)
     except NotFound:
@@ -51,7 +51,7 @@ async def _visible(services: InServices, request: Request, token: Token) -> Surv
     return await run_in_threadpool(actor.survey, token)
 
 
-Visible = Annotated[Survey, Depends(_visible)]
+Visible = Annotated[SurveyRecord, Depends(_visible)]
 
 
 @routes.get("/results", openapi_extra=SOMETIMES)

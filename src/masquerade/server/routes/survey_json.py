@@ -7,14 +7,14 @@ from typing import Any
 from masquerade.server.surveys.document import Document, definition_of
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.forecast import barriers, forecast
-from masquerade.server.surveys.frozen_surveys import Survey
-from masquerade.server.surveys.lifecycle import Listed, Progress, Workshop
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.lifecycle import Lifecycle, Listed, Progress
 
 LEAST_SHOWN = 5
 """Levels at which fewer people answered are not shown apart."""
 
 
-def draft_json(draft: Draft, workshop: Workshop) -> dict[str, Any]:
+def draft_json(draft: Draft, lifecycle: Lifecycle) -> dict[str, Any]:
     """Return a draft with what is missing in it, and what it can be expected to tell."""
     return {
         "token": draft.token,
@@ -22,13 +22,13 @@ def draft_json(draft: Draft, workshop: Workshop) -> dict[str, Any]:
         "version": draft.version,
         "changed": draft.day,
         "document": draft.document.to_json(),
-        **verdict(draft.document, workshop),
+        **verdict(draft.document, lifecycle),
     }
 
 
-def verdict(document: Document, workshop: Workshop) -> dict[str, Any]:
+def verdict(document: Document, lifecycle: Lifecycle) -> dict[str, Any]:
     """Return whether a document can be opened, why not, and its forecast where it is finished."""
-    caps, places, found = workshop.caps, workshop.unfinished(document), None
+    caps, places, found = lifecycle.caps, lifecycle.unfinished(document), None
     if not places:
         definition = definition_of(document)
         found = forecast(document, definition, caps=caps)
@@ -40,7 +40,7 @@ def verdict(document: Document, workshop: Workshop) -> dict[str, Any]:
     }
 
 
-def survey_json(survey: Survey, workshop: Workshop, *, link: str) -> dict[str, Any]:
+def survey_json(survey: SurveyRecord, lifecycle: Lifecycle, *, link: str) -> dict[str, Any]:
     """Return a survey that is open or was."""
     return {
         "token": survey.token,
@@ -52,7 +52,7 @@ def survey_json(survey: Survey, workshop: Workshop, *, link: str) -> dict[str, A
         "closed": survey.closed,
         "responses": survey.responses,
         "seats": survey.seats,
-        "document": workshop.document(survey).to_json(),
+        "document": lifecycle.document(survey).to_json(),
     }
 
 
@@ -69,7 +69,7 @@ def listed_json(one: Listed) -> dict[str, Any]:
     }
 
 
-def progress_json(survey: Survey, progress: Progress) -> dict[str, Any]:
+def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
     """Return counts alone: how many answered, and at which level where these are not too few."""
     few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
     total = sum(progress.responses.values())

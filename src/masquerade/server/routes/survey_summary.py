@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from masquerade.server.store import Survey
+from masquerade.server.store import SurveyRecord
 from masquerade.server.surveys.invitation import level_json
 
 
-def described(survey: Survey) -> dict[str, Any]:
+def described(survey: SurveyRecord) -> dict[str, Any]:
     """Return what pages say of a survey; without right answers and counts."""
     definition = survey.definition
     return {

@@ -295,18 +295,18 @@ def _standing(services: Services, request: Request, actor: Actor, token: str) ->
 
 def open_draft(services: Services, actor: Actor, token: str, *, version: int | None = None) -> Any:
     """Open a draft of an actor's team, with as many seats as its plan has where it has them."""
-    workshop = services.surveys
-    draft = workshop.draft(token, team=actor.team.id)
-    places = workshop.places(draft.document)
+    lifecycle = services.surveys
+    draft = lifecycle.draft(token, team=actor.team.id)
+    places = lifecycle.places(draft.document)
     plan = draft.document.plan
     seats = reward = None
     budget = 0
     if not places and (plan.quotas or plan.reward != NOTHING):
-        found = forecast(draft.document, definition_of(draft.document), caps=workshop.caps)
+        found = forecast(draft.document, definition_of(draft.document), caps=lifecycle.caps)
         asked = {level["name"]: level["asked"] for level in found["levels"]}
         seats = asked if plan.quotas else None
         reward, budget = reward_and_budget(plan, asked, services.commission_percent)
-    return workshop.open(
+    return lifecycle.open(
         token,
         team=actor.team.id,
         version=version or draft.version,

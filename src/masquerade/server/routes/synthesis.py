@@ -23,7 +23,7 @@ from masquerade.server.results.synthesis import (
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import FINISHED, Survey
+from masquerade.server.surveys.frozen_surveys import FINISHED, SurveyRecord
 from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Taker = Annotated[Actor, Depends(require("reports:read"))]
 Wished = Annotated[Wish, Depends(_wish)]
 
 
-def _of_survey(services: Services, survey: Survey) -> Domain:
+def _of_survey(services: Services, survey: SurveyRecord) -> Domain:
     from masquerade.results import numeric_domain
 
     return numeric_domain(services.results.codebook(survey))
@@ -104,5 +104,5 @@ async def synthetic(
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
-def _asks_for_numbers(survey: Survey) -> bool:
+def _asks_for_numbers(survey: SurveyRecord) -> bool:
     return any(isinstance(question, Number | Rating) for question in survey.definition.questions)

@@ -1,7 +1,7 @@
 """A survey as it is written: what an editor changes, and a file keeps.
 
 A document can be unfinished; `places_of` says what is missing, and where. `definition_of` makes of
-a finished one the `Definition` that is opened, whose hash freezes it.
+a finished one the `Survey` that is opened, whose hash freezes it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from masquerade.surveys.survey import (
     BEFORE_SEND,
     CLEAR,
     MOST_QUESTIONS,
-    Definition,
     OfferedLevel,
+    Survey,
 )
 
 FORMAT = 1
@@ -150,7 +150,7 @@ def changed(document: Document, changes: Any) -> Document:
     return read_document(merged)
 
 
-def definition_of(document: Document) -> Definition:
+def definition_of(document: Document) -> Survey:
     """Return what is opened.
 
     Raises
@@ -174,8 +174,8 @@ def definition_of(document: Document) -> Definition:
             OfferedLevel(name, tuple(parse_mechanism(one) for one in masks))
             for name, masks in document.levels.items()
         )
-        return Definition(**asked, levels=levels, reveal=document.reveal or default)
-    return Definition.at_levels(
+        return Survey(**asked, levels=levels, reveal=document.reveal or default)
+    return Survey.at_levels(
         **asked,
         levels=document.levels,
         masking=document.masking,
@@ -184,7 +184,7 @@ def definition_of(document: Document) -> Definition:
     )
 
 
-def document_of(definition: Definition, *, listed: bool) -> Document:
+def document_of(definition: Survey, *, listed: bool) -> Document:
     """Return the document of a survey that was opened without one."""
     shown = definition.to_json()
     return read_document(

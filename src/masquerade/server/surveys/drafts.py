@@ -25,7 +25,7 @@ from masquerade.server.surveys.document import (
     read_document,
 )
 from masquerade.server.surveys.forecast import barriers
-from masquerade.server.surveys.frozen_surveys import Survey
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.webhooks.webhooks import OPENED, tell
 
 DRAFT = "draft"
@@ -212,7 +212,7 @@ class Drafts:
         seats: Mapping[str, int] | None = None,
         reward: Reward | None = None,
         budget: int = 0,
-    ) -> Survey:
+    ) -> SurveyRecord:
         """Open a draft: what it asks cannot change from here on.
 
         Parameters
@@ -236,7 +236,7 @@ class Drafts:
         StaleVersion, NotFound
         """
 
-        def work(connection: Connection) -> Survey:
+        def work(connection: Connection) -> SurveyRecord:
             old = _draft(connection, token, team, hold=True)
             if version is not None:
                 _require_version(old, version)

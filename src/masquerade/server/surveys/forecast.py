@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
 from masquerade.server.surveys.document import Document, Place
-from masquerade.surveys.survey import CLEAR, Definition, OfferedLevel
+from masquerade.surveys.survey import CLEAR, OfferedLevel, Survey
 
 if TYPE_CHECKING:
     from masquerade.selection import LevelOffer
@@ -23,14 +23,14 @@ PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 """Shares of people who choose each level, as observed by Kandappu et al. (2014)."""
 
 
-def forecast(document: Document, definition: Definition, *, caps: Caps) -> dict[str, Any]:
+def forecast(document: Document, definition: Survey, *, caps: Caps) -> dict[str, Any]:
     """Return how many people a plan asks for, what they cost, and what they will tell.
 
     Parameters
     ----------
     document : Document
         For its plan.
-    definition : Definition
+    definition : Survey
         What it opens as.
     caps : Caps
         Of a person who has taken part in nothing yet.
@@ -73,7 +73,7 @@ def forecast(document: Document, definition: Definition, *, caps: Caps) -> dict[
 
 
 def error_by_cost(
-    document: Document, definition: Definition, *, caps: Caps, steps: int = 8
+    document: Document, definition: Survey, *, caps: Caps, steps: int = 8
 ) -> list[dict[str, Any]]:
     """Return what the plan costs, whom it asks and what it tells, at budgets in equal steps.
 
@@ -94,13 +94,13 @@ def error_by_cost(
 
 
 def margins(
-    definition: Definition, people: Mapping[str, int], *, estimator: str
+    definition: Survey, people: Mapping[str, int], *, estimator: str
 ) -> list[dict[str, Any]]:
     """Return how wide the 95 % interval of each question's estimate will be.
 
     Parameters
     ----------
-    definition : Definition
+    definition : Survey
     people : mapping of str to int
         How many answer at each level.
     estimator : str
@@ -146,7 +146,7 @@ def expected_levels(names: list[str], shares: Mapping[str, float], people: int) 
 
 
 def offers_of(
-    definition: Definition, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
+    definition: Survey, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
 ) -> list[LevelOffer]:
     """Return the people at each level, as a selection sees them."""
     from masquerade.selection import LevelOffer
@@ -199,13 +199,13 @@ def affordable(offered: OfferedLevel, caps: Caps) -> bool:
     )
 
 
-def barriers(document: Document, definition: Definition, *, caps: Caps) -> list[Place]:
+def barriers(document: Document, definition: Survey, *, caps: Caps) -> list[Place]:
     """Return what keeps everybody from a survey that could be opened: where it is, and what to do.
 
     Parameters
     ----------
     document : Document
-    definition : Definition
+    definition : Survey
         What it opens as.
     caps : Caps
         Of a person who has taken part in nothing yet.

@@ -17,7 +17,7 @@ from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
-from masquerade.surveys.survey import CLEAR, Definition
+from masquerade.surveys.survey import CLEAR, Survey
 
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 PUBLISHED, CANCELLED = "published", "cancelled"
@@ -33,14 +33,14 @@ _STATE_HELD = _STATE.with_for_update(read=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class SurveyRecord:
     """A survey as it is kept.
 
     Attributes
     ----------
     token : str
         Unguessable name, part of the share link.
-    definition : Definition
+    definition : Survey
     hash : str
         Of the definition.
     state : str
@@ -67,7 +67,7 @@ class Survey:
     """
 
     token: str
-    definition: Definition
+    definition: Survey
     hash: str
     state: str
     opened: str
@@ -82,7 +82,7 @@ class Survey:
     reward: Reward | None = None
 
 
-class Asked:
+class FrozenSurvey:
     """What of a survey never changes once it is open.
 
     Attributes
@@ -90,7 +90,7 @@ class Asked:
     token, pseudonym_key : str
     text, hash : str
         The canonical form of the definition, and its SHA-256.
-    definition : Definition
+    definition : Survey
     simulated, listed : bool
     reward : Reward or None
         As it was at the opening; what the survey was given since is in its row only.
@@ -105,9 +105,9 @@ class Asked:
         self._definition: dict[str, Any] = row.definition
 
     @cached_property
-    def definition(self) -> Definition:
+    def definition(self) -> Survey:
         """What is asked."""
-        return Definition.from_json(self._definition)
+        return Survey.from_json(self._definition)
 
     @cached_property
     def text(self) -> str:
@@ -131,13 +131,13 @@ class Surveys:
 
     def __init__(self, *, allow_clear: bool) -> None:
         self.allow_clear = allow_clear
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, FrozenSurvey] = {}
 
-    def asked(self, connection: Connection, token: str) -> Asked:
+    def asked(self, connection: Connection, token: str) -> FrozenSurvey:
         """Return what is asked in a survey; raise `NotFound` where there is none of this token."""
         known = self._asked.get(token)
         if known is None:
-            known = Asked(_row(connection, token))
+            known = FrozenSurvey(_row(connection, token))
             self._asked[token] = known
         return known
 
@@ -157,7 +157,7 @@ class Surveys:
     def insert(
         self,
         connection: Connection,
-        definition: Definition,
+        definition: Survey,
         *,
         day: str,
         simulated_truth: dict[str, list[float]] | None,
@@ -168,7 +168,7 @@ class Surveys:
         closes: str | None = None,
         seats: dict[str, int] | None = None,
         reward: Reward | None = None,
-    ) -> Survey:
+    ) -> SurveyRecord:
         """Keep a new survey, open; its token is a draft's, or drawn."""
         names = [level.name for level in definition.levels]
         if CLEAR in names and not self.allow_clear:
@@ -202,12 +202,12 @@ class Surveys:
         count_anew(connection, token, seats)
         return self.read(connection, token)
 
-    def read(self, connection: Connection, token: str) -> Survey:
+    def read(self, connection: Connection, token: str) -> SurveyRecord:
         """Return a survey with the number of its responses."""
         row = _row(connection, token)
         return self._survey(connection, row, counts(connection, [token]).get(token, 0))
 
-    def read_all(self, connection: Connection, *, team: str | None = None) -> list[Survey]:
+    def read_all(self, connection: Connection, *, team: str | None = None) -> list[SurveyRecord]:
         """Return all surveys, or a team's, open ones first, each group by title."""
         query = select(_SURVEY) if team is None else select(_SURVEY).where(_SURVEY.c.team == team)
         rows = connection.execute(query).all()
@@ -267,8 +267,8 @@ class Surveys:
         )
         return list(closed)
 
-    def _survey(self, connection: Connection, row: Any, responses: int) -> Survey:
-        return Survey(
+    def _survey(self, connection: Connection, row: Any, responses: int) -> SurveyRecord:
+        return SurveyRecord(
             token=row.token,
             definition=self.asked(connection, row.token).definition,
             hash=row.hash,

@@ -10,17 +10,17 @@ from masquerade.accounting import Rho, blur_in_words, explain, odds_in_words
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.http.padding import encoded
 from masquerade.server.payments.rewards import Reward
-from masquerade.server.surveys.frozen_surveys import Asked
-from masquerade.surveys.survey import CLEAR, Definition, OfferedLevel
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey
+from masquerade.surveys.survey import CLEAR, OfferedLevel, Survey
 
 
-def invitation(asked: Asked, *, state: str) -> dict[str, Any]:
+def invitation(asked: FrozenSurvey, *, state: str) -> dict[str, Any]:
     """Return what everybody may know of a survey."""
     return {**_fixed(asked), "state": state}
 
 
 @lru_cache(maxsize=1024)
-def _fixed(asked: Asked) -> dict[str, Any]:
+def _fixed(asked: FrozenSurvey) -> dict[str, Any]:
     return introduction(
         asked.definition,
         token=asked.token,
@@ -31,7 +31,7 @@ def _fixed(asked: Asked) -> dict[str, Any]:
 
 
 def introduction(
-    definition: Definition,
+    definition: Survey,
     *,
     token: str,
     hash_: str,
@@ -59,7 +59,7 @@ def introduction(
     }
 
 
-def masks_json(definition: Definition) -> dict[str, dict[str, Any]]:
+def masks_json(definition: Survey) -> dict[str, dict[str, Any]]:
     """Return the device form of each mechanism of any level, by its text form.
 
     All levels together, so that nothing about the level that was chosen shows.
@@ -100,12 +100,12 @@ def level_json(level: OfferedLevel, survey: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def masks_of(asked: Asked) -> dict[str, dict[str, Any]]:
+def masks_of(asked: FrozenSurvey) -> dict[str, dict[str, Any]]:
     """Return the device form of each mechanism of a survey; see `masks_json`."""
     return masks_json(asked.definition)
 
 
 @lru_cache(maxsize=1024)
-def longest_mechanisms(asked: Asked) -> int:
+def longest_mechanisms(asked: FrozenSurvey) -> int:
     """Return the length in bytes of the mechanisms' names at the level where they are longest."""
     return max(len(encoded([str(m) for m in one.mechanisms])) for one in asked.definition.levels)

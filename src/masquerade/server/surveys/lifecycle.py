@@ -33,7 +33,7 @@ from masquerade.server.surveys.frozen_surveys import (
     OPEN,
     PUBLISHED,
     TAKING,
-    Survey,
+    SurveyRecord,
     counts,
 )
 from masquerade.server.surveys.waves import runs_of
@@ -79,7 +79,7 @@ class Progress:
     unfinished: int
 
 
-class Workshop(Drafts):
+class Lifecycle(Drafts):
     """What surveyors do to surveys: drafts, and what becomes of them.
 
     Parameters
@@ -92,12 +92,12 @@ class Workshop(Drafts):
         super().__init__(ground)
         self._sweeper = sweeper
 
-    def close(self, survey: Survey, *, grace_days: int = 0) -> None:
+    def close(self, survey: SurveyRecord, *, grace_days: int = 0) -> None:
         """Let nobody begin a survey any more, and end it once what was begun is finished.
 
         Parameters
         ----------
-        survey : Survey
+        survey : SurveyRecord
         grace_days : int
             How many days after this one what was opened can be finished; 0 ends it now.
 
@@ -122,7 +122,7 @@ class Workshop(Drafts):
             raise _wrong(survey, "only an open one can be closed")
         self._sweeper.survey_closed(token)
 
-    def extend(self, survey: Survey, closes: str | None) -> None:
+    def extend(self, survey: SurveyRecord, closes: str | None) -> None:
         """Move the last day of an open survey to a later one, or take it away.
 
         Raises
@@ -144,14 +144,14 @@ class Workshop(Drafts):
         ):
             raise _wrong(survey, "only an open one can be extended")
 
-    def set_seats(self, survey: Survey, seats: Mapping[str, int] | None) -> None:
+    def set_seats(self, survey: SurveyRecord, seats: Mapping[str, int] | None) -> None:
         """Say how many people may take part at each level of an open survey.
 
         Who has begun goes on, also where more have than may from now on.
 
         Parameters
         ----------
-        survey : Survey
+        survey : SurveyRecord
         seats : mapping of str to int, or None
             For each level that the survey offers; None: as many as come.
 
@@ -176,7 +176,7 @@ class Workshop(Drafts):
         ):
             raise _wrong(survey, "only an open one takes more people")
 
-    def cancel(self, survey: Survey) -> None:
+    def cancel(self, survey: SurveyRecord) -> None:
         """End a survey without results; what people were charged stays charged.
 
         Raises
@@ -190,7 +190,7 @@ class Workshop(Drafts):
             raise _wrong(survey, "only an open one can be cancelled")
         self._sweeper.survey_closed(survey.token)
 
-    def publish(self, survey: Survey) -> None:
+    def publish(self, survey: SurveyRecord) -> None:
         """Let everybody see the results; publishing again changes nothing.
 
         Raises
@@ -204,7 +204,7 @@ class Workshop(Drafts):
         ):
             raise _wrong(survey, "only a closed one can be published")
 
-    def unpublish(self, survey: Survey) -> None:
+    def unpublish(self, survey: SurveyRecord) -> None:
         """Show the results to the team alone again; doing so twice changes nothing.
 
         Raises
@@ -218,7 +218,7 @@ class Workshop(Drafts):
         ):
             raise _wrong(survey, "only a published one can be unpublished")
 
-    def progress(self, survey: Survey) -> Progress:
+    def progress(self, survey: SurveyRecord) -> Progress:
         """Return how far a survey is."""
 
         def work(connection: Connection) -> Progress:
@@ -235,7 +235,7 @@ class Workshop(Drafts):
 
         return self._ground.transactions.read(work)
 
-    def document(self, survey: Survey) -> Document:
+    def document(self, survey: SurveyRecord) -> Document:
         """Return the document of a survey that is open or was."""
         if survey.document is not None:
             return read_document(survey.document)
@@ -331,5 +331,5 @@ def _unfinished(connection: Connection, token: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def _wrong(survey: Survey, rule: str) -> WrongState:
+def _wrong(survey: SurveyRecord, rule: str) -> WrongState:
     return WrongState(f"this survey is {survey.state}; {rule}.", state=survey.state)

@@ -22,9 +22,9 @@ from masquerade.server.store import Store
 from masquerade.server.surveys.document import Document, definition_of
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
-from masquerade.server.surveys.frozen_surveys import OPEN, Survey
+from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
 from masquerade.server.surveys.lifecycle import Progress
-from masquerade.surveys.survey import Definition
+from masquerade.surveys.survey import Survey
 
 
 class Wish(StrictBody):
@@ -50,30 +50,32 @@ def run_selection(
     ------
     NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
     """
-    workshop = store.workshop
-    if workshop.is_draft(token, team=actor.team.id):
+    lifecycle = store.lifecycle
+    if lifecycle.is_draft(token, team=actor.team.id):
         survey, state = None, DRAFT
-        document = workshop.draft(token, team=actor.team.id).document
-        if places := workshop.places(document):
+        document = lifecycle.draft(token, team=actor.team.id).document
+        if places := lifecycle.places(document):
             raise InvalidDocument(places)
         definition = definition_of(document)
         came = {level.name: 0 for level in definition.levels}
     else:
         survey = actor.survey(token)
-        state, document = survey.state, workshop.document(survey)
+        state, document = survey.state, lifecycle.document(survey)
         definition = survey.definition
-        came = known_levels(survey, workshop.progress(survey), document.plan.shares)
+        came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)
     if wish.apply and state != OPEN:
         raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
-    run = {"state": state, **_decided(document, definition, came, wish, workshop.caps)}
-    kept = workshop.keep_run(token, run, request=request)
+    run = {"state": state, **_decided(document, definition, came, wish, lifecycle.caps)}
+    kept = lifecycle.keep_run(token, run, request=request)
     if wish.apply and survey is not None:
         seats = {level["name"]: level["seats"] for level in run["levels"]}
-        workshop.set_seats(survey, seats)
+        lifecycle.set_seats(survey, seats)
     return kept
 
 
-def known_levels(survey: Survey, progress: Progress, shares: Mapping[str, float]) -> dict[str, int]:
+def known_levels(
+    survey: SurveyRecord, progress: Progress, shares: Mapping[str, float]
+) -> dict[str, int]:
     """Return how many answered at each level, as far as the page of a survey tells it.
 
     Levels that are not counted apart get their sum in the proportions that were expected, so that
@@ -88,7 +90,7 @@ def known_levels(survey: Survey, progress: Progress, shares: Mapping[str, float]
 
 
 def _decided(
-    document: Document, definition: Definition, came: dict[str, int], wish: Wish, caps: Caps
+    document: Document, definition: Survey, came: dict[str, int], wish: Wish, caps: Caps
 ) -> dict[str, Any]:
     """Return what a run decides, and all that it was decided by."""
     from masquerade.selection import seats_by_level, seats_of_wave, worth_by_level
