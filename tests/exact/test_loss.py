@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -190,3 +191,14 @@ def test_amounts_of_different_kinds_do_not_compare() -> None:
     assert epsilon != rho
     with pytest.raises(TypeError):
         _ = epsilon < rho
+
+
+def test_a_guarantee_says_what_its_unit_costs() -> None:
+    """Where the unit is a person, epsilon is that of all answers; else that of one thing."""
+    promise = Guarantee(Loss(1), Loss(2), Loss(6), 3, (), delta=Fraction(1, 8))
+    assert (promise.epsilon, promise.delta_user) == (Loss(6), Fraction(1, 8))
+    record = replace(promise, unit="record", user_delta=Fraction(3, 8))
+    assert (record.epsilon, record.delta_user) == (Loss(2), Fraction(3, 8))
+    nothing = Guarantee.none("it is for study")
+    assert (nothing.epsilon, nothing.status) == (INFINITE_LOSS, "none")
+    assert nothing.assumptions == ("it is for study",)

@@ -2,20 +2,15 @@
 
 `coins` draws whole numbers from the operating system; `noise` makes discrete Laplace and Gaussian
 noise of them, without a floating-point number. `number` reads what people write as fractions.
-`loss` counts privacy loss in whole micro-epsilon. `concentrated`, `gaussian_tail` and
-`hockey_stick` turn losses into epsilon at a delta, always rounded up.
+`loss` counts privacy loss in whole micro-epsilon, `guarantee` says whom it protects.
+`concentrated`, `gaussian_tail` and `hockey_stick` turn losses into epsilon at a delta, always
+rounded up.
 """
 
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
 from masquerade.exact.concentrated import DEFAULT_DELTA, epsilon_of_rho
-from masquerade.exact.loss import (
-    INFINITE_LOSS,
-    MICRO,
-    NO_LOSS,
-    Amount,
-    Guarantee,
-    Loss,
-)
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
 
 __all__ = [
     "DEFAULT_DELTA",

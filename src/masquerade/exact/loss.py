@@ -1,4 +1,4 @@
-"""Exact amounts of privacy loss, and what a mechanism promises.
+"""Exact amounts of privacy loss.
 
 An amount is an integer number of micro-epsilon, rounded up once, when a mechanism's exact
 probability ratio is turned into it. Sums of amounts are exact from there on.
@@ -10,7 +10,7 @@ import decimal
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from masquerade.errors import ParameterError
 
@@ -134,63 +134,3 @@ class Loss(Amount):
 
 NO_LOSS = Loss(0)
 INFINITE_LOSS = Loss(math.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """What a mechanism promises a person who reports `answers` answers.
-
-    Attributes
-    ----------
-    epsilon_single : Loss
-        For a person who sends one report in a lifetime.
-    epsilon_event : Loss
-        Two worlds differ in one of the answers; all reports of the person are seen.
-    epsilon_user : Loss
-        Two worlds differ in all of the person's answers. This is the figure that protects a person.
-    answers : int
-        How many answers the person reports.
-    delta : Fraction
-        The epsilons hold up to this additive probability (approximate differential privacy); 0
-        where they hold outright.
-    unit : str
-        Who is protected: ``"worker"``, one person with all `answers` answers.
-    trust : str
-        Who need not be trusted: ``"local"`` protects from everyone but the person's own device,
-        ``"two-parties"`` from everyone while one of two parties is honest.
-    status : str
-        ``"proven"`` or ``"none"``.
-    assumptions : tuple of str
-        What has to be true for the promise to hold.
-    rho_event, rho_user : Loss, optional
-        Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
-        for in rho; such amounts add over answers, and no delta goes with them.
-    """
-
-    epsilon_single: Loss
-    epsilon_event: Loss
-    epsilon_user: Loss
-    answers: int
-    assumptions: tuple[str, ...]
-    delta: Fraction = Fraction(0)
-    unit: str = "worker"
-    trust: str = "local"
-    status: str = "proven"
-    rho_event: Loss | None = None
-    rho_user: Loss | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
-        return {
-            "epsilon_single": self.epsilon_single.to_json(),
-            "epsilon_event": self.epsilon_event.to_json(),
-            "epsilon_user": self.epsilon_user.to_json(),
-            "delta": float(self.delta),
-            "rho_event": None if self.rho_event is None else self.rho_event.to_json(),
-            "rho_user": None if self.rho_user is None else self.rho_user.to_json(),
-            "answers": self.answers,
-            "unit": self.unit,
-            "trust": self.trust,
-            "status": self.status,
-            "assumptions": list(self.assumptions),
-        }

@@ -21,7 +21,8 @@ from masquerade.exact.concentrated import (
     probability_of_failure,
 )
 from masquerade.exact.gaussian_tail import epsilon_of_reports
-from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import LatticeMechanism

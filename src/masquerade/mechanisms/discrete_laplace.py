@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
-from masquerade.exact.loss import Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import Loss
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.lattice import LatticeMechanism

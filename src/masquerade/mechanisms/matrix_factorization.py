@@ -16,7 +16,8 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.loss import INFINITE_LOSS, Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import INFINITE_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import Number, text_of, whole
 from masquerade.mechanisms.factorization import FactorizationMechanism

@@ -10,7 +10,8 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.factorization import FactorizationMechanism

@@ -10,7 +10,7 @@ import numpy as np
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
-from masquerade.exact.loss import Guarantee
+from masquerade.exact.guarantee import Guarantee
 
 Presence = Literal["hidden", "assigned"]
 

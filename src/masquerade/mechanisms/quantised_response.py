@@ -17,7 +17,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
-from masquerade.exact.loss import Guarantee
+from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.channel import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism

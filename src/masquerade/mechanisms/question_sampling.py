@@ -12,7 +12,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.loss import Guarantee
+from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.randomized_response import (

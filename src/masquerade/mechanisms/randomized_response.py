@@ -15,7 +15,8 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import Words, WordSource, uniform_below
-from masquerade.exact.loss import Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import Loss
 from masquerade.exact.number import Number, exact, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel

@@ -18,7 +18,8 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
-from masquerade.exact.loss import NO_LOSS, Guarantee, Loss
+from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel

@@ -1,0 +1,97 @@
+"""The promise of a mechanism or of a result: whom it protects, from whom, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from masquerade.exact.loss import INFINITE_LOSS, Loss
+
+PERSONS = ("worker", "voter", "user")
+"""The units that are whole persons; the others are one of the things that a person gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A differential-privacy promise: whom it protects, from whom, and how much.
+
+    Attributes
+    ----------
+    epsilon_single : Loss
+        For a person who gives one thing (an answer, a record, a claim) in a lifetime.
+    epsilon_event : Loss
+        Two worlds differ in one of the things that a person gives; all that is sent is seen.
+    epsilon_user : Loss
+        Two worlds differ in all that a person gives. This is the figure that protects a person.
+    answers : int
+        How many things a person gives.
+    assumptions : tuple of str
+        What has to be true for the promise to hold, what is taken for public included; where there
+        is no promise, why.
+    delta : Fraction
+        The epsilons hold up to this additive probability (approximate differential privacy); 0
+        where they hold outright.
+    unit : str
+        Whom `epsilon` protects: a person with all answers (``"worker"``, ``"voter"``, ``"user"``),
+        or one thing that a person gives (``"record"``, ``"choice"``, ``"claim"``).
+    trust : str
+        Who need not be trusted: ``"local"`` protects from everyone but the person's own device,
+        ``"two-parties"`` from everyone while one of two parties is honest, ``"aggregator"``,
+        ``"collector"`` and ``"secure-sum"`` from everyone who sees the result alone.
+    status : str
+        ``"proven"`` or ``"none"``.
+    rho_event, rho_user : Loss, optional
+        Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
+        for in rho; such amounts add over answers, and no delta goes with them.
+    user_delta : Fraction, optional
+        The delta of `epsilon_user` where it is another one.
+    neighbours : str
+        In words, what two neighbouring data sets of the unit differ in; may be empty.
+    """
+
+    epsilon_single: Loss
+    epsilon_event: Loss
+    epsilon_user: Loss
+    answers: int
+    assumptions: tuple[str, ...]
+    delta: Fraction = Fraction(0)
+    unit: str = "worker"
+    trust: str = "local"
+    status: Literal["proven", "none"] = "proven"
+    rho_event: Loss | None = None
+    rho_user: Loss | None = None
+    user_delta: Fraction | None = None
+    neighbours: str = ""
+
+    @classmethod
+    def none(cls, *reasons: str, unit: str = "worker") -> Guarantee:
+        """Return the guarantee of what promises nothing, and why it does not."""
+        nothing = (INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS)
+        return cls(*nothing, 1, reasons, delta=Fraction(1), unit=unit, status="none")
+
+    @property
+    def epsilon(self) -> Loss:
+        """The loss of one unit."""
+        return self.epsilon_user if self.unit in PERSONS else self.epsilon_event
+
+    @property
+    def delta_user(self) -> Fraction:
+        """The delta of `epsilon_user`."""
+        return self.delta if self.user_delta is None else self.user_delta
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guarantee of a local randomizer as a JSON object, rounded up to 1e-6."""
+        return {
+            "epsilon_single": self.epsilon_single.to_json(),
+            "epsilon_event": self.epsilon_event.to_json(),
+            "epsilon_user": self.epsilon_user.to_json(),
+            "delta": float(self.delta),
+            "rho_event": None if self.rho_event is None else self.rho_event.to_json(),
+            "rho_user": None if self.rho_user is None else self.rho_user.to_json(),
+            "answers": self.answers,
+            "unit": self.unit,
+            "trust": self.trust,
+            "status": self.status,
+            "assumptions": list(self.assumptions),
+        }
