@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.datasets import DATA_VARIABLE
 from masquerade.reproduce import run as running
-from masquerade.reproduce import sparse_ldp, sparse_ldp_findings
+from masquerade.reproduce import sparse_ldp, sparse_ldp_evaluation
 from masquerade.reproduce.study import Job, Scale
 
 Run = Callable[..., Any]
@@ -32,7 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         return {"runs": 20} if "runs" in parameters else {}
 
     monkeypatch.setattr(sparse_ldp, "jobs", fewer)
-    for module in (sparse_ldp, sparse_ldp_findings):
+    for module in (sparse_ldp, sparse_ldp_evaluation):
         monkeypatch.setattr(module, "QUICK_EPSILONS", ("2",))
 
 

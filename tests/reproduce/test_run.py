@@ -15,7 +15,7 @@ from masquerade.reproduce import PAPERS, Scale, reproduce, run
 from masquerade.reproduce.figures import NO_DRAWING, write_numbers
 from masquerade.reproduce.run import identity
 from masquerade.reproduce.sparse_ldp import simple_setting
-from masquerade.reproduce.study import Cells, Figure, Findings, Job, Panel, Series, Table
+from masquerade.reproduce.study import Cells, Evaluation, Figure, Job, Panel, Series, Table
 from masquerade.reproduce.verdict import Estimate, compare, value
 
 CALLS: list[int] = []
@@ -32,11 +32,11 @@ def jobs(scale: Scale) -> list[Job]:
     return [Job(f"n{n}", squared, {"number": n}) for n in (2, scale.pick(3, 4))]
 
 
-def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
+def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
     """Return one of everything."""
-    squares = [float(cells[0]["square"]) for cells in found.values()]
+    squares = [float(cells[0]["square"]) for cells in measured.values()]
     lines = Series("squares", [1, 2], squares, [0.1, float("nan")])
-    return Findings(
+    return Evaluation(
         [value("table 1", "first", paper=4, ours=squares[0], tolerance=0.1, data="d", own=True)],
         [compare("table 1", "gain", [Estimate(1.0, 0.1)], data="d")],
         [Table("squares", "Squares", [{"square": each, "missing": None} for each in squares])],
@@ -47,11 +47,11 @@ def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a study of the functions above known under the name "tiny"."""
-    measured, shown = types.ModuleType("tiny"), types.ModuleType("tiny_findings")
-    measured.jobs, measured.CITATION = jobs, "nobody"  # type: ignore[attr-defined]
-    shown.results = results  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tiny", measured)
-    monkeypatch.setitem(sys.modules, "tiny_findings", shown)
+    paper, evaluator = types.ModuleType("tiny"), types.ModuleType("tiny_evaluation")
+    paper.jobs, paper.CITATION = jobs, "nobody"  # type: ignore[attr-defined]
+    evaluator.evaluate = evaluate  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tiny", paper)
+    monkeypatch.setitem(sys.modules, "tiny_evaluation", evaluator)
     monkeypatch.setattr(run, "PAPERS", {"tiny": "tiny"})
     CALLS.clear()
 

@@ -16,10 +16,10 @@ import pytest
 from masquerade import datasets
 from masquerade.datasets import DATA_VARIABLE
 from masquerade.reproduce import PAPERS, VERDICTS, Scale
-from masquerade.reproduce.literal_greedy import LiteralErrors, signed_root
 from masquerade.reproduce.loki import one_survey
+from masquerade.reproduce.loki_crowd import LiteralErrors, signed_root
 from masquerade.reproduce.run import identity
-from masquerade.reproduce.study import Cells, Findings, Job
+from masquerade.reproduce.study import Cells, Evaluation, Job
 from masquerade.reproduce.verdict import Row
 from masquerade.selection import History, Pool
 
@@ -67,22 +67,22 @@ def tiny(paper: str, job: Job, done: dict[str, Cells]) -> Cells:
 
 
 @cache
-def studied(paper: str) -> Findings:
+def studied(paper: str) -> Evaluation:
     """Return the results of a study on tiny crowds."""
     seconds = itertools.count()
     scale = Scale(quick=True, trials=2, clock=lambda: float(next(seconds) ** 2))
     module = import_module(PAPERS[paper])
-    shown = import_module(f"{PAPERS[paper]}_findings")
+    evaluator = import_module(f"{PAPERS[paper]}_evaluation")
     with pytest.MonkeyPatch.context() as patch:
         for name, few in FEW.get(PAPERS[paper].rsplit(".", 1)[1], {}).items():
             patch.setattr(module, name, few)
-            patch.setattr(shown, name, few, raising=False)
+            patch.setattr(evaluator, name, few, raising=False)
         jobs: list[Job] = module.jobs(scale)
         assert len({job.name for job in jobs}) == len(jobs)
         assert len({identity(job) for job in jobs}) == len(jobs)
         done: dict[str, Cells] = {}
         found: Mapping[str, Cells] = {job.name: tiny(paper, job, done) for job in jobs}
-        results: Findings = shown.results(found, scale)
+        results: Evaluation = evaluator.evaluate(found, scale)
     return results
 
 
@@ -120,7 +120,7 @@ def test_a_study_shows_everything_that_it_is_for(paper: str) -> None:
     assert all(row.data for row in results.ours)
 
 
-def row_of(results: Findings, artifact: str, quantity: str) -> Row:
+def row_of(results: Evaluation, artifact: str, quantity: str) -> Row:
     """Return the one row of an artifact whose quantity holds a text."""
     rows = [r for r in results.rows if r.artifact == artifact and quantity in r.quantity]
     assert len(rows) == 1, (artifact, quantity, len(rows))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from masquerade import datasets
-from masquerade.reproduce.rating_pool import (
+from masquerade.reproduce.loki_crowd import (
     DENSE,
     DEVIATIONS,
     LEVELS,
@@ -21,12 +21,7 @@ from masquerade.reproduce.rating_pool import (
     Crowd,
     read_ratings,
 )
-from masquerade.reproduce.study import (
-    Cells,
-    Job,
-    Scale,
-    real,
-)
+from masquerade.reproduce.study import Cells, Job, Scale, real
 from masquerade.selection import group_error
 
 CITATION = (
@@ -44,7 +39,6 @@ PARTS = 8
 """A sequence of surveys is shown in so many parts."""
 
 DELTA = 0.01
-LEVELS_CHOICE = (0.1, 0.3, 0.4)
 
 Policies = list[tuple[str, float, tuple[str, ...]]]
 
@@ -60,8 +54,8 @@ def _policies(alphas: tuple[float, ...]) -> Policies:
 
 
 def _in_sequence(alphas: tuple[float, ...]) -> list[tuple[str, float]]:
-    return [*((GREEDY, alpha) for alpha in alphas), ("random", 0.0), ("best-predictors", 0.0),
-            ("precision", 0.0)]  # fmt: skip
+    greedy = [(GREEDY, alpha) for alpha in alphas]
+    return [*greedy, ("random", 0.0), ("best-predictors", 0.0), ("precision", 0.0)]
 
 
 def jobs(scale: Scale) -> list[Job]:
@@ -71,33 +65,33 @@ def jobs(scale: Scale) -> list[Job]:
     alphas = QUICK_ALPHAS if scale.quick else ALPHAS
     draws = scale.pick(8, 6)
     films, past = (12, 62) if scale.quick else (40, 124)
-    found = [
-        Job(f"survey-{seed}", one_survey,
-            {"name": name, "seed": seed, "budgets": list(budgets), "alphas": list(alphas),
-             "films": films})
-        for seed in range(draws)
-    ]  # fmt: skip
-    found += [
-        Job(f"sequence-{policy.split(',')[0]}-{alpha:g}-{seed}", sequence,
-            {"name": name, "seed": seed, "policy": policy, "alpha": alpha, "surveys": past,
-             "cap": SEQUENCE_CAP})
-        for policy, alpha in _in_sequence(alphas)
-        for seed in range(max(2, draws // 2))
-    ]  # fmt: skip
     dense = 100 if scale.quick else 200
-    found += [
-        Job(f"dense-{policy.split(',')[0]}-{alpha:g}-{seed}", sequence,
-            {"name": DENSE, "seed": seed, "policy": policy, "alpha": alpha, "surveys": dense,
-             "cap": dense * SEQUENCE_CAP / 100})
-        for policy, alpha in _in_sequence(DENSE_ALPHAS)
-        for seed in range(scale.pick(4, 3))
-    ]  # fmt: skip
     lecturers = "bfi" if real("bfi") else "simulated"
-    found.append(Job("selected", selected, {"name": name, "seed": 0, "alphas": list(ALPHAS)}))
-    found += [
-        Job(f"trial-{seed}", trial, {"name": lecturers, "seed": seed}) for seed in range(draws)
+    survey = {"name": name, "budgets": list(budgets), "alphas": list(alphas), "films": films}
+    return [
+        *(Job(f"survey-{seed}", one_survey, {**survey, "seed": seed}) for seed in range(draws)),
+        *_sequences("sequence", name, alphas, past, SEQUENCE_CAP, max(2, draws // 2)),
+        *_sequences(
+            "dense", DENSE, DENSE_ALPHAS, dense, dense * SEQUENCE_CAP / 100, scale.pick(4, 3)
+        ),
+        Job("selected", selection, {"name": name, "seed": 0, "alphas": list(ALPHAS)}),
+        *(Job(f"trial-{s}", trial, {"name": lecturers, "seed": s}) for s in range(draws)),
     ]
-    return found
+
+
+def _sequences(
+    label: str, name: str, alphas: tuple[float, ...], surveys: int, cap: float, seeds: int
+) -> list[Job]:
+    shared = {"name": name, "surveys": surveys, "cap": cap}
+    return [
+        Job(
+            f"{label}-{policy.split(',')[0]}-{alpha:g}-{seed}",
+            sequence,
+            {**shared, "seed": seed, "policy": policy, "alpha": alpha},
+        )
+        for policy, alpha in _in_sequence(alphas)
+        for seed in range(seeds)
+    ]
 
 
 def one_survey(
@@ -119,8 +113,8 @@ def one_survey(
             for budget in budgets:
                 chosen = crowd.choose(pool, policy, alpha, budget * whole, rng)
                 for estimator in estimators:
-                    found = crowd.estimate(film, chosen, pool, estimator)
-                    off = NOBODY if math.isnan(found) else found - truth
+                    estimate = crowd.estimate(film, chosen, pool, estimator)
+                    off = NOBODY if math.isnan(estimate) else estimate - truth
                     squared.setdefault((policy, alpha, estimator, budget), []).append(off**2)
                 if alpha == 0 and chosen.size and policy in (GREEDY, OURS_GREEDY):
                     expected = (
@@ -130,19 +124,30 @@ def one_survey(
                     )
                     predicted.setdefault((policy, budget), []).append(expected * ratings.width**2)
     cells: Cells = [
-        {"policy": policy, "alpha": alpha, "estimator": estimator, "budget": budget,
-         "mse": float(np.mean(each)), "films": len(each), "data": ratings.data,
-         "people": ratings.people}
+        {
+            "policy": policy,
+            "alpha": alpha,
+            "estimator": estimator,
+            "budget": budget,
+            "mse": float(np.mean(each)),
+            "films": len(each),
+            "data": ratings.data,
+            "people": ratings.people,
+        }
         for (policy, alpha, estimator, budget), each in squared.items()
-    ]  # fmt: skip
+    ]
     return cells + [
-        {"policy": policy, "predicted_at": budget, "predicted_mse": float(np.mean(each)),
-         "negative": float(np.mean(np.array(each) < 0))}
+        {
+            "policy": policy,
+            "predicted_at": budget,
+            "predicted_mse": float(np.mean(each)),
+            "negative": float(np.mean(np.array(each) < 0)),
+        }
         for (policy, budget), each in predicted.items()
-    ]  # fmt: skip
+    ]
 
 
-def selected(*, name: str, seed: int, alphas: list[float]) -> Cells:
+def selection(*, name: str, seed: int, alphas: list[float]) -> Cells:
     """Return who is selected for the film with most raters at 74 % of the cost (figure 2b)."""
     ratings = read_ratings(name, seed=seed)
     rng = np.random.default_rng([seed, 22])
@@ -157,11 +162,16 @@ def selected(*, name: str, seed: int, alphas: list[float]) -> Cells:
     for alpha in alphas:
         chosen = crowd.choose(pool, GREEDY, alpha, budget, rng)
         cells += [
-            {"alpha": alpha, "rank": rank, "loss": float(loss[person]),
-             "level": LEVELS[crowd.level[person]], "selected": bool(person in chosen),
-             "data": ratings.data}
+            {
+                "alpha": alpha,
+                "rank": rank,
+                "loss": float(loss[person]),
+                "level": LEVELS[crowd.level[person]],
+                "selected": bool(person in chosen),
+                "data": ratings.data,
+            }
             for rank, person in enumerate(raters.tolist())
-        ]  # fmt: skip
+        ]
     return cells
 
 
@@ -180,7 +190,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, c
         budget = SEQUENCE_BUDGET * float(pool.cost[raters].sum())
         chosen = crowd.choose(pool, policy, alpha, budget, rng)
         estimator = "weighted" if policy == "precision" else "mean"
-        found = crowd.estimate(film, chosen, pool, estimator)
+        estimate = crowd.estimate(film, chosen, pool, estimator)
         truth = float(ratings.rating[ratings.question == film].mean())
         spent[chosen] += crowd.epsilon[chosen]
         exhausted = (crowd.epsilon > 0) & (spent + crowd.epsilon > cap)
@@ -190,7 +200,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, c
                 "alpha": alpha,
                 "survey": place,
                 "part": place * PARTS // surveys,
-                "squared": (NOBODY if math.isnan(found) else found - truth) ** 2,
+                "squared": (NOBODY if math.isnan(estimate) else estimate - truth) ** 2,
                 "exhausted": float(exhausted.mean()),
             }
         )
@@ -208,12 +218,13 @@ def trial(*, name: str, seed: int) -> Cells:
         person, question, rating = (
             each[np.isin(person, some) & (question < 13)] for each in (person, question, rating)
         )
-        kept = rng.random(len(person)) < np.linspace(0.92, 0.38, 13)[question]
-        person, question, rating = person[kept], question[kept], rating[kept]
+        # later items were answered by fewer students
+        answered = rng.random(len(person)) < np.linspace(0.92, 0.38, 13)[question]
+        person, question, rating = person[answered], question[answered], rating[answered]
         person = np.unique(person, return_inverse=True)[1].astype(np.int64)
     else:
-        made = datasets.lecturer_ratings(rng)
-        person, question, rating = made.person, made.question, made.rating
+        ratings = datasets.lecturer_ratings(rng)
+        person, question, rating = ratings.person, ratings.question, ratings.rating
     level = rng.choice(4, size=int(person.max()) + 1, p=np.array(SHARES) / sum(SHARES))
     report = rating + np.array(DEVIATIONS)[level][person] * rng.standard_normal(len(rating))
     cells: Cells = []
@@ -221,12 +232,11 @@ def trial(*, name: str, seed: int) -> Cells:
         here = question == item
         whole = float(report[here].mean())
         for code, label in enumerate(LEVELS):
-            mine = here & (level[person] == code)
-            if mine.any():
-                n = int(mine.sum())
-                error = float(report[mine].std(ddof=1)) / math.sqrt(n) if n > 1 else None
-                cells.append(
-                    {"item": item, "level": label, "n": n, "raters": int(here.sum()),
-                     "difference": float(report[mine].mean()) - whole, "error": error}
-                )  # fmt: skip
+            of_level = report[here & (level[person] == code)]
+            n = len(of_level)
+            if n:
+                error = float(of_level.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+                cell = {"item": item, "level": label, "n": n, "raters": int(here.sum())}
+                difference = float(of_level.mean()) - whole
+                cells.append({**cell, "difference": difference, "error": error})
     return cells

@@ -7,7 +7,9 @@ out to made-up voters where `MASQUERADE_DATA` has ``moral_machine``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,18 +24,15 @@ from masquerade.preference import (
     held_out_accuracy,
     made_up_voters,
 )
-from masquerade.reproduce.study import (
-    Cells,
-    Job,
-    Scale,
-    real,
-)
+from masquerade.reproduce.study import Cells, Job, Scale, real
+from masquerade.reproduce.verdict import printed_in
 
 CITATION = (
     'T. Wang, J. Zhao, H. Yu, J. Liu, X. Yang, X. Ren, S. Shi, "Privacy-preserving crowd-guided AI '
     'decision-making in ethical dilemmas", CIKM 2019'
 )
 
+PRINTED = printed_in("preferences")
 EPSILONS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 3, 5, 10)
 QUICK_EPSILONS = (0.01, 0.1, 0.3, 0.5, 1, 2, 10)
 VOTERS, RECORDS = (50, 100), (10, 20, 50, 100)
@@ -71,44 +70,30 @@ def jobs(scale: Scale) -> list[Job]:
     epsilons = list(QUICK_EPSILONS if scale.quick else EPSILONS)
     dimensions = QUICK_DIMENSIONS if scale.quick else DIMENSIONS
     bounds = QUICK_BOUNDS if scale.quick else BOUNDS
-    found = [
-        Job(f"size-{n}-{m}-{seed}", electorate,
-            {"voters": n, "records": m, "features": 10, "seed": seed, "epsilons": epsilons})
-        for n in VOTERS for m in RECORDS for seed in draws
-    ]  # fmt: skip
-    found += [
-        Job(f"dimension-{d}-{seed}", electorate,
-            {"voters": 100, "records": 50, "features": d, "seed": seed, "epsilons": [1, 3]})
-        for d in dimensions for seed in draws
-    ]  # fmt: skip
-    found += [
-        Job(f"groups-{n}-{seed}", groups, {"voters": n, "seed": seed, "quick": scale.quick})
-        for n in VOTERS
-        for seed in draws
-    ]
-    found += [
-        Job(f"bound-{n}-{m}-{seed}", bounded,
-            {"voters": n, "records": m, "seed": seed, "bounds": list(bounds)})
-        for n, m in ((50, 50), (100, 100)) for seed in draws
-    ]  # fmt: skip
     records, features = MACHINE_SHAPE
-    found += [
-        Job(f"machine-{n}-{seed}", electorate,
-            {"voters": n, "records": records, "features": features, "seed": seed,
-             "epsilons": epsilons})
-        for n in MACHINE_VOTERS for seed in draws
-    ]  # fmt: skip
-    found += [
-        Job(f"machinegroups-{seed}", groups,
-            {"voters": 200, "seed": seed, "quick": True, "records": records, "features": features})
-        for seed in draws
-    ]  # fmt: skip
+    machine = {"records": records, "features": features}
+
+    def each(label: str, work: Callable[..., Cells], parameters: dict[str, Any]) -> list[Job]:
+        return [Job(f"{label}-{seed}", work, {**parameters, "seed": seed}) for seed in draws]
+
+    some: list[Job] = []
+    for n, m in product(VOTERS, RECORDS):
+        size = {"voters": n, "records": m, "features": 10, "epsilons": epsilons}
+        some += each(f"size-{n}-{m}", electorate, size)
+    for d in dimensions:
+        size = {"voters": 100, "records": 50, "features": d, "epsilons": [1, 3]}
+        some += each(f"dimension-{d}", electorate, size)
+    for n in VOTERS:
+        some += each(f"groups-{n}", groups, {"voters": n, "quick": scale.quick})
+    for n, m in ((50, 50), (100, 100)):
+        size = {"voters": n, "records": m, "bounds": list(bounds)}
+        some += each(f"bound-{n}-{m}", norm_bounds, size)
+    for n in MACHINE_VOTERS:
+        some += each(f"machine-{n}", electorate, {**machine, "voters": n, "epsilons": epsilons})
+    some += each("machinegroups", groups, {**machine, "voters": 200, "quick": True})
     if real("moral_machine"):
-        found += [
-            Job(f"real-{seed}", dealt, {"voters": 200, "seed": seed, "epsilons": epsilons})
-            for seed in draws
-        ]
-    return found
+        some += each("real", real_decisions, {"voters": 200, "epsilons": epsilons})
+    return some
 
 
 def electorate(
@@ -125,19 +110,22 @@ def electorate(
         return expected_agreement(learned.weights, target, reference=reference).accuracy
 
     free = SocialPreference.learn(choices, mechanism="none:fit=average")
-    cells: Cells = [
-        {**shared, "mechanism": "none", "epsilon": None, "accuracy": score(free, "r1"),
-         "population": score(free, "r2")}
-    ]  # fmt: skip
+    without = {"accuracy": score(free, "r1"), "population": score(free, "r2")}
+    cells: Cells = [{**shared, "mechanism": "none", "epsilon": None, **without}]
     for name, text in (MECHANISMS | OURS).items():
         for epsilon in epsilons:
             learned = SocialPreference.simulate(choices, rng, mechanism=text, epsilon=epsilon)
             promise = learned.guarantee
             cells.append(
-                {**shared, "mechanism": name, "epsilon": epsilon, "accuracy": score(learned, "r1"),
-                 "unit": promise.unit,
-                 "voter_level_epsilon": promise.voter_level_epsilon.epsilon}
-            )  # fmt: skip
+                {
+                    **shared,
+                    "mechanism": name,
+                    "epsilon": epsilon,
+                    "accuracy": score(learned, "r1"),
+                    "unit": promise.unit,
+                    "voter_level_epsilon": promise.voter_level_epsilon.epsilon,
+                }
+            )
     return cells
 
 
@@ -146,15 +134,12 @@ def groups(*, voters: int, seed: int, quick: bool, records: int = 50, features: 
     rng = np.random.default_rng([seed, voters, 6])
     people = made_up_voters(rng, voters=voters, features=features)
     choices = people.choose(rng, records)
-    settings: list[tuple[str, float, EpsilonGroups]] = []
-    settings += [
-        ("conservative", f, EpsilonGroups(conservative=f)) for f in _some(CONSERVATIVE, quick)
+    half = Fraction("0.5")
+    settings = [
+        *(("conservative", f, EpsilonGroups(conservative=f)) for f in _some(CONSERVATIVE, quick)),
+        *(("low", e, EpsilonGroups(low=_exact(e), middle=half)) for e in _some(LOW, quick)),
+        *(("middle", e, EpsilonGroups(middle=_exact(e))) for e in _some(MIDDLE, quick)),
     ]
-    settings += [
-        ("low", e, EpsilonGroups(low=_fraction(e), middle=_fraction(0.5)))
-        for e in _some(LOW, quick)
-    ]
-    settings += [("middle", e, EpsilonGroups(middle=_fraction(e))) for e in _some(MIDDLE, quick)]
     cells: Cells = []
     for setting, x, group in settings:
         epsilons = group.draw(voters, rng)
@@ -163,13 +148,13 @@ def groups(*, voters: int, seed: int, quick: bool, records: int = 50, features: 
             ("linear-knorm", "linear-knorm:weights=inverse-variance"),
         ):
             learned = SocialPreference.simulate(choices, rng, mechanism=text, epsilon=epsilons)
-            found = expected_agreement(learned.weights, people.mean_weights, reference="r1")
-            cells.append({"voters": voters, "setting": setting, "x": x, "mechanism": label,
-                          "accuracy": found.accuracy})  # fmt: skip
+            score = expected_agreement(learned.weights, people.mean_weights, reference="r1")
+            cell = {"voters": voters, "setting": setting, "x": x, "mechanism": label}
+            cells.append({**cell, "accuracy": score.accuracy})
     return cells
 
 
-def bounded(*, voters: int, records: int, seed: int, bounds: Sequence[float]) -> Cells:
+def norm_bounds(*, voters: int, records: int, seed: int, bounds: Sequence[float]) -> Cells:
     """Measure algorithms 1 and 2 at epsilon 0.1 for several bounds of the norm (figure 7)."""
     rng = np.random.default_rng([seed, voters, records, 7])
     people = made_up_voters(rng, voters=voters, features=10)
@@ -180,13 +165,13 @@ def bounded(*, voters: int, records: int, seed: int, bounds: Sequence[float]) ->
             learned = SocialPreference.simulate(
                 choices, rng, mechanism=f"{name}:bound={bound:g}", epsilon=0.1
             )
-            found = expected_agreement(learned.weights, people.mean_weights, reference="r1")
-            cells.append({"voters": voters, "records": records, "mechanism": name, "bound": bound,
-                          "accuracy": found.accuracy})  # fmt: skip
+            score = expected_agreement(learned.weights, people.mean_weights, reference="r1")
+            cell = {"voters": voters, "records": records, "mechanism": name, "bound": bound}
+            cells.append({**cell, "accuracy": score.accuracy})
     return cells
 
 
-def dealt(*, voters: int, seed: int, epsilons: Sequence[float]) -> Cells:
+def real_decisions(*, voters: int, seed: int, epsilons: Sequence[float]) -> Cells:
     """Deal real decisions out to made-up voters, 13 each; the others are held out."""
     table = datasets.dataset_named("moral_machine").comparisons(one_each=True)
     rng = np.random.default_rng([seed, 8])
@@ -201,18 +186,20 @@ def dealt(*, voters: int, seed: int, epsilons: Sequence[float]) -> Cells:
     )
     test = table.of_voters(np.sort(order[used:]))
     free = SocialPreference.learn(train, mechanism="none:fit=average")
-    cells: Cells = [
-        {"mechanism": "none", "epsilon": None, "accuracy": 1.0,
-         "held_out": held_out_accuracy(free, test).accuracy}
-    ]  # fmt: skip
+    held_out = held_out_accuracy(free, test).accuracy
+    cells: Cells = [{"mechanism": "none", "epsilon": None, "accuracy": 1.0, "held_out": held_out}]
     for name, text in (MECHANISMS | OURS).items():
         for epsilon in epsilons:
             learned = SocialPreference.simulate(train, rng, mechanism=text, epsilon=epsilon)
             alike = agreement(learned.weights, free.weights, test.difference, reference="r3")
             cells.append(
-                {"mechanism": name, "epsilon": epsilon, "accuracy": alike.accuracy,
-                 "held_out": held_out_accuracy(learned, test).accuracy}
-            )  # fmt: skip
+                {
+                    "mechanism": name,
+                    "epsilon": epsilon,
+                    "accuracy": alike.accuracy,
+                    "held_out": held_out_accuracy(learned, test).accuracy,
+                }
+            )
     return cells
 
 
@@ -220,7 +207,5 @@ def _some(values: Sequence[float], quick: bool) -> Iterable[float]:
     return values[:: len(values) - 1] if quick else values
 
 
-def _fraction(number: float) -> Any:
-    from fractions import Fraction
-
+def _exact(number: float) -> Fraction:
     return Fraction(str(number))

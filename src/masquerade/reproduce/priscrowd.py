@@ -28,50 +28,35 @@ from masquerade.release import (
     ise,
     simulate,
 )
-from masquerade.reproduce.study import (
-    Cells,
-    Clock,
-    Job,
-    Scale,
-    real,
-)
+from masquerade.reproduce.study import Cells, Clock, Job, Scale, real
+from masquerade.reproduce.verdict import printed_in
 
 CITATION = (
     'M. Huai, D. Wang, C. Miao, J. Xu, A. Zhang, "Privacy-aware synthesizing for crowdsourced '
     'data", IJCAI 2019'
 )
 
-
-SIZES = {"population": (2344, 1124), "stock": (55, 5521), "indoor": (247, 129)}
-"""Table 1: users and objects."""
-
+PRINTED = printed_in("priscrowd")
+SIZES: dict[str, dict[str, int]] = PRINTED["sizes"]
 METHODS = ("PrisCrowd", "Uniform", "Basic 0.1", "Basic 1", "Basic 10")
-TABLE_2: dict[str, dict[str, tuple[float, ...]]] = {
-    "population": {
-        "ISE": (0.479, 0.628, 1.183, 1.119, 0.866),
-        "SISE": (6.209, 8.502, 12.013, 11.768, 10.149),
-    },
-    "stock": {
-        "ISE": (1.699, 17.628, 12.799, 9.867, 2.125),
-        "SISE": (11.430, 47.217, 40.420, 35.391, 15.412),
-    },
-    "indoor": {
-        "ISE": (1.051, 1.220, 1.943, 1.937, 1.882),
-        "SISE": (8.405, 11.112, 15.111, 15.046, 14.723),
-    },
-}
-"""Table 2, by data set and measure, in the order of `METHODS`."""
+"""Of table 2, in its order."""
 
 SAMPLES = (1, 3, 5, 10, 15, 20, 30)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-ENGINES = ("basic", "hist", "pooled", "test-honest")
-RATIO_TOLERANCE = 0.25
 
-LABEL = {"population": "Population", "stock": "Stock", "indoor": "Indoor Floorplan",
-          "emotion": "emotion"}  # fmt: skip
+LABEL = {
+    "population": "Population",
+    "stock": "Stock",
+    "indoor": "Indoor Floorplan",
+    "emotion": "emotion",
+}
 _DOMAIN: dict[str, tuple[tuple[int, int], float]] = {
-    "stock": ((-20, 20), 1.5), "indoor": ((-20, 20), 1.5), "emotion": ((-100, 100), 10.0),
-}  # fmt: skip
+    "stock": ((-20, 20), 1.5),
+    "indoor": ((-20, 20), 1.5),
+    "emotion": ((-100, 100), 10.0),
+}
+"""Public ends and bandwidth."""
+
 _OBJECTS_WHEN_QUICK = {"stock": 250, "population": 400, "indoor": 129, "emotion": 700}
 
 
@@ -88,43 +73,43 @@ def case(name: str, seed: int, objects: int | None) -> Case:
     """Return a data set: real where it is there, else simulated in its size."""
     rng = np.random.default_rng([seed, 2019])
     if name in ("population", "emotion") and real(name):
-        found = GroupedClaims.of(datasets.dataset_named(name).claims(duplicates="last"))
-        if objects is not None and objects < found.n_objects:
-            kept = np.sort(np.random.default_rng(3).permutation(found.n_objects)[:objects])
-            found = _some_objects(found, kept)
-        return Case(found, _inliers(found), name if name == "population" else f"{name}, a stand-in")
-    make = {"population": datasets.population, "stock": datasets.stock,
-            "indoor": datasets.indoor_floorplan}[name]  # fmt: skip
-    made = make(rng, **({} if objects is None else {"objects": objects}))
-    return Case(made.claims, made.densities, "simulated, true densities known")
+        claims = GroupedClaims.of(datasets.dataset_named(name).claims(duplicates="last"))
+        if objects is not None and objects < claims.n_objects:
+            some = np.sort(np.random.default_rng(3).permutation(claims.n_objects)[:objects])
+            claims = _some_objects(claims, some)
+        data = name if name == "population" else f"{name}, a stand-in"
+        return Case(claims, _inliers(claims), data)
+    makers = {
+        "population": datasets.population,
+        "stock": datasets.stock,
+        "indoor": datasets.indoor_floorplan,
+    }
+    crowd = makers[name](rng, **({} if objects is None else {"objects": objects}))
+    return Case(crowd.claims, crowd.densities, "simulated, true densities known")
 
 
 def jobs(scale: Scale) -> list[Job]:
     """Return one job a data set and repetition."""
-    found = []
+    some: list[Job] = []
     for name in (*SIZES, *(["emotion"] if real("emotion") else [])):
         objects = _OBJECTS_WHEN_QUICK[name] if scale.quick else None
         shared = {"name": name, "objects": objects, "real": _is_real(name)}
-        found += [
-            Job(f"{name}-{seed}", releases, {**shared, "seed": seed})
-            for seed in range(scale.pick(6, 3))
-        ]
-        found.append(Job(f"densities-{name}", densities, {**shared, "seed": 0}))
+        seeds = range(scale.pick(6, 3))
+        some += [Job(f"{name}-{s}", releases, {**shared, "seed": s}) for s in seeds]
+        some.append(Job(f"densities-{name}", densities, {**shared, "seed": 0}))
         if name in _DOMAIN:
-            found += [
-                Job(f"honest-{name}-{seed}", honest,
-                    {**shared, "seed": seed, "epsilons": list(EPSILONS)})
-                for seed in range(scale.pick(6, 3))
-            ]  # fmt: skip
+            equal = {**shared, "epsilons": list(EPSILONS)}
+            some += [Job(f"honest-{name}-{s}", honest, {**equal, "seed": s}) for s in seeds]
     if scale.clock is not None:
-        found += [
-            Job(f"times-{name}", times,
-                {"name": name, "objects": _OBJECTS_WHEN_QUICK[name] if scale.quick else None,
-                 "real": _is_real(name),
-                 "repetitions": scale.pick(5, 3)}, {"clock": scale.clock})
-            for name in ("population", "indoor")
-        ]  # fmt: skip
-    return found
+        for name in ("population", "indoor"):
+            parameters = {
+                "name": name,
+                "objects": _OBJECTS_WHEN_QUICK[name] if scale.quick else None,
+                "real": _is_real(name),
+                "repetitions": scale.pick(5, 3),
+            }
+            some.append(Job(f"times-{name}", times, parameters, {"clock": scale.clock}))
+    return some
 
 
 def _is_real(name: str) -> bool:
@@ -134,10 +119,10 @@ def _is_real(name: str) -> bool:
 def releases(*, name: str, seed: int, objects: int | None, real: bool) -> Cells:
     """Measure table 2 and figure 4 on one data set."""
     del real  # in the parameters, so that a simulated part is not taken for a real one
-    found = case(name, seed, objects)
-    claims = found.claims
+    crowd = case(name, seed, objects)
+    claims = crowd.claims
     rng = np.random.default_rng([seed, 5])
-    cells: Cells = [{"users": claims.n_users, "objects": claims.n_objects, "data": found.data}]
+    cells: Cells = [{"users": claims.n_users, "objects": claims.n_objects, "data": crowd.data}]
     models = {
         weights: fit_density(claims, weights=weights, global_form="sum")
         for weights in ("combined", "uniform")
@@ -154,18 +139,32 @@ def releases(*, name: str, seed: int, objects: int | None, real: bool) -> Cells:
         # One bandwidth for all methods, that of the claims: one learnt from a few noisy points can
         # be tiny, and a single such object then decides the mean.
         judged = _of_bandwidth(release.densities, models["combined"].bandwidth)
-        errors = ise(found.truth, judged)
-        cells.append({"method": method, "samples": 30, "mise": errors.mise,
-                      "rms": errors.rms_ise, "relative": errors.rel_ise,
-                      "own": ise(models["combined"], judged).rel_ise,
-                      "relearnt": ise(found.truth, release).rel_ise,
-                      "empty": errors.empty_share})  # fmt: skip
+        errors = ise(crowd.truth, judged)
+        cells.append(
+            {
+                "method": method,
+                "samples": 30,
+                "mise": errors.mise,
+                "rms": errors.rms_ise,
+                "relative": errors.rel_ise,
+                "own": ise(models["combined"], judged).rel_ise,
+                "relearnt": ise(crowd.truth, release).rel_ise,
+                "empty": errors.empty_share,
+            }
+        )
+    engine = PrisCrowd(small="try")
     for samples in SAMPLES[:-1]:
-        release = simulate(models["combined"], rng, engine=PrisCrowd(small="try"),
-                           samples=samples)  # fmt: skip
-        errors = ise(found.truth, release)
-        cells.append({"method": "PrisCrowd", "samples": samples, "mise": errors.mise,
-                      "rms": errors.rms_ise, "relative": errors.rel_ise})  # fmt: skip
+        release = simulate(models["combined"], rng, engine=engine, samples=samples)
+        errors = ise(crowd.truth, release)
+        cells.append(
+            {
+                "method": "PrisCrowd",
+                "samples": samples,
+                "mise": errors.mise,
+                "rms": errors.rms_ise,
+                "relative": errors.rel_ise,
+            }
+        )
     return cells
 
 
@@ -174,60 +173,78 @@ def honest(
 ) -> Cells:
     """Measure the engines with a guarantee, and the noise of the baseline, at equal epsilon."""
     del real
-    found = case(name, seed, objects)
+    crowd = case(name, seed, objects)
     rng = np.random.default_rng([seed, 6])
     domain, bandwidth = _DOMAIN[name]
     # True densities are known of made-up claims; of real ones, only what a public bandwidth shows.
-    shown = name == "emotion"
-    truth = _inliers(found.claims, bandwidth) if shown else found.truth
-    smoothing, bins = (bandwidth, 11) if shown else (None, None)
-    histogram: dict[str, Any] = {"smoothing": smoothing, "bins": bins}
+    is_real = name == "emotion"
+    truth = _inliers(crowd.claims, bandwidth) if is_real else crowd.truth
+    histogram: dict[str, Any] = {"bandwidth": bandwidth, "bins": 11} if is_real else {}
     cells: Cells = []
     for epsilon in epsilons:
         shared: dict[str, Any] = {"epsilon": epsilon, "domain": domain}
-        for engine in (LocalNoise(**shared), Histogram(**shared, **histogram),
-                       PooledHistogram(**shared, **histogram),
-                       ProvenTest(**shared, bandwidth=bandwidth)):  # fmt: skip
-            release = simulate(found.claims, rng, engine=engine, samples=30)
-            promise = engine.guarantee()
-            cells.append({"engine": engine.name, "epsilon": epsilon, "delta": float(promise.delta),
-                          "relative": ise(truth, release).rel_ise,
-                          "data": found.data})  # fmt: skip
+        engines: tuple[Engine, ...] = (
+            LocalNoise(**shared),
+            Histogram(**shared, **histogram),
+            PooledHistogram(**shared, **histogram),
+            ProvenTest(**shared, bandwidth=bandwidth),
+        )
+        for engine in engines:
+            release = simulate(crowd.claims, rng, engine=engine, samples=30)
+            cells.append(
+                {
+                    "engine": engine.name,
+                    "epsilon": epsilon,
+                    "delta": float(engine.guarantee().delta),
+                    "relative": ise(truth, release).rel_ise,
+                    "data": crowd.data,
+                }
+            )
     for weights in ("combined", "uniform"):
-        model = fit_density(found.claims, weights=weights,
-                            bandwidth=bandwidth if shown else "robust")  # fmt: skip
-        cells.append({"engine": f"no privacy, {weights}", "epsilon": None, "delta": 0.0,
-                      "relative": ise(truth, model).rel_ise, "data": found.data})  # fmt: skip
+        width: Any = bandwidth if is_real else "robust"
+        model = fit_density(crowd.claims, weights=weights, bandwidth=width)
+        cells.append(
+            {
+                "engine": f"no privacy, {weights}",
+                "epsilon": None,
+                "delta": 0.0,
+                "relative": ise(truth, model).rel_ise,
+                "data": crowd.data,
+            }
+        )
     return cells
 
 
 def densities(*, name: str, seed: int, objects: int | None, real: bool) -> Cells:
     """Return the densities of two objects with many claims (figure 3)."""
     del real
-    found = case(name, seed, objects)
-    claims = found.claims
-    spread = np.array([
-        np.median(np.abs(x - np.median(x)))
-        for x in (claims.value[claims.rows_of(i)] for i in range(claims.n_objects))
-    ])  # fmt: skip
+    crowd = case(name, seed, objects)
+    claims = crowd.claims
+    values = (claims.value[claims.rows_of(i)] for i in range(claims.n_objects))
+    spread = np.array([np.median(np.abs(x - np.median(x))) for x in values])
     many = [i for i in np.argsort(-claims.count, kind="stable").tolist() if spread[i] > 0][:20]
     chosen = np.random.default_rng(seed).permutation(many)[:2]
     mixtures = {
         weights: fit_density(claims, weights=weights, global_form="sum").mixtures()
         for weights in ("combined", "global", "uniform")
     }
-    true = "true density" if found.data.startswith("simulated") else "inliers"
-    mixtures[true] = found.truth
+    true = "true density" if crowd.data.startswith("simulated") else "inliers"
+    mixtures[true] = crowd.truth
     cells: Cells = []
     for place in chosen.tolist():
-        values = claims.value[claims.rows_of(place)]
-        low, high = np.quantile(values, (0.05, 0.95))
+        low, high = np.quantile(claims.value[claims.rows_of(place)], (0.05, 0.95))
         reach = max(high - low, 1e-9)
         grid = np.linspace(low - reach, high + reach, 201)
         for label, mixture in mixtures.items():
-            cells.append({"object": str(claims.objects[place]), "density": label,
-                          "x": grid.tolist(), "y": mixture.density(place, grid).tolist(),
-                          "data": found.data})  # fmt: skip
+            cells.append(
+                {
+                    "object": str(claims.objects[place]),
+                    "density": label,
+                    "x": grid.tolist(),
+                    "y": mixture.density(place, grid).tolist(),
+                    "data": crowd.data,
+                }
+            )
     return cells
 
 
@@ -254,11 +271,11 @@ def _untested(
     claims: GroupedClaims, weight: Floats, bandwidth: Floats, samples: int, rng: np.random.Generator
 ) -> Floats:
     """Draw from the weighted densities, without any test."""
-    upto = np.concatenate(([0.0], np.cumsum(weight)))
+    cumulative = np.concatenate(([0.0], np.cumsum(weight)))
     first, last = claims.offset[:-1], claims.offset[1:]
-    drawn = rng.random((claims.n_objects, samples))
-    target = upto[first][:, None] + drawn * (upto[last] - upto[first])[:, None]
-    seed = np.searchsorted(upto, target, side="right") - 1
+    low, high = cumulative[first], cumulative[last]
+    target = low[:, None] + rng.random((claims.n_objects, samples)) * (high - low)[:, None]
+    seed = np.searchsorted(cumulative, target, side="right") - 1
     seed = np.clip(seed, first[:, None], last[:, None] - 1)
     step = rng.standard_normal(seed.shape)
     return np.asarray(claims.value[seed] + step * bandwidth[:, None])
@@ -269,14 +286,16 @@ def _of_bandwidth(mixtures: Mixtures, bandwidth: Floats) -> Mixtures:
     return Mixtures(mixtures.offset, mixtures.location, mixtures.weight, width)
 
 
-def _some_objects(claims: GroupedClaims, kept: Integers) -> GroupedClaims:
-    rows = np.isin(claims.object, kept)
+def _some_objects(claims: GroupedClaims, some: Integers) -> GroupedClaims:
+    rows = np.isin(claims.object, some)
     users, user = np.unique(claims.user[rows], return_inverse=True)
-    count = claims.count[kept]
     return GroupedClaims(
-        claims.objects.take(kept), claims.users.take(users), claims.value[rows],
-        user.astype(np.int32), np.concatenate(([0], np.cumsum(count))),
-    )  # fmt: skip
+        claims.objects.take(some),
+        claims.users.take(users),
+        claims.value[rows],
+        user.astype(np.int32),
+        np.concatenate(([0], np.cumsum(claims.count[some]))),
+    )
 
 
 def _inliers(claims: GroupedClaims, bandwidth: float | None = None) -> Mixtures:
@@ -286,8 +305,9 @@ def _inliers(claims: GroupedClaims, bandwidth: float | None = None) -> Mixtures:
     for i in range(claims.n_objects):
         here = claims.rows_of(i)
         x = claims.value[here]
-        apart = np.abs(x - np.median(x))
-        scale = 1.4826 * np.median(apart) or float(x.std())
-        inside = apart <= 3 * scale + 1e-9
+        distance = np.abs(x - np.median(x))
+        # 1.4826 times the median distance is the standard deviation of normal claims
+        scale = 1.4826 * np.median(distance) or float(x.std())
+        inside = distance <= 3 * scale + 1e-9
         weight[here] = inside / inside.sum()
     return Mixtures(claims.offset, claims.value, weight, model.mixtures().width)

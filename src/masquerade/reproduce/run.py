@@ -1,4 +1,4 @@
-"""Running studies: in parallel, taking up finished parts, and writing what was found."""
+"""Runs of studies: in parallel, taking up finished parts, written as tables and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 from masquerade.answers.frames import write_table
 from masquerade.errors import ParameterError
 from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
-from masquerade.reproduce.study import Cells, Findings, Job, Scale, Shown, Study
+from masquerade.reproduce.study import Cells, Evaluation, Evaluator, Job, Scale, Study
 from masquerade.reproduce.verdict import Comparison, Row
 
 PAPERS: Mapping[str, str] = {
@@ -31,7 +31,7 @@ PAPERS: Mapping[str, str] = {
     "sparse-ldp": "masquerade.reproduce.sparse_ldp",
     "loki": "masquerade.reproduce.loki",
 }
-"""The papers by name, and the module that measures; what is shown is in ``<module>_findings``."""
+"""The papers by name, and the module that measures; ``<module>_evaluation`` evaluates that."""
 
 Progress = Callable[[int, int, str], object]
 """Is told how many parts are done, of how many, and which one was done last."""
@@ -44,7 +44,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What came out.
+    """The outcome of a run.
 
     Attributes
     ----------
@@ -115,16 +115,18 @@ def reproduce(
         )
     folder = Path(out)
     studies = {name: cast(Study, import_module(PAPERS[name])) for name in papers}
-    shown = {name: cast(Shown, import_module(f"{PAPERS[name]}_findings")) for name in papers}
+    evaluators = {
+        name: cast(Evaluator, import_module(f"{PAPERS[name]}_evaluation")) for name in papers
+    }
     jobs = {name: study.jobs(chosen) for name, study in studies.items()}
-    found, taken_up = _measure(jobs, folder, processes, progress)
+    measured, taken_up = _measure(jobs, folder, processes, progress)
     rows: dict[str, tuple[Row, ...]] = {}
     ours: dict[str, tuple[Comparison, ...]] = {}
     artifacts: list[Path] = []
     for name, study in studies.items():
-        results = shown[name].results(found[name], chosen)
-        rows[name], ours[name] = tuple(results.rows), tuple(results.ours)
-        artifacts += _write(results, folder / name, name, study.CITATION)
+        evaluation = evaluators[name].evaluate(measured[name], chosen)
+        rows[name], ours[name] = tuple(evaluation.rows), tuple(evaluation.ours)
+        artifacts += _write(evaluation, folder / name, name, study.CITATION)
     return Reproduction(
         rows,
         ours,
@@ -138,35 +140,35 @@ def reproduce(
 def _measure(
     jobs: Mapping[str, Sequence[Job]], folder: Path, processes: int, progress: Progress | None
 ) -> tuple[dict[str, dict[str, Cells]], int]:
-    found: dict[str, dict[str, Cells]] = {name: {} for name in jobs}
+    measured: dict[str, dict[str, Cells]] = {name: {} for name in jobs}
     todo: list[tuple[str, Job, Path]] = []
     for name, some in jobs.items():
         for job in some:
-            place = folder / "parts" / f"{name}-{job.name}-{identity(job)}.json"
-            earlier = _read_part(place)
+            path = folder / "parts" / f"{name}-{job.name}-{identity(job)}.json"
+            earlier = _read_part(path)
             if earlier is None:
-                todo.append((name, job, place))
+                todo.append((name, job, path))
             else:
-                found[name][job.name] = earlier
+                measured[name][job.name] = earlier
     total = sum(map(len, jobs.values()))
     done = taken_up = total - len(todo)
     if progress is not None:
         progress(done, total, "")
-    for name, job, place, cells in _results(todo, processes):
-        _write_part(place, job, cells)
-        found[name][job.name] = cells
+    for name, job, path, cells in _results(todo, processes):
+        _write_part(path, job, cells)
+        measured[name][job.name] = cells
         done += 1
         if progress is not None:
             progress(done, total, f"{name} {job.name}")
-    return found, taken_up
+    return measured, taken_up
 
 
 def _results(
     todo: Sequence[tuple[str, Job, Path]], processes: int
 ) -> Iterator[tuple[str, Job, Path, Cells]]:
     if processes == 1 or len(todo) < 2:
-        for name, job, place in todo:
-            yield name, job, place, job.work(**job.parameters, **job.extras)
+        for name, job, path in todo:
+            yield name, job, path, job.work(**job.parameters, **job.extras)
         return
     # Fresh processes: a fork would copy threads' locks, and read the limit of threads too late.
     with _one_thread_each():
@@ -175,9 +177,9 @@ def _results(
         )
         waiting: dict[Future[Cells], tuple[str, Job, Path]] = {}
         try:
-            for name, job, place in todo:
+            for name, job, path in todo:
                 future = pool.submit(job.work, **job.parameters, **job.extras)
-                waiting[future] = (name, job, place)
+                waiting[future] = (name, job, path)
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     yield (*waiting.pop(future), future.result())
@@ -217,34 +219,34 @@ def identity(job: Job) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _read_part(place: Path) -> Cells | None:
+def _read_part(path: Path) -> Cells | None:
     try:
-        part = json.loads(place.read_text(encoding="utf-8"))
+        part = json.loads(path.read_text(encoding="utf-8"))
         cells = part["cells"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return cells if isinstance(cells, list) else None
 
 
-def _write_part(place: Path, job: Job, cells: Cells) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+def _write_part(path: Path, job: Job, cells: Cells) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = {"job": job.name, "parameters": dict(job.parameters), "cells": cells}
-    unfinished = place.with_suffix(".tmp")
+    unfinished = path.with_suffix(".tmp")
     unfinished.write_text(json.dumps(part), encoding="utf-8")
-    unfinished.replace(place)  # a part is whole or not there
+    unfinished.replace(path)  # a part is whole or not there
 
 
-def _write(results: Findings, folder: Path, paper: str, citation: str) -> list[Path]:
+def _write(evaluation: Evaluation, folder: Path, paper: str, citation: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "verdicts.csv"]
-    write_table(pa.Table.from_pylist([asdict(row) for row in results.rows]), written[0])
-    if results.ours:
+    write_table(pa.Table.from_pylist([asdict(row) for row in evaluation.rows]), written[0])
+    if evaluation.ours:
         written.append(folder / "ours.csv")
-        write_table(pa.Table.from_pylist([asdict(each) for each in results.ours]), written[-1])
-    for table in results.tables:
+        write_table(pa.Table.from_pylist([asdict(each) for each in evaluation.ours]), written[-1])
+    for table in evaluation.tables:
         written.append(folder / f"{table.name}.csv")
         write_table(_table(table.rows), written[-1])
-    for figure in results.figures:
+    for figure in evaluation.figures:
         written.append(folder / f"{figure.name}.csv")
         write_numbers(figure, written[-1])
         if can_draw():
@@ -253,10 +255,10 @@ def _write(results: Findings, folder: Path, paper: str, citation: str) -> list[P
     summary = {
         "paper": paper,
         "citation": citation,
-        "rows": [row_json(row) for row in results.rows],
-        "ours": [row_json(each) for each in results.ours],
-        "tables": {table.name: table.title for table in results.tables},
-        "figures": {figure.name: figure.title for figure in results.figures},
+        "rows": [row_json(row) for row in evaluation.rows],
+        "ours": [row_json(each) for each in evaluation.ours],
+        "tables": {table.name: table.title for table in evaluation.tables},
+        "figures": {figure.name: figure.title for figure in evaluation.figures},
     }
     written.append(folder / "findings.json")
     text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False)

@@ -23,16 +23,9 @@ from masquerade.mechanisms import (
     Mechanism,
     QuantisedResponse,
 )
-from masquerade.reproduce.study import (
-    Cells,
-    Job,
-    Scale,
-    real,
-)
-from masquerade.truth import (
-    ChannelEM,
-    QualityWeighted,
-)
+from masquerade.reproduce.study import Cells, Job, Scale, real
+from masquerade.reproduce.verdict import printed_in
+from masquerade.truth import ChannelEM, QualityWeighted
 
 CITATION = (
     'H. Sun, B. Dong, H. Wang, T. Yu, Z. Qin, "Truth inference on sparse crowdsourcing data with '
@@ -40,6 +33,7 @@ CITATION = (
 )
 
 
+PRINTED = printed_in("sparse-ldp")
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "2", "3", "4", "6"), ("1", "2", "4")
 SHAPES: tuple[datasets.TruthShape, ...] = ("uniform", "concentrated", "equal")
 REAL = ("wsd", "adult_content")
@@ -57,24 +51,29 @@ TASKS_WHEN_QUICK = 1200
 def jobs(scale: Scale) -> list[Job]:
     """Return one job a data set, epsilon and seed."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
-    found = [
-        Job(f"web-{shape}-{seed}", made_up,
-            {"shape": shape, "seed": seed, "epsilons": list(epsilons)})
-        for shape in SHAPES for seed in range(scale.pick(10, 4))
-    ]  # fmt: skip
+    some = [
+        Job(
+            f"web-{shape}-{seed}",
+            web_crowd,
+            {"shape": shape, "seed": seed, "epsilons": list(epsilons)},
+        )
+        for shape in SHAPES
+        for seed in range(scale.pick(10, 4))
+    ]
     for name in filter(real, REAL):
         tasks = TASKS_WHEN_QUICK if scale.quick and name == "adult_content" else None
         trials = scale.pick(10 if name == "wsd" else 3, 4 if name == "wsd" else 2)
-        found += [
-            Job(f"{name}-{epsilon}-{seed}", masked_set,
-                {"name": name, "epsilon": epsilon, "seed": seed, "tasks": tasks})
-            for epsilon in epsilons for seed in range(trials)
-        ]  # fmt: skip
+        shared = {"name": name, "tasks": tasks}
+        some += [
+            Job(f"{name}-{epsilon}-{seed}", real_set, {**shared, "epsilon": epsilon, "seed": seed})
+            for epsilon in epsilons
+            for seed in range(trials)
+        ]
     runs = 1000 if scale.quick else 4000
-    return [*found, Job("one-report", simple_setting, {"seed": 1, "runs": runs})]
+    return [*some, Job("one-report", simple_setting, {"seed": 1, "runs": runs})]
 
 
-def made_up(*, shape: datasets.TruthShape, seed: int, epsilons: list[str]) -> Cells:
+def web_crowd(*, shape: datasets.TruthShape, seed: int, epsilons: list[str]) -> Cells:
     """Measure every method on one made-up crowd of the shape of Web."""
     claims, truth = datasets.web_ratings(np.random.default_rng([seed, 34]), truths=shape)
     cells: Cells = []
@@ -83,15 +82,15 @@ def made_up(*, shape: datasets.TruthShape, seed: int, epsilons: list[str]) -> Ce
     return cells
 
 
-def masked_set(*, name: str, epsilon: str, seed: int, tasks: int | None) -> Cells:
+def real_set(*, name: str, epsilon: str, seed: int, tasks: int | None) -> Cells:
     """Measure every method on a real set, categories as the numbers 1, 2, ..."""
-    found = datasets.dataset_named(name)
+    data = datasets.dataset_named(name)
     names = CATEGORIES[name]
-    claims = found.claims(options=names, duplicates="last")
-    codes = found.truths().codes(claims)
+    claims = data.claims(options=names, duplicates="last")
+    codes = data.truths().codes(claims)
     truth = np.where(codes >= 0, codes + 1.0, np.nan)
-    numbers = Claims(claims.task, claims.worker, claims.value + 1.0, claims.tasks, claims.workers,
-                     None)  # fmt: skip
+    value = claims.value + 1.0
+    numbers = Claims(claims.task, claims.worker, value, claims.tasks, claims.workers, None)
     if tasks is not None:
         numbers, truth = _some_tasks(numbers, truth, tasks)
     return _errors(numbers, truth, epsilon, seed, 1, len(names))
@@ -106,20 +105,19 @@ def simple_setting(*, seed: int, runs: int) -> Cells:
     rng = np.random.default_rng(seed)
     workers, size = 34, 34 * runs
     person = np.arange(size, dtype=np.int32)
-    given = rng.random(size) < 0.1
+    answered = rng.random(size) < 0.1
     laplace = DiscreteLaplace(1, 10, epsilon=1, null=True, fill="uniform", scale_rule="paper")
     response = QuantisedResponse(0, 9, epsilon=1, levels=10, null=True)
     cells: Cells = []
     for name, mechanism, low, truth in (("LP", laplace, 1, 1), ("RR", response, 0, 0)):
         answer = np.clip(np.rint(truth + rng.standard_normal(size)), low, low + 9)
         tasks = np.repeat(np.arange(runs, dtype=np.int32), workers)
-        names = np.arange(runs), np.arange(size)
-        claims = Claims(tasks, person, np.where(given, answer, np.nan), _texts(names[0]),
-                        _texts(names[1]), None, True)  # fmt: skip
+        value, names = np.where(answered, answer, np.nan), (np.arange(runs), np.arange(size))
+        claims = Claims(tasks, person, value, _texts(names[0]), _texts(names[1]), None, True)
         reports = mechanism.simulate(claims, rng, presence="assigned").value.reshape(runs, workers)
         off = np.abs(np.nanmean(reports, axis=1) - truth)
-        cells.append({"mechanism": name, "mae": float(off.mean()),
-                      "error": float(off.std(ddof=1) / runs**0.5)})  # fmt: skip
+        error = float(off.std(ddof=1) / runs**0.5)
+        cells.append({"mechanism": name, "mae": float(off.mean()), "error": error})
     return cells
 
 
@@ -128,9 +126,14 @@ def _errors(claims: Claims, truth: Floats, epsilon: str, seed: int, low: int, hi
     levels = high - low + 1
     response = QuantisedResponse(low, high, epsilon=epsilon, levels=levels, null=True)
     laplace = DiscreteLaplace(low, high, epsilon=epsilon, null=True, scale_rule="paper")
-    shared: dict[str, Any] = {"low": low, "high": high, "tasks": claims.n_tasks, "dimension":
-                              DIMENSION, "epsilon": epsilon,
-                              "seed": bytes([seed % 256]) * 32}  # fmt: skip
+    shared: dict[str, Any] = {
+        "low": low,
+        "high": high,
+        "tasks": claims.n_tasks,
+        "dimension": DIMENSION,
+        "epsilon": epsilon,
+        "seed": bytes([seed % 256]) * 32,
+    }
     published = MatrixFactorization(
         **shared, on_underdetermined="prior", acknowledge_no_guarantee=True
     )
@@ -154,8 +157,14 @@ def _errors(claims: Claims, truth: Floats, epsilon: str, seed: int, low: int, hi
 
     rng = np.random.default_rng([seed, int(100 * float(epsilon))])
     exact = DiscreteLaplace(low, high, epsilon=epsilon, null=True)
-    for method, mechanism in (("LP", laplace), ("RR", response), ("MF", published),
-                              ("ridge", ridge), (EXACT_LAPLACE, exact)):  # fmt: skip
+    mechanisms: dict[str, Mechanism] = {
+        "LP": laplace,
+        "RR": response,
+        "MF": published,
+        "ridge": ridge,
+        EXACT_LAPLACE: exact,
+    }
+    for method, mechanism in mechanisms.items():
         reports = mechanism.simulate(claims, rng, presence="hidden")
         add(method, _naive(reports, mechanism, high - low), mechanism)
         if method == "RR":

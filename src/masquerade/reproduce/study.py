@@ -1,4 +1,4 @@
-"""What a study of a paper is made of: jobs that measure, and results that are shown."""
+"""The parts of a study of a paper: jobs that measure, and an evaluation of what they measured."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from masquerade.datasets import DATASETS
-from masquerade.reproduce.verdict import Comparison, Row
+from masquerade.reproduce.verdict import Comparison, Estimate, Row
 
 Clock = Callable[[], float]
 """Returns seconds of processor time."""
 
 Cells = list[dict[str, Any]]
 """What a job measured: flat JSON objects, one a measurement."""
+
+Style = Literal["paper", "ours", "reference", "published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,15 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     error: Sequence[float] | None = None
-    style: Literal["paper", "ours", "reference", "published"] = "paper"
+    style: Style = "paper"
     marks: bool = False
+
+    @classmethod
+    def of(
+        cls, label: str, x: Sequence[float], y: Sequence[Estimate], style: Style = "paper"
+    ) -> Series:
+        """Return the line of some estimates, with their standard errors."""
+        return cls(label, x, [e.mean for e in y], [e.error for e in y], style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +128,8 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """What a study shows."""
+class Evaluation:
+    """What the measurements of a study show, beside what the paper prints."""
 
     rows: Sequence[Row]
     ours: Sequence[Comparison] = ()
@@ -129,7 +138,7 @@ class Findings:
 
 
 class Study(Protocol):
-    """What the module of a paper provides that measures."""
+    """The module of a paper that measures."""
 
     CITATION: str
 
@@ -139,12 +148,12 @@ class Study(Protocol):
         ...
 
 
-class Shown(Protocol):
-    """What the module of a paper provides that shows what was measured."""
+class Evaluator(Protocol):
+    """The module of a paper that evaluates what was measured."""
 
     @staticmethod
-    def results(found: Mapping[str, Cells], scale: Scale) -> Findings:
-        """Return what the measurements (by name of the job) show."""
+    def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
+        """Return what the measurements, by name of the job, show."""
         ...
 
 

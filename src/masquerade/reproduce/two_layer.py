@@ -11,16 +11,8 @@ import numpy as np
 from masquerade import datasets
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import QuestionSampling, TwoLayer
-from masquerade.reproduce.published_two_layer import EPSILONS
-from masquerade.reproduce.study import (
-    Cells,
-    Job,
-    Scale,
-    real,
-)
-from masquerade.reproduce.verdict import (
-    Estimate,
-)
+from masquerade.reproduce.study import Cells, Job, Scale, real
+from masquerade.reproduce.verdict import Estimate, printed_in
 from masquerade.simulate import study
 from masquerade.truth import MajorityVote, OneCoin, TruthDiscovery
 from masquerade.truth.accuracy import hits
@@ -30,14 +22,13 @@ CITATION = (
     '"An efficient two-layer mechanism for privacy-preserving truth discovery", KDD 2018'
 )
 
+PRINTED = printed_in("two-layer")
+EPSILONS: tuple[str, ...] = tuple(PRINTED["tables"]["peer-grading"])
 CROWDS = {"peer-grading": datasets.peer_grading, "duchenne-smile": datasets.duchenne_smile}
 STAND_INS = ("rte", "bluebird")
 MECHANISMS = ("one-layer", "two-layer")
 MV, TD, CA, SAMPLED = "majority-vote", "truth-discovery", "one-coin", "sampled"
 METHODS = (MajorityVote(), TruthDiscovery(floor=None), OneCoin())
-
-TOLERANCE = 0.03
-"""Of an error-rate change: about the spread of one crowd's own accuracy."""
 
 QUICK_EPSILONS = ("1", "0.5", "0.3", "0.1", "0")
 LABEL = {"peer-grading": "Peer grading", "duchenne-smile": "Duchenne smile"}
@@ -47,26 +38,24 @@ def jobs(scale: Scale) -> list[Job]:
     """Return one job a made-up crowd, and one a real set and mechanism."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
     trials = scale.pick(100, 45)
-    found = []
+    some: list[Job] = []
     for name in CROWDS:
         crowds = max(2, min(20, trials // 3))
         each = max(1, trials // crowds)
-        found += [
-            Job(f"{name}-{seed}", simulated,
-                {"crowd": name, "seed": seed, "epsilons": list(epsilons), "trials": each})
-            for seed in range(crowds)
-        ]  # fmt: skip
-    found += [
-        Job(f"{name}-{mechanism}", masked_set,
-            {"name": name, "mechanism": mechanism, "epsilons": list(epsilons),
-             "trials": max(2, trials if name == "bluebird" else trials // 2)})
-        for name in STAND_INS if real(name) for mechanism in MECHANISMS
-    ]  # fmt: skip
-    found.append(Job("weights", weights, {"seed": 1, "epsilon": "0.5", "workers": 10}))
-    return found
+        shared = {"epsilons": list(epsilons), "crowd": name, "trials": each}
+        some += [Job(f"{name}-{s}", simulated_crowd, {**shared, "seed": s}) for s in range(crowds)]
+    for name in filter(real, STAND_INS):
+        each = max(2, trials if name == "bluebird" else trials // 2)
+        shared = {"epsilons": list(epsilons), "name": name, "trials": each}
+        some += [
+            Job(f"{name}-{mechanism}", real_set, {**shared, "mechanism": mechanism})
+            for mechanism in MECHANISMS
+        ]
+    some.append(Job("weights", weights, {"seed": 1, "epsilon": "0.5", "workers": 10}))
+    return some
 
 
-def simulated(*, crowd: str, seed: int, epsilons: list[str], trials: int) -> Cells:
+def simulated_crowd(*, crowd: str, seed: int, epsilons: list[str], trials: int) -> Cells:
     """Measure both mechanisms on one made-up crowd."""
     claims, truths = CROWDS[crowd](np.random.default_rng([seed, 2018]))
     cells = _sizes(claims, truths)
@@ -75,10 +64,10 @@ def simulated(*, crowd: str, seed: int, epsilons: list[str], trials: int) -> Cel
     return cells
 
 
-def masked_set(*, name: str, mechanism: str, epsilons: list[str], trials: int) -> Cells:
+def real_set(*, name: str, mechanism: str, epsilons: list[str], trials: int) -> Cells:
     """Measure one mechanism on a real set."""
-    found = datasets.dataset_named(name)
-    claims, truths = found.claims(duplicates="last"), found.truths()
+    data = datasets.dataset_named(name)
+    claims, truths = data.claims(duplicates="last"), data.truths()
     return _sizes(claims, truths) + _masked(claims, truths, mechanism, epsilons, trials, 0)
 
 
@@ -94,12 +83,10 @@ def weights(*, seed: int, epsilon: str, workers: int) -> Cells:
         before, after = (
             TruthDiscovery(floor=None).fit(each).solution_.weight for each in (claims, reports)
         )
-        shown = set(rng.permutation(claims.n_workers)[:workers].tolist())
-        cells += [
-            {"crowd": crowd, "worker": i, "flipped": float(share[i]), "before": float(before[i]),
-             "after": float(after[i]), "shown": i in shown}
-            for i in range(claims.n_workers)
-        ]  # fmt: skip
+        drawn = set(rng.permutation(claims.n_workers)[:workers].tolist())
+        for i in range(claims.n_workers):
+            cell = {"crowd": crowd, "worker": i, "flipped": float(share[i]), "shown": i in drawn}
+            cells.append({**cell, "before": float(before[i]), "after": float(after[i])})
     return cells
 
 
@@ -118,10 +105,17 @@ def _sizes(claims: Claims, truths: Truths) -> Cells:
 def _masked(
     claims: Claims, truths: Truths, mechanism: str, epsilons: list[str], trials: int, seed: int
 ) -> Cells:
-    rows = study(claims, truths, mechanism=mechanism, epsilons=epsilons, methods=METHODS,
-                 trials=trials, seed=seed).to_pylist()  # fmt: skip
+    rows = study(
+        claims,
+        truths,
+        mechanism=mechanism,
+        epsilons=epsilons,
+        methods=METHODS,
+        trials=trials,
+        seed=seed,
+    )
     cells = []
-    for place, row in enumerate(rows):
+    for place, row in enumerate(rows.to_pylist()):
         epsilon = epsilons[place // len(METHODS)]
         cells.append({**row, "mechanism": mechanism, "epsilon": epsilon, "published": True})
         if mechanism == "two-layer" and row["method"] == TD and row["epsilon_user"] > 0:
@@ -137,9 +131,9 @@ def _sampled(claims: Claims, truths: Truths, epsilon: float, trials: int, seed: 
     A question that nobody reports on counts half.
     """
     mechanism = QuestionSampling(2, epsilon=epsilon)
-    found = []
+    accuracies = []
     for trial in range(trials):
         rng = np.random.default_rng([seed, trial, 7])
         right = hits(TruthDiscovery(seed=trial).fit(mechanism.simulate(claims, rng)), truths)
-        found.append((right.sum() + 0.5 * (len(truths) - len(right))) / len(truths))
-    return Estimate.of(found)
+        accuracies.append((right.sum() + 0.5 * (len(truths) - len(right))) / len(truths))
+    return Estimate.of(accuracies)

@@ -10,9 +10,13 @@ agree, or is too noisy to tell, is ``not reproduced``, and the reason says by ho
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +31,11 @@ MOST_WAYS = 0.8
 ERRORS = 2.0
 """How many standard errors are allowed for."""
 
+Texts = Mapping[str, object]
+"""What stands in the places of a statement's texts."""
+
+NO_TEXTS: Texts = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -38,9 +47,9 @@ class Estimate:
     @classmethod
     def of(cls, values: ArrayLike) -> Estimate:
         """Return the mean of independent trials."""
-        found = np.asarray(values, dtype=np.float64)
-        error = found.std(ddof=1) / math.sqrt(found.size) if found.size > 1 else math.nan
-        return cls(float(found.mean()), float(error))
+        trials = np.asarray(values, dtype=np.float64)
+        error = trials.std(ddof=1) / math.sqrt(trials.size) if trials.size > 1 else math.nan
+        return cls(float(trials.mean()), float(error))
 
     def __sub__(self, other: Estimate) -> Estimate:
         """Return the difference, errors taken as independent."""
@@ -145,15 +154,13 @@ def value(
     note : str
         Added to the reason: why it comes out as it does, where that is known.
     """
-    found = ours if isinstance(ours, Estimate) else Estimate(float(ours))
-    off = found.mean - paper
-    noise = ERRORS * found.error
-    told = f"off by {off:+.3g}, tolerance {tolerance:.3g}"
-    if found.error > 0:
-        told += f" plus two standard errors of {found.error:.2g}"
-    verdict, reason = _within(abs(off), noise, tolerance, own, told)
-    return Row(artifact, quantity, paper, statement, found.mean, found.error, data, verdict,
-               _noted(reason, note))  # fmt: skip
+    mean = ours if isinstance(ours, Estimate) else Estimate(float(ours))
+    off = mean.mean - paper
+    numbers = f"off by {off:+.3g}, tolerance {tolerance:.3g}"
+    if mean.error > 0:
+        numbers += f" plus two standard errors of {mean.error:.2g}"
+    outcome = _within(abs(off), ERRORS * mean.error, tolerance, own, numbers)
+    return _row(artifact, quantity, paper, statement, mean, data, outcome, note)
 
 
 def claim(
@@ -181,22 +188,22 @@ def claim(
         See `value`.
     """
     mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
-    told = (
+    numbers = (
         f"holds in {right} of {len(differences)} comparisons, mean {mean.mean:+.3g} +- "
         f"{mean.error:.2g}"
     )
     if not differences or math.isnan(mean.error):
-        verdict, reason = _cannot_tell("there is no standard error")
+        outcome = _cannot_tell("there is no standard error")
     elif right >= MOST_WAYS * len(differences) and mean.mean > ERRORS * mean.error:
-        verdict, reason = _agrees(own, told)
+        outcome = _agrees(own, numbers)
     else:
-        verdict, reason = "not reproduced", told
+        reason = numbers
         if 0 < abs(mean.mean) <= ERRORS * mean.error:
             right_way = mean.mean > 0 and right >= MOST_WAYS * len(differences)
             reason += ": the direction is right, but" if right_way else ":"
             reason += " within the noise; --trials lowers it"
-    return Row(artifact, quantity, None, statement, mean.mean, mean.error, data, verdict,
-               _noted(reason, note))  # fmt: skip
+        outcome = ("not reproduced", reason)
+    return _row(artifact, quantity, None, statement, mean, data, outcome, note)
 
 
 def alike(
@@ -216,26 +223,118 @@ def alike(
     standard errors.
     """
     if not differences:
-        verdict, reason = _cannot_tell("there is nothing to compare")
-        return Row(artifact, quantity, None, statement, math.nan, math.nan, data, verdict, reason)
-    apart = float(np.mean([abs(d.mean) for d in differences]))
+        nothing = Estimate(math.nan, math.nan)
+        outcome = _cannot_tell("there is nothing to compare")
+        return _row(artifact, quantity, None, statement, nothing, data, outcome, "")
+    distance = float(np.mean([abs(d.mean) for d in differences]))
     error = float(np.mean([d.error for d in differences]))
-    told = f"mean distance {apart:.3g}, tolerance {tolerance:.3g}, mean standard error {error:.2g}"
-    verdict, reason = _within(apart, ERRORS * error, tolerance, own, told)
-    return Row(artifact, quantity, None, statement, apart, error, data, verdict,
-               _noted(reason, note))  # fmt: skip
+    numbers = (
+        f"mean distance {distance:.3g}, tolerance {tolerance:.3g}, mean standard error {error:.2g}"
+    )
+    outcome = _within(distance, ERRORS * error, tolerance, own, numbers)
+    mean = Estimate(distance, error)
+    return _row(artifact, quantity, None, statement, mean, data, outcome, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What a paper states, by name, and the data that it is judged on.
+
+    Attributes
+    ----------
+    printed : mapping of str to mapping
+        By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note``,
+        ``paper`` (a printed value) and ``tolerance``. Texts may have ``{places}`` to fill in.
+    data : str
+        See `Row`.
+    own : bool
+        Whether the data, recipe or formula are the paper's own.
+    """
+
+    printed: Mapping[str, Mapping[str, Any]]
+    data: str
+    own: bool = False
+
+    def value(
+        self,
+        name: str,
+        ours: Estimate | float,
+        texts: Texts = NO_TEXTS,
+        *,
+        paper: float | None = None,
+        tolerance: float | None = None,
+    ) -> Row:
+        """Return the row of a printed value; see `value`."""
+        entry = self.printed[name]
+        return value(
+            **self._words(name, texts),
+            paper=entry["paper"] if paper is None else paper,
+            ours=ours,
+            tolerance=entry["tolerance"] if tolerance is None else tolerance,
+            data=self.data,
+            own=self.own,
+        )
+
+    def claim(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
+        """Return the row of a statement that differences are above 0; see `claim`."""
+        words = self._words(name, texts)
+        return claim(**words, differences=differences, data=self.data, own=self.own)
+
+    def alike(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
+        """Return the row of a statement that two things are the same; see `alike`."""
+        return alike(
+            **self._words(name, texts),
+            differences=differences,
+            tolerance=self.printed[name]["tolerance"],
+            data=self.data,
+            own=self.own,
+        )
+
+    def compare(
+        self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS
+    ) -> Comparison:
+        """Return what ours gains over the paper's method; see `compare`."""
+        words = self._words(name, texts)
+        return compare(words["artifact"], words["quantity"], differences, data=self.data)
+
+    def _words(self, name: str, texts: Texts) -> dict[str, str]:
+        entry = self.printed[name]
+        keys = ("artifact", "quantity", "statement", "note")
+        return {key: str(entry.get(key, "")).format(**texts) for key in keys}
+
+
+@lru_cache(maxsize=8)
+def printed_in(paper: str) -> Mapping[str, Any]:
+    """Return what a paper prints: its tables of numbers, and ``statements`` by name."""
+    text = (files("masquerade.reproduce") / "papers" / f"{paper}.toml").read_text("utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
+def _row(
+    artifact: str,
+    quantity: str,
+    paper: float | None,
+    statement: str,
+    ours: Estimate,
+    data: str,
+    outcome: tuple[Verdict, str],
+    note: str,
+) -> Row:
+    verdict, reason = outcome
+    noted = f"{reason}; {note}" if note else reason
+    return Row(artifact, quantity, paper, statement, ours.mean, ours.error, data, verdict, noted)
 
 
 def _within(
-    off: float, noise: float, tolerance: float, own: bool, told: str
+    off: float, noise: float, tolerance: float, own: bool, numbers: str
 ) -> tuple[Verdict, str]:
     if math.isnan(noise):
         return _cannot_tell("there is no standard error")
     if off > tolerance + noise:
-        return "not reproduced", told
+        return "not reproduced", numbers
     if noise > 2 * tolerance:
         return _cannot_tell(f"the standard error is {noise / ERRORS:.2g}")
-    return _agrees(own, told)
+    return _agrees(own, numbers)
 
 
 def _pooled(differences: Sequence[Estimate]) -> Estimate:
@@ -246,12 +345,8 @@ def _pooled(differences: Sequence[Estimate]) -> Estimate:
     return Estimate(mean, error)
 
 
-def _agrees(own: bool, told: str) -> tuple[Verdict, str]:
-    return ("reproduced", told) if own else ("in shape", f"{told}; not the paper's own data")
-
-
-def _noted(reason: str, note: str) -> str:
-    return f"{reason}; {note}" if note else reason
+def _agrees(own: bool, numbers: str) -> tuple[Verdict, str]:
+    return ("reproduced", numbers) if own else ("in shape", f"{numbers}; not the paper's own data")
 
 
 def _cannot_tell(why: str) -> tuple[Verdict, str]:

@@ -1,4 +1,4 @@
-"""Raters with privacy levels: the setting of Kandappu et al. (2014), section V."""
+"""Raters with privacy levels, and the greedy selection to the letter: Kandappu et al. (2014), V."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.exact.arrays import Flags, Floats, Integers
-from masquerade.reproduce.literal_greedy import LiteralErrors
+from masquerade.reproduce.verdict import printed_in
 from masquerade.selection import History, Pool, select
 
-LEVELS = ("none", "low", "medium", "high")
-SHARES = (0.138, 0.244, 0.389, 0.229)
-DEVIATIONS = (0.0, 3.0, 6.0, 12.0)
-PRICES = (0.8, 0.4, 0.2, 0.1)
-EPSILONS = (0.0, 3.42, 0.85, 0.21)
-"""Of the levels, as published; "none" is booked as 0."""
+PRINTED = printed_in("loki")
+_LEVELS: dict[str, dict[str, float]] = PRINTED["levels"]
+LEVELS = tuple(_LEVELS)
+SHARES, DEVIATIONS, PRICES, EPSILONS = (
+    tuple(level[key] for level in _LEVELS.values())
+    for key in ("share", "deviation", "price", "epsilon")
+)
+"""Of the levels, as published; "none" is booked as epsilon 0."""
 
 NOBODY = 2.0
 """Error of an estimate from nobody; the paper does not say."""
@@ -67,15 +69,22 @@ def read_ratings(name: str, *, seed: int = 0) -> Ratings:
     """Return ratings of ``movielens_small`` or ``movielens_100k``, ``simulated`` or ``dense``."""
     if name in ("simulated", DENSE):
         rng = np.random.default_rng([seed, 2014])
-        made = (
+        simulated = (
             datasets.movie_ratings(rng, past=100, density=1.0, coming_density=1.0)
             if name == DENSE
             else datasets.movie_ratings(rng)
         )
-        return Ratings(made.person, made.question, made.rating, made.past,
-                       int(made.person.max()) + 1, 4.0, "simulated ratings")  # fmt: skip
-    found = datasets.dataset_named(name)
-    claims, films = found.claims(), found.table("movies.csv")
+        return Ratings(
+            simulated.person,
+            simulated.question,
+            simulated.rating,
+            simulated.past,
+            int(simulated.person.max()) + 1,
+            4.0,
+            "simulated ratings",
+        )
+    data = datasets.dataset_named(name)
+    claims, films = data.claims(), data.table("movies.csv")
     years = {
         film: float(year) if year not in (None, "") else np.nan
         for film, year in zip(
@@ -84,23 +93,97 @@ def read_ratings(name: str, *, seed: int = 0) -> Ratings:
     }
     year = np.array([years.get(str(task), np.nan) for task in claims.tasks.to_pylist()])
     busy = np.bincount(claims.worker) >= FEWEST_RATINGS
-    kept = busy[claims.worker]
-    count = np.bincount(claims.task[kept], minlength=claims.n_tasks)
+    used = busy[claims.worker]
+    count = np.bincount(claims.task[used], minlength=claims.n_tasks)
     past = np.isin(year, _PAST) & (count >= _FEWEST_PAST)
     coming = np.isin(year, _COMING) & (count >= _FEWEST_COMING)
-    kept &= (past | coming)[claims.task]
-    questions, question = np.unique(claims.task[kept], return_inverse=True)
+    used &= (past | coming)[claims.task]
+    questions, question = np.unique(claims.task[used], return_inverse=True)
     people = np.flatnonzero(busy)
     low, high = float(claims.value.min()), float(claims.value.max())
     return Ratings(
-        np.searchsorted(people, claims.worker[kept]).astype(np.int64),
+        np.searchsorted(people, claims.worker[used]).astype(np.int64),
         question.astype(np.int64),
-        claims.value[kept],
+        claims.value[used],
         past[questions],
         len(people),
         high - low,
         f"{name}, films of 1990 to 1996 as history and of 1997 to 2001 as surveys",
     )
+
+
+def signed_root(squared: Floats) -> Floats:
+    """Return the root of a predicted squared error, with the sign of what is negative."""
+    return np.sign(squared) * np.sqrt(np.abs(squared))
+
+
+class LiteralErrors:
+    """Past errors as a table of people and questions, and equation (5) on groups of them.
+
+    `masquerade.selection` subtracts what masks add question by question. Equation (5) as printed
+    subtracts one number for everybody: the noise of the mean of all people, as if all had answered
+    every question. With a history full of gaps the two choose differently, so both are measured.
+
+    Parameters
+    ----------
+    history : History
+        With plain means, as published.
+    noise_variance : float array, shape (n_people,)
+    """
+
+    def __init__(self, history: History, noise_variance: Floats) -> None:
+        shape = (history.people, history.questions)
+        self._error, self._known = np.zeros(shape), np.zeros(shape)
+        self._error[history.person, history.question] = history.error[:, 0]
+        self._known[history.person, history.question] = 1.0
+        self._everyone = float(noise_variance.sum()) / history.people**2
+
+    def squared(self, members: Integers) -> float:
+        """Return the predicted squared error of a group's mean; it may be negative."""
+        count = self._known[members].sum(axis=0)
+        known = count > 0
+        if not known.any():
+            return float("nan")
+        mean = self._error[members].sum(axis=0)[known] / count[known]
+        # equation (5): mean over questions of the squared mean error, minus the noise of everybody
+        return float((mean**2).mean()) - self._everyone
+
+    def greedy(self, pool: Pool, *, budget: float, alpha: float, start: float) -> Integers:
+        """Return the people whom algorithm 1 chooses.
+
+        Parameters
+        ----------
+        pool : Pool
+        budget : float
+        alpha : float
+        start : float
+            Error of nobody, in widths; the paper does not say.
+        """
+        score = pool.score(budget=budget, alpha=alpha)
+        open_ = np.flatnonzero(pool.admissible)
+        error, known = self._error[open_], self._known[open_]
+        total, count = np.zeros(error.shape[1]), np.zeros(error.shape[1])
+        root, left = start, budget
+        chosen: list[int] = []
+        free = np.ones(open_.size, dtype=np.bool_)
+        while True:
+            free &= pool.cost[open_] <= left + 1e-12 * budget
+            if not free.any():
+                return np.array(chosen, dtype=np.int64)
+            # mean squared error of each group with one more member, over questions that it knows
+            members = count + known
+            square = ((total + error) / np.maximum(members, 1)) ** 2
+            questions = (members > 0).sum(axis=1)
+            mean = square.sum(axis=1) / np.maximum(questions, 1)
+            squared = np.where(questions > 0, mean, start**2)
+            # Equation (5) can be negative; a root with its sign keeps the order, where 0 would make
+            # everybody equal and let the order of the names decide.
+            roots = signed_root(squared - self._everyone)
+            best = int(np.argmax(np.where(free, (root - roots) / score[open_], -np.inf)))
+            total, count = total + error[best], count + known[best]
+            root, left = float(roots[best]), left - float(pool.cost[open_[best]])
+            free[best] = False
+            chosen.append(int(open_[best]))
 
 
 @dataclass(slots=True, eq=False)
@@ -128,8 +211,8 @@ class Crowd:
         r = self.ratings
         rows = r.past[r.question]
         _, question = np.unique(r.question[rows], return_inverse=True)
-        arrays = (r.person[rows], question, self.reports[rows] / r.width,
-                  self.noise_variance[r.person[rows]])  # fmt: skip
+        person = r.person[rows]
+        arrays = (person, question, self.reports[rows] / r.width, self.noise_variance[person])
         self.published = History(*arrays, people=r.people, weighting="plain")
         self.literal = LiteralErrors(self.published, self.noise_variance)
         self.ours = History(*arrays, people=r.people)
@@ -164,8 +247,8 @@ class Crowd:
 
     def past_loss(self) -> Floats:
         """Return what each person has spent on the films of the history, as published."""
-        made = np.bincount(self.published.person, minlength=self.ratings.people)
-        return np.asarray(made * self.epsilon)
+        count = np.bincount(self.published.person, minlength=self.ratings.people)
+        return np.asarray(count * self.epsilon)
 
     def pool(self, film: int, spent: Floats, cap: float) -> Pool:
         """Return everybody as a pool, of whom those can be asked who rated the film and can pay."""
@@ -190,14 +273,21 @@ class Crowd:
     def choose(
         self, pool: Pool, policy: str, alpha: float, budget: float, rng: np.random.Generator
     ) -> Integers:
-        """Return who is asked, without seats for levels, which the paper has not."""
+        """Return who is asked, without quotas for levels, which the paper has not."""
         if not pool.admissible.any() or budget <= 0:
             return np.array([], dtype=np.int64)
         if policy == LITERAL:
             start = NOBODY / self.ratings.width
             return self.literal.greedy(pool, budget=budget, alpha=alpha, start=start)
-        return select(pool, budget=budget, policy=policy, alpha=alpha, history=self.published,
-                      rng=rng, quotas=False).chosen  # fmt: skip
+        return select(
+            pool,
+            budget=budget,
+            policy=policy,
+            alpha=alpha,
+            history=self.published,
+            rng=rng,
+            quotas=False,
+        ).chosen
 
     def estimate(self, film: int, chosen: Integers, pool: Pool, estimator: str) -> float:
         """Return the estimated mean rating: ``mean``, ``weighted`` or ``debiased``; NaN: nobody."""
@@ -210,7 +300,7 @@ class Crowd:
         if estimator == "mean":
             return float(value.mean())
         if estimator == "debiased":
-            return float(np.average(value - self.ratings.width * self.bias[who],
-                                    weights=pool.precision[who]))  # fmt: skip
+            unbiased = value - self.ratings.width * self.bias[who]
+            return float(np.average(unbiased, weights=pool.precision[who]))
         weight = 1 / (self.within + self.noise_variance[who])
         return float(np.average(value, weights=weight))
