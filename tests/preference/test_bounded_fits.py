@@ -24,9 +24,9 @@ from masquerade.preference import (
     made_up_voters,
     thurstone,
 )
-from masquerade.preference.fit_report import SENSITIVITY, fits_on_grid
+from masquerade.preference.bounded_fits import SENSITIVITY, fits_on_grid
 from masquerade.preference.l1_ball import STEPS
-from masquerade.preference.vector_noise import LaplaceNoise
+from masquerade.preference.vector_noise import LAPLACE, LaplaceNoise
 
 TWO = Fraction(2)
 
@@ -162,10 +162,9 @@ def test_audit_reports_have_the_probabilities_of_discrete_laplace() -> None:
     Within 5.2 standard deviations, which fails once in 5e6 runs each; the seed is fixed.
     """
     records = voters([np.array([[1.0, 0.5]])] * 1)
-    mechanism = LocalLaplace(epsilon=2)
     fit = fits_on_grid(records, TWO)[0]
     coins = SimulatedCoins(np.random.default_rng(3))
-    noise = mechanism.noise(Fraction(2), SENSITIVITY)
+    noise = LAPLACE.sized(Fraction(2), SENSITIVITY)
     drawn = fit + noise.draw(coins, vectors=4_000, dimension=2)
     for scales in (0, 1, 2):
         share = np.mean(drawn - fit >= scales * STEPS + 1)

@@ -21,7 +21,7 @@ from masquerade.preference import (
     made_up_voters,
     masked_choices,
 )
-from masquerade.preference.choice_response import orientation
+from masquerade.preference.choice_response import ChoiceNoise, orientation
 from masquerade.preference.masked_choices import (
     TYPICAL_MARGIN,
     WIDE_MARGIN,
@@ -35,7 +35,7 @@ from masquerade.preference.masked_choices import (
 @given(st.integers(10_000, 20_000_000).map(lambda micro: Fraction(micro, 10**6)))
 def test_exact_each_choice_costs_at_most_epsilon(epsilon: Fraction) -> None:
     """Over the whole probability table, in fractions."""
-    table = ChoiceResponse(epsilon=epsilon).response(epsilon).channel().table
+    table = ChoiceNoise().response(epsilon).channel().table
     worst = max(table[a][report] / table[b][report]
                 for a in range(2) for b in range(2) for report in range(2))  # fmt: skip
     assert Loss.of_ratio(worst) <= Loss.of_amount(epsilon) + Loss(1)
@@ -59,10 +59,9 @@ def test_audit_choices_are_kept_as_often_as_the_mechanism_says() -> None:
     Within 5.2 standard deviations, which fails once in 5e6 runs; the seed is fixed.
     """
     n, keep = 40_000, math.e / (1 + math.e)
-    mechanism = ChoiceResponse(epsilon=1)
     answers = np.arange(n, dtype=np.int32) % 2
     source = SimulatedCoins(np.random.default_rng(5))
-    reports = mechanism.response(Fraction(1)).mask(answers, np.zeros_like(answers), source)
+    reports = ChoiceNoise().response(Fraction(1)).mask(answers, np.zeros_like(answers), source)
     assert abs(np.mean(reports == answers) - keep) < 5.2 * math.sqrt(keep * (1 - keep) / n)
 
 
@@ -85,9 +84,11 @@ def test_the_server_does_not_read_which_was_chosen() -> None:
     turned = replace(data, difference=data.difference * rng.choice([-1, 1], size=(len(data), 1)))
     for estimator in ("likelihood", "linear"):
         mechanism = ChoiceResponse(epsilon=1, estimator=estimator)
-        epsilons = [Fraction(1)] * 6
-        first = mechanism.combine(signs, pairs=data, epsilons=epsilons)
-        second = mechanism.combine(signs, pairs=turned, epsilons=epsilons)
+        reports = [
+            VoterReport(Fraction(1), 8, tuple(signs[8 * i : 8 * i + 8].tolist())) for i in range(6)
+        ]
+        first = mechanism.collect(reports, pairs=data)
+        second = mechanism.collect(reports, pairs=turned)
         assert np.array_equal(first.weights, second.weights)
 
 

@@ -20,8 +20,8 @@ from masquerade.preference import (
     fit_pooled,
     made_up_voters,
 )
-from masquerade.preference.integer_vectors import UNIT, whole_directions
-from masquerade.preference.quadratic_sum import (
+from masquerade.preference.directions import UNIT, whole_directions
+from masquerade.preference.functional import (
     coefficient_rows,
     coefficients,
     in_coefficients,
@@ -61,7 +61,7 @@ def test_coefficients_are_those_of_the_expansion() -> None:
 def test_sensitivities_are_the_formulas(d: int, published: float, tight: float) -> None:
     """Both, in the coefficients' own unit; the tight one is about a quarter less."""
     found = {
-        rule: in_coefficients(quadratic_sensitivity(d, rule).absolute)
+        rule: in_coefficients(np.array(quadratic_sensitivity(d, rule).absolute, np.float64))
         for rule in ("published", "tight")
     }
     assert found["published"] == pytest.approx(published, abs=2e-3)

@@ -172,10 +172,9 @@ def test_exact_no_record_on_items_moves_the_sum_further_than_its_noise_allows() 
     On items the L1 move is at most 4 / sqrt(2) lengths, whatever their number; the noise is sized
     for 2 sqrt(items).
     """
-    from masquerade.preference.integer_vectors import UNIT, whole_directions
-    from masquerade.preference.linear_sum import linear_sensitivity
+    from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
 
-    allowed = linear_sensitivity(4)
+    allowed = direction_sensitivity(4)
     worst = 0
     for first, second in worst_neighbours():
         move = np.diff(whole_directions(np.array([first, second])), axis=0)[0]

@@ -14,7 +14,7 @@ from masquerade.exact import SimulatedCoins
 from masquerade.exact.coins import Words
 from masquerade.preference import SecureLaplace, SecureSum, SimulatedSecureSum, made_up_voters
 from masquerade.preference.polya_noise import _one_in, _poisson, polya_share
-from masquerade.preference.secure_sum import from_words, to_words
+from masquerade.preference.secure_sum import SecureTrust, from_words, to_words
 
 FALSE_ALARM = 1e-7
 
@@ -129,7 +129,7 @@ def test_only_a_real_secure_sum_protects_from_whoever_runs_it() -> None:
 def test_more_honest_voters_than_there_are_is_refused() -> None:
     """And a number that is none."""
     with pytest.raises(ParameterError, match="lower it"):
-        SecureLaplace(epsilon=1, honest=5).shares(4)
+        SecureTrust(honest=5).shares(4)
     with pytest.raises(ParameterError):
         SecureLaplace(epsilon=1, honest=0)
     with pytest.raises(ParameterError, match="SecureSum"):

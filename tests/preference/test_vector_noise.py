@@ -17,12 +17,12 @@ from masquerade.accounting.gaussian import lattice_epsilon
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss, SimulatedCoins, epsilon_of_rho
 from masquerade.exact.noise import scale_rounded_up
+from masquerade.preference.composition import Sensitivity
 from masquerade.preference.norm_noise import MOST_DIMENSIONS, acceptance, norm_noise
 from masquerade.preference.vector_noise import (
     GaussianNoise,
     LaplaceNoise,
     NormNoise,
-    Sensitivity,
     largest_rho,
     rho_of_gaussian,
 )

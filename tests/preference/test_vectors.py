@@ -19,10 +19,10 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.exact.coins import Words
-from masquerade.preference import ChoiceResponse, DirectionSelection
-from masquerade.preference.choice_response import orientation
-from masquerade.preference.direction_selection import best_selection, select
-from masquerade.preference.integer_vectors import whole_directions_of_integers
+from masquerade.preference import ChoiceResponse
+from masquerade.preference.choice_response import ChoiceNoise, orientation
+from masquerade.preference.direction_selection import SelectionNoise, best_selection, select
+from masquerade.preference.directions import whole_directions_of_integers
 
 FILE = Path(__file__).parents[1] / "vectors" / "preference.json"
 WORDS = 1 << 64
@@ -68,7 +68,7 @@ def report(case: dict[str, Any], source: Recorded | Given) -> list[int]:
     if case["mechanism"] == "choice-response":
         given = table(case["records"], features)
         rows = ChoiceResponse(epsilon=epsilon)._report_rows(given, epsilon, source)
-        return [int(value) for value in rows[0]]
+        return [int(value) for value in rows[:, 0]]
     own = whole_directions_of_integers(records).sum(axis=0)
     found = select(own, best_selection(epsilon, features, case["candidates"]), source)
     return [int(value) for value in found]
@@ -78,9 +78,8 @@ def device(case: dict[str, Any]) -> dict[str, Any]:
     """Return the device form of a case's mechanism."""
     epsilon = Fraction(case["epsilon"])
     if case["mechanism"] == "choice-response":
-        return ChoiceResponse(epsilon=epsilon).device_form(epsilon)
-    mechanism = DirectionSelection(epsilon=epsilon, candidates=case["candidates"])
-    return mechanism.device_form(epsilon, case["features"])
+        return ChoiceNoise().device_form(epsilon)
+    return SelectionNoise(case["candidates"]).device_form(epsilon, case["features"])
 
 
 def make_cases() -> Iterator[dict[str, Any]]:

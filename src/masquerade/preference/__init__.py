@@ -5,15 +5,24 @@ Each mechanism says whom it protects (a choice, a record, a voter) and from whom
 secure sum, an aggregator), and every decision knows how much of it may be noise.
 """
 
+from masquerade.preference.bounded_fits import (
+    CentralGaussian,
+    CentralLaplace,
+    LocalGaussian,
+    LocalLaplace,
+    SecureLaplace,
+)
 from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_terry
-from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
 from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.direction_selection import DirectionSelection
 from masquerade.preference.functional import AggregateFunctional, CentralFunctional, LocalFunctional
-from masquerade.preference.linear import LinearFit, fit_linear
-from masquerade.preference.linear_sum import LinearGaussian, LinearKNorm, LinearLaplace
-from masquerade.preference.local_fit import LocalGaussian, LocalLaplace
-from masquerade.preference.local_mechanism import LocalMechanism, VoterDevice, VoterReport
+from masquerade.preference.linear import (
+    LinearFit,
+    LinearGaussian,
+    LinearKNorm,
+    LinearLaplace,
+    fit_linear,
+)
 from masquerade.preference.mechanism import PreferenceGuarantee, PreferenceMechanism, Release
 from masquerade.preference.metrics import (
     REFERENCES,
@@ -30,13 +39,12 @@ from masquerade.preference.personal_epsilon import EpsilonGroups
 from masquerade.preference.pooled import PooledFit, fit_pooled
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.privunit import PrivUnit
-from masquerade.preference.registry import MECHANISMS, preference_mechanism
-from masquerade.preference.secure_laplace import SecureLaplace
+from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
 from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
 from masquerade.preference.social import Decision, SocialPreference
 from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
 from masquerade.preference.thurstone import VoterFits, fit_voters
-from masquerade.preference.voter_device import read_voter_device
+from masquerade.preference.voter_device import VoterDevice, VoterReport
 
 __all__ = [
     "MECHANISMS",
@@ -57,7 +65,6 @@ __all__ = [
     "LocalFunctional",
     "LocalGaussian",
     "LocalLaplace",
-    "LocalMechanism",
     "MadeUpVoters",
     "NoMechanism",
     "PairRanking",

@@ -13,7 +13,6 @@ from masquerade.exact import INFINITE_LOSS
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
-from masquerade.preference.sized_noise import WithGaussianNoise
 from masquerade.preference.vector_noise import rho_of_gaussian
 
 
@@ -61,7 +60,9 @@ def voter_costs(
     epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
     counts = comparisons.records_per_voter().tolist()
     known = {
-        (epsilon, count): _cost(mechanism, name, epsilon, count)
+        (epsilon, count): _cost(
+            mechanism, name, epsilon, features=comparisons.n_features, records=count
+        )
         for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
     }
     priced = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
@@ -69,12 +70,15 @@ def voter_costs(
     return [(voter, cost) for voter, cost in costs if cost is not None]
 
 
-def _cost(mechanism: PrivateMechanism, name: str, epsilon: Fraction, records: int) -> Cost | None:
+def _cost(
+    mechanism: PrivateMechanism, name: str, epsilon: Fraction, *, features: int, records: int
+) -> Cost | None:
     units = mechanism.units_of_a_voter(records)
     if units == 0:
         return None
-    if isinstance(mechanism, WithGaussianNoise):
-        rho = rho_of_gaussian(epsilon, mechanism.noise_delta, units=units)
+    parts = mechanism.compose()
+    if parts.noise.delta:  # Gaussian: its epsilons do not add up, its zero-concentrated losses do
+        rho = rho_of_gaussian(epsilon, parts.noise.delta, units=units)
         return Cost(name, (), event=INFINITE_LOSS, user=INFINITE_LOSS, rho=rho)
-    event, user = mechanism.voter_losses(epsilon, records)
+    event, user = (parts.loss(epsilon, features=features, units=each) for each in (1, units))
     return Cost(name, (), event=event, user=user)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,14 +14,19 @@ from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.preference.direction import direction
-from masquerade.preference.linear_sum import PAIRS_ARE_PUBLIC
-from masquerade.preference.local_mechanism import LocalMechanism, VoterReport
+from masquerade.preference.composition import (
+    Composition,
+    Estimate,
+    Fidelity,
+    Reports,
+    Sensitivity,
+    Unit,
+)
+from masquerade.preference.directions import direction
 from masquerade.preference.masked_choices import MaskedChoicesFit, fit_masked_choices
-from masquerade.preference.mechanism import Release, Unit
-from masquerade.preference.personal_epsilon import epsilons_of
-from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, require_pairs
-from masquerade.preference.voter_weights import voter_weights
+from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting, voter_weights
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.trust import Device
 
 Estimator = Literal["likelihood", "linear"]
 
@@ -37,176 +41,98 @@ def orientation(differences: Floats) -> Integers:
     return np.where(differences[np.arange(len(differences)), first] < 0, -1, 1).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class ChoiceResponse(LocalMechanism):
-    """Each choice is kept or turned round at random; the server fits a model that knows this.
-
-    The platform that showed the alternatives knows the pairs anyway; what it must not learn is
-    which of two was chosen. That is one bit a record.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Which of two alternatives was chosen, record by record, where the pairs are public.
 
     Parameters
     ----------
-    epsilon : number or sequence of numbers
-        Of one choice between two alternatives; one for all, or one a voter.
-    unit : {"choice"}
-    weights, most
-        How much each voter counts; see `voter_weights`.
     estimator : {"likelihood", "linear"}
-        ``"likelihood"``: maximises the Thurstone-Mosteller likelihood of the masked choices of all
-        voters, with a small ridge; gives weights with standard errors. ``"linear"``: the direction
-        of the sum of chosen directions, divided by their second moment.
-
-    Privacy
-    -------
-    Protects each choice from everybody but the voter's own device; a voter with n records is
-    protected at n times epsilon. Neighbours: one choice is turned round; the pairs are public. A
-    choice is kept with probability at most ``e**epsilon / (1 + e**epsilon)``, a fraction, and drawn
-    from whole numbers; so the loss is at most epsilon, exactly.
-
-    References
-    ----------
-    Warner (1965). It is `RandomizedResponse` with two options.
+        See `ChoiceResponse`.
     """
 
-    unit: Unit = "choice"
     estimator: Estimator = "likelihood"
 
-    name = "choice-response"
-    units = ("choice",)
+    units: ClassVar[tuple[Unit, ...]] = ("choice",)
+    whole_voter: ClassVar[bool] = False
+    row_a_record: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.estimator not in ("likelihood", "linear"):
             raise ParameterError(
                 f"estimator is {self.estimator!r}, expected 'likelihood' or 'linear'."
             )
 
+    def rows(self, records: Comparisons) -> Integers:
+        """Return each choice, 1 or -1 in its pair's `orientation`, shape (n_records, 1)."""
+        return orientation(records.difference)[:, None]
+
+    def sensitivity(self, features: int) -> Sensitivity:
+        """Return how far one choice can move: from one sign to the other."""
+        return Sensitivity(2, 2)
+
+    def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
+        """Return the variance of a choice, at most 1, and that of the noise in it."""
+        return np.ones(len(variance)), variance
+
+    def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
+        """Return what masked choices say; of the pairs, which was chosen is not read."""
+        assert pairs is not None
+        signs, voter = reports.rows[:, 0], pairs.voter
+        if (np.abs(signs) != 1).any():
+            number = int(voter[np.argmax(np.abs(signs) != 1)]) + 1
+            raise InvalidRecord(f"report {number} has choices other than 1 and -1.")
+        shown = pairs.scaled() * orientation(pairs.difference)[:, None]
+        contrast = reports.contrast[voter]
+        if self.estimator == "linear":
+            weights, covariance = _linear(signs, shown, reports.shares[voter], contrast)
+            return Estimate(weights, covariance, direction_only=True)
+        # The likelihood itself gives voters inverse-variance weights, so a record counts by how far
+        # its voter's share is from that.
+        between, noise = self.spread(reports.variance, reports.records, reports.features)
+        best = voter_weights("inverse-variance", between=between, noise=noise)
+        emphasis = (reports.shares / best)[voter]
+        fit = fit_masked_choices(signs, shown, emphasis, contrast, voter=voter)
+        return Estimate(
+            fit.weights, fit.noise, fit.sampling, fit.shrinkage, details=_on_shrinkage(fit)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceNoise:
+    """Randomized response between the two signs of a choice."""
+
+    hardened: ClassVar[bool] = True
+    replacement: ClassVar[str | None] = None
+    delta: ClassVar[Fraction] = Fraction(0)
+
     def response(self, epsilon: Fraction) -> RandomizedResponse:
-        """Return what each record of a voter with this epsilon goes through."""
+        """Return what each choice of a voter with this epsilon goes through."""
         return RandomizedResponse(2, epsilon=epsilon)
 
-    def units_of_a_voter(self, records: int) -> int:
-        """Return the number of records: each is masked by itself."""
-        return records
+    def mask(
+        self, rows: Integers, epsilon: Fraction, sensitivity: Sensitivity, source: WordSource
+    ) -> Integers:
+        """Return signs, each kept or turned round."""
+        answers = (rows[:, 0] < 0).astype(np.int32)
+        reports = self.response(epsilon).mask(answers, np.zeros_like(answers), source)
+        return 1 - 2 * reports.astype(np.int64)[:, None]
 
-    def voter_losses(self, epsilon: Fraction, records: int) -> tuple[Loss, Loss]:
-        """Return the loss of one choice, and of all records of a voter."""
-        single = self.response(epsilon).guarantee().epsilon_single
-        return single, single * records
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+        """Return the loss of one choice, for each: every one is masked by itself."""
+        return self.response(epsilon).guarantee().epsilon_single * units
+
+    def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
+        """Return the contrast, and the noise in a sign divided by it.
+
+        A masked choice, made unbiased, has variance ``1 / contrast**2``: 1 of this is sampling.
+        """
+        contrast = float(2 * self.response(epsilon).keep_probability - 1)
+        return Fidelity(contrast, 1 / contrast**2 - 1)
 
     def device_form(self, epsilon: Fraction) -> dict[str, str | int]:
         """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
-        return {**self.response(epsilon).device_form(), "name": self.name}
-
-    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Integers:
-        """Return masked choices, 1 or -1 a record in its pair's `orientation`, shape (1, n)."""
-        answers = (orientation(records.difference) < 0).astype(np.int32)
-        response = self.response(epsilon)
-        reports = response.mask(answers, np.zeros_like(answers), source)
-        return 1 - 2 * reports.astype(np.int64)[None]
-
-    def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
-        epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
-        signs = np.empty(len(comparisons), dtype=np.int64)
-        groups: dict[Fraction, list[int]] = {}
-        for voter, epsilon in enumerate(epsilons):
-            groups.setdefault(epsilon, []).append(voter)
-        place = np.array([list(groups).index(epsilon) for epsilon in epsilons], dtype=np.int64)
-        of_record = place[comparisons.voter]
-        for number, epsilon in enumerate(groups):
-            rows = np.flatnonzero(of_record == number)
-            some = comparisons if len(groups) == 1 else comparisons._take(rows)
-            signs[rows] = self._report_rows(some, epsilon, source)[0]
-        return self.combine(signs, pairs=comparisons, epsilons=epsilons)
-
-    def collect(self, reports: Sequence[VoterReport], *, pairs: Comparisons) -> Release:
-        """Return what the reports of many devices say together.
-
-        Parameters
-        ----------
-        reports : sequence of VoterReport
-            In the order of ``pairs.voters``.
-        pairs : Comparisons
-            What each voter was shown, in either order: which was chosen is not read from it.
-
-        Raises
-        ------
-        ParameterError
-            A choice has several pairs, which tell it.
-        InvalidRecord
-            A report does not fit its voter's pairs.
-        """
-        require_pairs(pairs.most_records_of_a_choice())
-        if len(reports) != pairs.n_voters:
-            raise InvalidRecord(f"there are {len(reports)} reports for {pairs.n_voters} voters.")
-        counts = pairs.records_per_voter().tolist()
-        for number, (report, count) in enumerate(zip(reports, counts, strict=True), start=1):
-            if len(report.values) != count or not set(report.values) <= {-1, 1}:
-                raise InvalidRecord(
-                    f"report {number} is not {count} choices of 1 or -1, one for each pair shown."
-                )
-        signs = np.array([sign for report in reports for sign in report.values], dtype=np.int64)
-        return self.combine(
-            signs,
-            pairs=pairs,
-            epsilons=[report.epsilon for report in reports],
-        )
-
-    def combine(
-        self,
-        signs: Integers,
-        *,
-        pairs: Comparisons,
-        epsilons: Sequence[Fraction],
-    ) -> Release:
-        """Return what masked choices say together; the server's half.
-
-        Parameters
-        ----------
-        signs : int64 array, shape (n_records,)
-            Masked choices, 1 or -1 in the pairs' `orientation`.
-        pairs : Comparisons
-            Only what was shown is read, not which was chosen.
-        epsilons : sequence of Fraction, one a voter
-        """
-        require_pairs(pairs.most_records_of_a_choice())
-        counts = pairs.records_per_voter()
-        kept = {each: self.response(each).keep_probability for each in epsilons}
-        contrast = np.array([float(2 * kept[each] - 1) for each in epsilons])
-        # A masked choice, made unbiased, has variance 1 / contrast**2: 1 of them is sampling.
-        noise = 1 / contrast**2 - 1
-        shares, details = self._shares(epsilons, np.ones(len(noise)), noise)
-        shown = pairs.scaled() * orientation(pairs.difference)[:, None]
-        voter = pairs.voter
-        sampling = shrinkage = None
-        if self.estimator == "linear":
-            weights, covariance = _linear(signs, shown, shares[voter], contrast[voter])
-        else:
-            best = voter_weights("inverse-variance", between=np.ones(len(noise)), noise=noise)
-            emphasis = shares / best
-            fit = fit_masked_choices(signs, shown, emphasis[voter], contrast[voter], voter=voter)
-            weights, covariance = fit.weights, fit.noise
-            sampling, shrinkage = fit.sampling, fit.shrinkage
-            details |= _on_shrinkage(fit)
-        losses = [
-            self.voter_losses(each, count)
-            for each, count in dict.fromkeys(zip(epsilons, counts.tolist(), strict=True))
-        ]
-        return Release(
-            weights=weights,
-            noise_covariance=covariance,
-            guarantee=self._guarantee(
-                "local",
-                max(single for single, _ in losses),
-                max(whole for _, whole in losses),
-                (RECORDS_ARE_PUBLIC, PAIRS_ARE_PUBLIC),
-            ),
-            mechanism=str(self),
-            sampling_covariance=sampling,
-            shrinkage_covariance=shrinkage,
-            direction_only=self.estimator == "linear",
-            details=details,
-        )
+        return {**self.response(epsilon).device_form(), "name": "choice-response"}
 
 
 def _linear(
@@ -239,3 +165,47 @@ def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
             "safer than their sizes"
         )
     return said
+
+
+@dataclass(frozen=True)
+class ChoiceResponse(PrivateMechanism):
+    """Each choice is kept or turned round at random; the server fits a model that knows this.
+
+    The platform that showed the alternatives knows the pairs anyway; what it must not learn is
+    which of two was chosen. That is one bit a record.
+
+    Parameters
+    ----------
+    epsilon : number or sequence of numbers
+        Of one choice between two alternatives; one for all, or one a voter.
+    unit : {"choice"}
+    weights, most
+        How much each voter counts; see `voter_weights`.
+    estimator : {"likelihood", "linear"}
+        ``"likelihood"``: maximises the Thurstone-Mosteller likelihood of the masked choices of all
+        voters, with a small ridge; gives weights with standard errors. ``"linear"``: the direction
+        of the sum of chosen directions, divided by their second moment.
+
+    Privacy
+    -------
+    Protects each choice from everybody but the voter's own device; a voter with n records is
+    protected at n times epsilon. Neighbours: one choice is turned round; the pairs are public. A
+    choice is kept with probability at most ``e**epsilon / (1 + e**epsilon)``, a fraction, and drawn
+    from whole numbers; so the loss is at most epsilon, exactly.
+
+    References
+    ----------
+    Warner (1965). It is `RandomizedResponse` with two options.
+    """
+
+    unit: Unit = "choice"
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
+    estimator: Estimator = "likelihood"
+
+    name = "choice-response"
+    units = Choices.units
+
+    def compose(self) -> Composition:
+        """Return choices, each masked by randomized response."""
+        return Composition(Choices(self.estimator), ChoiceNoise(), Device(self.weights, self.most))

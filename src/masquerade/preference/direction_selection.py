@@ -6,20 +6,23 @@ import decimal
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.noise import bernoulli
 from masquerade.exact.number import whole
-from masquerade.preference.integer_vectors import whole_directions_of_integers
-from masquerade.preference.privunit import DirectionReports, voter_directions
+from masquerade.preference.composition import Composition, Fidelity, Sensitivity, Unit
+from masquerade.preference.directions import whole_directions_of_integers
+from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.privunit import VoterDirection, direction_fidelity
+from masquerade.preference.trust import Device
 
 TOTAL = 1 << 62
 MOST_CANDIDATES = 1 << 16
@@ -50,7 +53,7 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """Return the whole numbers that a device draws from."""
         return {
-            "name": DirectionSelection.name,
+            "name": "direction-selection",
             "candidates": self.candidates,
             "best": self.best,
             "numerator": str(self.numerator),
@@ -154,8 +157,58 @@ def _ones(words: Words) -> Integers:
     return counts
 
 
+@dataclass(frozen=True, slots=True)
+class SelectionNoise:
+    """One of many random directions, more often one of those nearest to the voter's own.
+
+    Parameters
+    ----------
+    candidates : int
+        How many directions are drawn, 2 to 65536.
+    """
+
+    candidates: int = 1024
+
+    hardened: ClassVar[bool] = True
+    replacement: ClassVar[str | None] = None
+    delta: ClassVar[Fraction] = Fraction(0)
+
+    def __post_init__(self) -> None:
+        number = whole(self.candidates, "candidates", low=2, high=MOST_CANDIDATES)
+        object.__setattr__(self, "candidates", number)
+
+    def mask(
+        self, rows: Integers, epsilon: Fraction, sensitivity: Sensitivity, source: WordSource
+    ) -> Integers:
+        """Return the selected direction for each row, shape (n_voters, n_features)."""
+        selection = best_selection(epsilon, rows.shape[1], self.candidates)
+        if selection.numerator <= 0:
+            raise ParameterError("epsilon is too small to prefer any candidate; raise it.")
+        return np.array([select(own, selection, source) for own in rows])
+
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+        """Return epsilon for each unit; there is one a voter."""
+        return Loss.of_amount(epsilon * units)
+
+    def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
+        """Return how near selected directions are to the voters' own."""
+        selection = best_selection(epsilon, size, self.candidates)
+        inside = selection.numerator / TOTAL
+        cosine, square = (
+            inside * float(ranked[: selection.best].mean())
+            + (1 - inside) * float(ranked[selection.best :].mean())
+            for ranked in ranked_cosines(size, self.candidates)
+        )
+        return direction_fidelity(cosine, square, size)
+
+    def device_form(self, epsilon: Fraction, features: int) -> dict[str, Any]:
+        """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
+        selection = best_selection(epsilon, features, self.candidates)
+        return {**selection.to_json(), "features": features}
+
+
 @dataclass(frozen=True)
-class DirectionSelection(DirectionReports):
+class DirectionSelection(PrivateMechanism):
     """Each voter draws many random directions and sends one, more often one near the voter's own.
 
     The hardened way to do what `PrivUnit` does: the same accuracy, in whole numbers alone.
@@ -185,39 +238,15 @@ class DirectionSelection(DirectionReports):
     Subset selection: Ye and Barg (2018), here over random directions.
     """
 
+    unit: Unit = "voter"
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
     candidates: int = 1024
 
     name = "direction-selection"
+    units = VoterDirection.units
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number = whole(self.candidates, "candidates", low=2, high=MOST_CANDIDATES)
-        object.__setattr__(self, "candidates", number)
-
-    def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
-        """Return the mean inner product of a report with the direction, and its square's mean."""
-        chosen = best_selection(epsilon, features, self.candidates)
-        inside = chosen.numerator / TOTAL
-        first, second = (
-            inside * float(ranked[: chosen.best].mean())
-            + (1 - inside) * float(ranked[chosen.best :].mean())
-            for ranked in ranked_cosines(features, self.candidates)
-        )
-        return first, second
-
-    def device_form(self, epsilon: Fraction, features: int) -> dict[str, Any]:
-        """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
-        return {
-            **best_selection(epsilon, features, self.candidates).to_json(),
-            "features": features,
-        }
-
-    def _report_rows(
-        self, records: Comparisons, epsilon: Fraction, source: WordSource
-    ) -> NDArray[Any]:
-        """Return the selected direction of each voter, shape (n_voters, n_features)."""
-        own = voter_directions(records)
-        selection = best_selection(epsilon, own.shape[1], self.candidates)
-        if selection.numerator <= 0:
-            raise ParameterError("epsilon is too small to prefer any candidate; raise it.")
-        return np.array([select(each, selection, source) for each in own])
+    def compose(self) -> Composition:
+        """Return voters' directions, masked by selection."""
+        noise = SelectionNoise(self.candidates)
+        return Composition(VoterDirection(), noise, Device(self.weights, self.most))

@@ -1,78 +1,290 @@
 """The functional mechanism: noise in the coefficients of the likelihood instead of the weights.
 
 Algorithm 3 of Wang et al. (2019), their RLDP, and two better ways to use the same noise.
+
+Around indifference ``ln Phi(z) = ln(1/2) + sqrt(2/pi) z - z**2 / pi``, so a voter's log-likelihood
+is a quadratic ``l . b - b . M b`` in the weights b, with ``l = sqrt(2/pi) sum of V`` and
+``M = sum of V V^T / pi`` over directions V. Its coefficients are what the functional mechanism
+masks: d linear ones, d squares, and one cross term ``2 M_kl`` for each pair of features.
+
+Here both parts are multiplied by ``pi UNIT**2`` and the factor of the linear part is a whole
+number, so all coefficients are whole numbers and their sensitivity is exact.
 """
 
 from __future__ import annotations
 
+import decimal
+import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
-from masquerade.exact.coins import WordSource
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import Number, finite
-from masquerade.preference.integer_vectors import whole_directions
+from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
+from masquerade.preference.directions import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.l1_ball import project
-from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
-from masquerade.preference.mechanism import Release
-from masquerade.preference.private_mechanism import RECORDS_ARE_PUBLIC, PrivateMechanism
-from masquerade.preference.quadratic_sum import (
-    SensitivityRule,
-    coefficient_rows,
-    coefficients,
-    in_coefficients,
-    linear_and_matrix,
-    maximise,
-    noise_covariance,
-    quadratic_sensitivity,
-)
-from masquerade.preference.sized_noise import WithLaplaceNoise, variances
+from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.trust import Aggregator, Device
+from masquerade.preference.vector_noise import LAPLACE
+
+SensitivityRule = Literal["tight", "published"]
 
 RIDGE_DEVIATIONS = 4
 """The ridge is this many standard deviations of the noise in a coefficient."""
 
+LINEAR_FACTOR = round(math.sqrt(2 * math.pi) * UNIT)
+_STEPS_PER_COEFFICIENT = math.pi * UNIT**2
+_DIGITS = 60
+_HALVINGS = 150
+_TRIM = 4  # directions below one part in so many of the ridge are dropped
 
-@dataclass(frozen=True)
-class Functional(WithLaplaceNoise, PrivateMechanism):
-    """A mechanism that masks coefficients."""
 
-    sensitivity: SensitivityRule = "tight"
+def coefficients(features: int) -> int:
+    """Return how many coefficients there are."""
+    return features + features * (features + 1) // 2
+
+
+def coefficient_rows(directions: Integers, offsets: NDArray[np.int64]) -> Integers:
+    """Return each voter's coefficients in steps: linear ones, squares, cross terms (k < l).
+
+    Parameters
+    ----------
+    directions : int64 array, shape (n_records, n_features)
+    offsets : int64 array, shape (n_voters + 1,)
+
+    Returns
+    -------
+    int64 array, shape (n_voters, coefficients(n_features))
+    """
+    d = directions.shape[1]
+    parts = [
+        LINEAR_FACTOR * sums_by_voter(directions, offsets),
+        sums_by_voter(directions**2, offsets),
+    ]
+    parts += [
+        2 * sums_by_voter(directions[:, k + 1 :] * directions[:, k : k + 1], offsets)
+        for k in range(d - 1)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def linear_and_matrix(rows: Floats, features: int) -> tuple[Floats, Floats]:
+    """Return l, shape (n, d), and symmetric M, shape (n, d, d), from rows in steps."""
+    d = features
+    linear = rows[:, :d] * (math.sqrt(2 / math.pi) / (LINEAR_FACTOR * UNIT))
+    scaled = rows[:, d:] / _STEPS_PER_COEFFICIENT
+    matrix = np.zeros((len(rows), d, d))
+    matrix[:, np.arange(d), np.arange(d)] = scaled[:, :d]
+    upper = np.triu_indices(d, 1)
+    matrix[:, upper[0], upper[1]] = matrix[:, upper[1], upper[0]] = scaled[:, d:] / 2
+    return linear, matrix
+
+
+def in_coefficients(steps: Floats) -> Floats:
+    """Return sizes in steps as sizes in the coefficients' own unit."""
+    return steps / _STEPS_PER_COEFFICIENT
+
+
+@lru_cache(maxsize=64)
+def quadratic_sensitivity(features: int, rule: SensitivityRule) -> Sensitivity:
+    """Return how far a voter's coefficients move when one record is replaced.
+
+    Parameters
+    ----------
+    features : int
+    rule : {"tight", "published"}
+        ``"published"``: ``2 (sqrt(2 d / pi) + d / pi)`` of Wang et al. (2019), section 4.3. Valid,
+        but it adds the largest moves of both parts, which cannot happen together. ``"tight"``: the
+        largest of ``sqrt(2 d / pi) sqrt(2 - 2 c) + (d / pi) sqrt(2 - 2 c**2)`` over -1 <= c <= 1,
+        about a quarter less.
+
+    Notes
+    -----
+    *Tight is proven.* Let two directions have lengths a, b <= 1 and inner product a b c. The parts
+    move, in the L1 norm, at most ``sqrt(d)`` and d times as far as in the L2 norm, where the
+    squares of the moves are ``a**2 + b**2 - 2 a b c`` and ``a**4 + b**4 - 2 (a b c)**2``. Let b be
+    the longer; dividing both directions by b shrinks neither move, so b = 1. Then with c' = a c
+    both squares are at most ``2 - 2 c'`` and ``2 - 2 c'**2``, those of two directions of length 1.
+    What remains is a maximum over one number of a sum of two concave functions, found to 60 digits
+    and rounded up with the slope that is left.
+    """
+    if rule not in ("tight", "published"):
+        raise ParameterError(f"sensitivity is {rule!r}, expected 'tight' or 'published'.")
+    absolute = math.isqrt(features * UNIT**2)  # of one direction: Cauchy and Schwarz
+    published = 2 * LINEAR_FACTOR * absolute + 2 * absolute**2
+    # The Euclidean move is at most the absolute one.
+    size = published if rule == "published" else min(_tight(features), published)
+    return Sensitivity(absolute=size, euclidean=size)
+
+
+def _tight(features: int) -> int:
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+        d, unit = decimal.Decimal(features), decimal.Decimal(UNIT)
+        first = LINEAR_FACTOR * d.sqrt() * unit
+        second = d * unit**2
+
+        def value(c: decimal.Decimal) -> decimal.Decimal:
+            return first * (2 - 2 * c).sqrt() + second * (2 - 2 * c * c).sqrt()
+
+        def slope(c: decimal.Decimal) -> decimal.Decimal:
+            return -first / (2 - 2 * c).sqrt() - 2 * second * c / (2 - 2 * c * c).sqrt()
+
+        low, high = decimal.Decimal(-1), decimal.Decimal(0)  # the slope falls from +inf to below 0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if slope(middle) > 0:
+                low = middle
+            else:
+                high = middle
+        # A concave function is below each of its tangents; c is at most 2 away.
+        bound = value(high) + 2 * abs(slope(high))
+        return int((bound * (1 + decimal.Decimal(10) ** -40)).to_integral_value("ROUND_CEILING"))
+
+
+def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Floats]:
+    """Return where noisy quadratics are largest, regularised and trimmed; costs no privacy.
+
+    With noise the matrix is mostly indefinite, and there is no largest value. `ridge` is added to
+    the diagonal, and directions in which the matrix then is not above a quarter of it are dropped:
+    a direction that is kept at hardly more than 0 would put its noise, many times enlarged, into
+    the weights.
+
+    Parameters
+    ----------
+    linear : float array, shape (n, d)
+    matrix : float array, shape (n, d, d)
+    ridge : float array, shape (n,)
+
+    Returns
+    -------
+    weights : float array, shape (n, d)
+    inverse : float array, shape (n, d, d)
+        The pseudo-inverses of the matrices that were used.
+    """
+    d = linear.shape[1]
+    values, axes = np.linalg.eigh(matrix + ridge[:, None, None] * np.eye(d))
+    kept = values > np.maximum(ridge / _TRIM, 1e-9)[:, None]
+    inverted = np.where(kept, 1 / np.where(kept, values, 1), 0)
+    inverse = np.matmul(axes * inverted[:, None, :], axes.transpose(0, 2, 1))
+    return 0.5 * np.matmul(inverse, linear[:, :, None])[:, :, 0], inverse
+
+
+def noise_covariance(weights: Floats, inverse: Floats, variance: Floats) -> Floats:
+    """Return, to first order, the covariance of each row of weights from noise in coefficients.
+
+    Parameters
+    ----------
+    weights, inverse
+        As `maximise` returns them.
+    variance : float array, shape (n,)
+        Of the noise in each coefficient; a cross term's is split over two entries of the matrix.
+
+    Returns
+    -------
+    float array, shape (n, d, d)
+    """
+    d = weights.shape[1]
+    squares = weights**2
+    middle = 0.25 * weights[:, :, None] * weights[:, None, :]
+    middle[:, np.arange(d), np.arange(d)] += (
+        0.25 + 0.25 * squares.sum(axis=1, keepdims=True) + 0.5 * squares
+    )
+    covariance: Floats = variance[:, None, None] * np.matmul(np.matmul(inverse, middle), inverse)
+    return covariance
+
+
+@dataclass(frozen=True, slots=True)
+class QuadraticSum:
+    """The coefficients of each voter's likelihood to second order.
+
+    Parameters
+    ----------
+    sensitivity_rule : {"tight", "published"}
+        See `quadratic_sensitivity`.
+    bound : number, optional
+        Projects maxima to this L1 ball.
+    one_maximum : bool
+        Whether the weighted sum of the voters' quadratics is maximised once. Otherwise each one is
+        maximised by itself, and the result is the weighted mean of the maxima.
+    same_shrinkage : bool
+        Whether maxima are brought to the same shrinkage before they are averaged, for the ridge of
+        a small epsilon shrinks more.
+    """
+
+    sensitivity_rule: SensitivityRule = "tight"
     bound: Number | None = None
+    one_maximum: bool = True
+    same_shrinkage: bool = False
 
-    units = ("record",)
+    units: ClassVar[tuple[Unit, ...]] = ("record",)
+    whole_voter: ClassVar[bool] = False
+    row_a_record: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        quadratic_sensitivity(1, self.sensitivity)
+        quadratic_sensitivity(1, self.sensitivity_rule)
         if self.bound is not None:
             number = finite(self.bound, "bound")
             if number <= 0:
                 raise ParameterError(f"bound is {self.bound}, expected above 0.")
             object.__setattr__(self, "bound", number)
 
-    def units_of_a_voter(self, records: int) -> int:
-        """Return the number of records."""
-        return records
+    def rows(self, records: Comparisons) -> Integers:
+        """Return each voter's coefficients in steps; see `coefficient_rows`."""
+        return coefficient_rows(whole_directions(records.scaled()), records.offsets)
 
-    def _projected(self, weights: Floats) -> Floats:
+    def sensitivity(self, features: int) -> Sensitivity:
+        """Return how far a voter's coefficients move when one record is replaced."""
+        return quadratic_sensitivity(features, self.sensitivity_rule)
+
+    def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
+        """Return the variances between and within voters, of coefficients over their number."""
+        count = np.maximum(records, 1)
+        return np.full(len(count), 1 / features), in_coefficients(np.sqrt(variance)) ** 2 / count
+
+    def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
+        """Return the maximum of the sum, or the mean of the maxima."""
+        return self._maximum_of_sum(reports) if self.one_maximum else self._mean_of_maxima(reports)
+
+    def _maximum_of_sum(self, reports: Reports) -> Estimate:
+        # The noise stated is that from before the projection.
+        linear, matrix = linear_and_matrix(reports.total[None], reports.features)
+        deviation = in_coefficients(np.sqrt([reports.total_variance]))
+        maximum, inverse = maximise(linear, matrix, RIDGE_DEVIATIONS * deviation)
+        covariance = noise_covariance(maximum, inverse, deviation**2)
+        return Estimate(self._project(maximum)[0], covariance[0])
+
+    def _mean_of_maxima(self, reports: Reports) -> Estimate:
+        rows = reports.rows.astype(np.float64)
+        linear, matrix = linear_and_matrix(rows, reports.features)
+        deviation = in_coefficients(np.sqrt(reports.variance))
+        ridge = RIDGE_DEVIATIONS * deviation
+        maxima, inverse = maximise(linear, matrix, ridge)
+        covariance = noise_covariance(maxima, inverse, deviation**2)
+        shares = reports.shares
+        if self.same_shrinkage:
+            shares = shares * ridge / ridge.min()
+        maxima = self._project(maxima)
+        noise: Floats = np.tensordot(shares**2, covariance, axes=1)
+        # First order overstates large noise; voters differ by their noise at least.
+        centre = shares @ maxima / shares.sum()
+        parts = shares[:, None] * (maxima - centre)
+        spread = parts.T @ parts * (len(parts) / max(len(parts) - 1, 1))
+        smaller = len(parts) > 1 and np.trace(spread) < np.trace(noise)
+        return Estimate(shares @ maxima, spread if smaller else noise)
+
+    def _project(self, weights: Floats) -> Floats:
         return weights if self.bound is None else project(weights, float(finite(self.bound, "")))
-
-    def _solved_once(
-        self, linear: Floats, matrix: Floats, deviation: float
-    ) -> tuple[Floats, Floats]:
-        weights, inverse = maximise(linear, matrix, np.array([RIDGE_DEVIATIONS * deviation]))
-        covariance = noise_covariance(weights, inverse, np.array([deviation**2]))
-        return self._projected(weights)[0], covariance[0]
 
 
 @dataclass(frozen=True)
-class LocalFunctional(Functional, LocalVectorMechanism):
+class LocalFunctional(PrivateMechanism):
     """Each voter sends noisy coefficients of the likelihood; each quadratic is maximised by itself.
 
     Parameters
@@ -106,58 +318,27 @@ class LocalFunctional(Functional, LocalVectorMechanism):
     Wang et al. (2019), Algorithm 3; Zhang et al. (2012).
     """
 
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
+    sensitivity: SensitivityRule = "tight"
+    bound: Number | None = None
+
     name = "local-functional"
+    units = QuadraticSum.units
 
-    def _report_rows(
-        self, records: Comparisons, epsilon: Fraction, source: WordSource
-    ) -> NDArray[Any]:
-        """Return each voter's noisy coefficients in steps; see `coefficient_rows`."""
-        d = records.n_features
-        rows = coefficient_rows(whole_directions(records.scaled()), records.offsets)
-        noise = self.noise(epsilon, quadratic_sensitivity(d, self.sensitivity))
-        return rows + noise.draw(source, vectors=len(rows), dimension=coefficients(d))
-
-    def combine(self, collected: Collected) -> Release:
-        """Return the weighted mean of the voters' maxima, or the maximum of their weighted sum."""
-        epsilons, features = collected.epsilons, collected.features
-        sensitivity = quadratic_sensitivity(features, self.sensitivity)
-        deviation = in_coefficients(np.sqrt(variances(self, epsilons, sensitivity, 1)))
-        count = np.maximum(collected.records, 1)
-        between = np.full(len(count), 1 / features)
-        shares, details = self._shares(epsilons, between, deviation**2 / count)
-        weights, covariance = self._solved(
-            collected.rows.astype(np.float64), features, shares, np.asarray(deviation)
+    def compose(self) -> Composition:
+        """Return voters' quadratics, each masked and maximised by itself."""
+        statistic = QuadraticSum(
+            self.sensitivity,
+            self.bound,
+            one_maximum=False,
+            same_shrinkage=self.weights != "equal",
         )
-        loss, whole = self.losses(epsilons, sensitivity, collected.records.tolist())
-        return Release(
-            weights=weights,
-            noise_covariance=covariance,
-            guarantee=self._guarantee("local", loss, whole, (RECORDS_ARE_PUBLIC,)),
-            mechanism=str(self),
-            details=details,
-        )
-
-    def _solved(
-        self, rows: Floats, features: int, shares: Floats, deviation: Floats
-    ) -> tuple[Floats, Floats]:
-        linear, matrix = linear_and_matrix(rows, features)
-        ridge = RIDGE_DEVIATIONS * deviation
-        maxima, inverse = maximise(linear, matrix, ridge)
-        covariance = noise_covariance(maxima, inverse, deviation**2)
-        if self.weights != "equal":
-            shares = shares * ridge / ridge.min()
-        maxima = self._projected(maxima)
-        noise: Floats = np.tensordot(shares**2, covariance, axes=1)
-        # First order overstates large noise; voters differ by their noise at least.
-        centre = shares @ maxima / shares.sum()
-        parts = shares[:, None] * (maxima - centre)
-        spread = parts.T @ parts * (len(parts) / max(len(parts) - 1, 1))
-        smaller = len(parts) > 1 and np.trace(spread) < np.trace(noise)
-        return shares @ maxima, spread if smaller else noise
+        return Composition(statistic, LAPLACE, Device(self.weights, self.most))
 
 
 @dataclass(frozen=True)
-class AggregateFunctional(LocalFunctional):
+class AggregateFunctional(PrivateMechanism):
     """As `LocalFunctional`, but the noisy coefficients are added up and maximised once.
 
     Noise cancels in a sum before anything that is not linear is done with it, so the weights shrink
@@ -169,17 +350,22 @@ class AggregateFunctional(LocalFunctional):
     The reports are those of `LocalFunctional`, and so is the guarantee.
     """
 
-    name = "aggregate-functional"
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
+    sensitivity: SensitivityRule = "tight"
+    bound: Number | None = None
 
-    def _solved(
-        self, rows: Floats, features: int, shares: Floats, deviation: Floats
-    ) -> tuple[Floats, Floats]:
-        linear, matrix = linear_and_matrix((shares @ rows)[None], features)
-        return self._solved_once(linear, matrix, float(np.sqrt(shares**2 @ deviation**2)))
+    name = "aggregate-functional"
+    units = QuadraticSum.units
+
+    def compose(self) -> Composition:
+        """Return voters' quadratics, each masked, whose sum is maximised."""
+        statistic = QuadraticSum(self.sensitivity, self.bound)
+        return Composition(statistic, LAPLACE, Device(self.weights, self.most))
 
 
 @dataclass(frozen=True)
-class CentralFunctional(Functional):
+class CentralFunctional(PrivateMechanism):
     """A trusted aggregator adds up the coefficients of all voters and adds noise once.
 
     Parameters
@@ -195,25 +381,12 @@ class CentralFunctional(Functional):
     record moves the sum exactly as far as it moves its voter's coefficients.
     """
 
-    name = "central-functional"
+    sensitivity: SensitivityRule = "tight"
+    bound: Number | None = None
 
-    def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
-        assert isinstance(self.epsilon, Fraction)
-        d = comparisons.n_features
-        rows = coefficient_rows(whole_directions(comparisons.scaled()), comparisons.offsets)
-        noise = self.noise(self.epsilon, quadratic_sensitivity(d, self.sensitivity))
-        total = rows.sum(axis=0) + noise.draw(source, vectors=1, dimension=coefficients(d))[0]
-        linear, matrix = linear_and_matrix(total[None].astype(np.float64), d)
-        deviation = float(in_coefficients(noise.variance(1) ** 0.5))
-        weights, covariance = self._solved_once(linear, matrix, deviation)
-        return Release(
-            weights=weights,
-            noise_covariance=covariance,
-            guarantee=self._guarantee(
-                "aggregator",
-                noise.loss(1),
-                noise.loss(comparisons.most_records_of_a_voter()),
-                (RECORDS_ARE_PUBLIC,),
-            ),
-            mechanism=str(self),
-        )
+    name = "central-functional"
+    units = QuadraticSum.units
+
+    def compose(self) -> Composition:
+        """Return voters' quadratics, whose sum is masked and maximised."""
+        return Composition(QuadraticSum(self.sensitivity, self.bound), LAPLACE, Aggregator())

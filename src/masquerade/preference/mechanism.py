@@ -13,11 +13,7 @@ from masquerade.answers import Comparisons
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
-
-Unit = Literal["voter", "record", "choice"]
-Trust = Literal["local", "aggregator", "secure-sum", "everyone"]
-
-UNITS: tuple[Unit, ...] = ("voter", "record", "choice")
+from masquerade.preference.composition import TrustName, Unit
 
 NEIGHBOURS: Mapping[str, str] = {
     "voter": "all records of one voter are replaced by others",
@@ -60,7 +56,7 @@ class PreferenceGuarantee:
     """
 
     unit: Unit
-    trust: Trust
+    trust: TrustName
     epsilon: Loss
     voter_level_epsilon: Loss
     paradigm: str = ""

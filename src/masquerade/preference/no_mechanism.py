@@ -13,8 +13,9 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
 from masquerade.exact.loss import INFINITE_LOSS
+from masquerade.preference.composition import Unit
 from masquerade.preference.linear import fit_linear
-from masquerade.preference.mechanism import PreferenceGuarantee, Release, Unit
+from masquerade.preference.mechanism import PreferenceGuarantee, Release
 from masquerade.preference.pooled import fit_pooled
 from masquerade.preference.thurstone import fit_voters
 

@@ -17,7 +17,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import LARGEST_SCALE, bernoulli_exp, discrete_laplace
-from masquerade.preference.integer_vectors import integer_root
+from masquerade.preference.directions import integer_root
 
 MOST_DIMENSIONS = 32
 _PRECISION = 1 << 12

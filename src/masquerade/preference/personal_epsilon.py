@@ -1,4 +1,4 @@
-"""How much each voter gives: one epsilon for all, or one a voter."""
+"""Epsilons of voters, and how much each voter counts who gives more or less than others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from masquerade.exact.loss import MICRO
 from masquerade.exact.number import Number, finite, text_of
 
 Epsilon = Number | Sequence[Number]
+Weighting = Literal["equal", "inverse-variance", "capped"]
+
+WEIGHTINGS: tuple[Weighting, ...] = ("equal", "inverse-variance", "capped")
+MOST_TIMES_EQUAL = 2.0
+"""Under ``"capped"``, nobody counts more than this many times an equal share."""
 
 LARGEST_SENSIBLE_EPSILON = 20
 
@@ -115,6 +121,72 @@ class EpsilonGroups:
             p=[self.conservative, self.moderate, max(1 - self.conservative - self.moderate, 0)],
         )
         ends = np.array([float(self.low), float(self.middle), float(self.high), float(self.high)])
-        drawn: Floats = rng.uniform(ends[group], ends[group + 1])
-        hundredths = np.maximum(np.rint(drawn * 100).astype(np.int64), 1)
+        uniform: Floats = rng.uniform(ends[group], ends[group + 1])
+        hundredths = np.maximum(np.rint(uniform * 100).astype(np.int64), 1)
         return tuple(Fraction(int(each), 100) for each in hundredths)
+
+
+def voter_weights(
+    rule: Weighting,
+    *,
+    between: Floats,
+    noise: Floats,
+    most: float = MOST_TIMES_EQUAL,
+) -> Floats:
+    """Return each voter's share of the result; shares add to 1.
+
+    Parameters
+    ----------
+    rule : {"equal", "inverse-variance", "capped"}
+        ``"equal"``: one voter, one vote, so that the noise of those who give least rules.
+        ``"inverse-variance"``: shares are proportional to ``1 / (between + noise)``, which makes
+        the result most precise and gives more say to those who give more away. ``"capped"``: the
+        same, but nobody has more than `most` times an equal share.
+    between : float array, shape (n_voters,)
+        Variance of the voters' own numbers, from public knowledge.
+    noise : float array, shape (n_voters,)
+        Variance of the privacy noise in each voter's numbers.
+    most : float
+        At least 1.
+
+    Privacy
+    -------
+    Shares depend on epsilons and numbers of records alone, which are public, and cost nothing. An
+    epsilon that was chosen after answering could itself tell something; choose it before.
+    """
+    if rule not in WEIGHTINGS:
+        raise ParameterError(f"weights is {rule!r}, expected one of {', '.join(WEIGHTINGS)}.")
+    if not most >= 1:
+        raise ParameterError(f"most is {most!r}, expected at least 1.")
+    voters = len(noise)
+    if rule == "equal":
+        return np.full(voters, 1 / max(voters, 1))
+    shares = 1 / (between + noise)
+    shares /= shares.sum()
+    if rule == "inverse-variance":
+        return shares
+    limit = most / voters
+    capped = np.zeros(voters, dtype=np.bool_)
+    # Whatever is cut is shared among the others, which may bring more of them to the limit.
+    while (shares[~capped] > limit * (1 + 1e-12)).any():
+        capped |= shares > limit
+        rest = 1 - limit * np.count_nonzero(capped)
+        shares = np.where(capped, limit, shares * (rest / shares[~capped].sum()))
+    return shares
+
+
+def effective_voters(shares: Floats) -> float:
+    """Return how many equally weighted voters give as precise a mean: 1 / (sum of squares)."""
+    return float(shares.sum() ** 2 / (shares**2).sum()) if shares.size else 0.0
+
+
+def weight_report(shares: Floats, epsilons: Sequence[Fraction]) -> dict[str, Any]:
+    """Return public numbers that say who counts how much, as JSON values."""
+    groups: dict[Fraction, float] = {}
+    for epsilon, share in zip(epsilons, shares.tolist(), strict=True):
+        groups[epsilon] = groups.get(epsilon, 0.0) + share
+    return {
+        "effective_voters": effective_voters(shares),
+        "largest_share_times_voters": float(shares.max(initial=0) * len(shares)),
+        "share_by_epsilon": {text_of(key): groups[key] for key in sorted(groups)},
+    }

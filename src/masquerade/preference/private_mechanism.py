@@ -1,10 +1,10 @@
-"""What every private mechanism of this room does: checks, guarantees, its text form."""
+"""Private mechanisms: parameters, checks, guarantees and text form of every composition."""
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,13 +12,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.answers.features import Feature
+from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import text_of
-from masquerade.preference.mechanism import PreferenceGuarantee, Release, Trust, Unit
-from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
+from masquerade.preference.composition import (
+    PAIRS_ARE_PUBLIC,
+    RECORDS_ARE_PUBLIC,
+    Composition,
+    Reports,
+    Rows,
+    Unit,
+)
+from masquerade.preference.mechanism import PreferenceGuarantee, Release
+from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.thurstone import require_features
+from masquerade.preference.trust import Device, mask_rows
+from masquerade.preference.voter_device import VoterDevice, VoterReport
 
 _PARADIGM = {
     ("voter", "aggregator"): "VLCP",
@@ -29,12 +40,12 @@ _PARADIGM = {
     ("record", "local"): "RLDP",
     ("choice", "local"): "CLDP",
 }
+"""Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust."""
 
 EPSILON_IS_PUBLIC = (
     "epsilons are public and were chosen before answering",
     "who the voters are is public, and so their number",
 )
-RECORDS_ARE_PUBLIC = "how many records each voter has is public"
 RANGES_ARE_PUBLIC = (
     "the features (or items), their order and their ranges are public, not taken from the answers"
 )
@@ -42,12 +53,13 @@ RANGES_ARE_PUBLIC = (
 
 @dataclass(frozen=True)
 class PrivateMechanism(ABC):
-    """A mechanism with a proven guarantee.
+    """A mechanism with a proven guarantee: parameters, and the composition that they stand for.
 
     Parameters
     ----------
-    epsilon : number
-        Of one unit, in nats; rounded down to millionths, at least one of them.
+    epsilon : number, or sequence of numbers
+        Of one unit, in nats; rounded down to millionths, at least one of them. One a voter, in the
+        order of ``comparisons.voters``, where noise is added on devices.
     unit : {"voter", "record", "choice"}
         What two neighbouring data sets differ in.
     """
@@ -57,24 +69,33 @@ class PrivateMechanism(ABC):
 
     name: ClassVar[str]
     units: ClassVar[tuple[Unit, ...]]
-    hardened: ClassVar[bool] = True
-    replacement: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        if isinstance(self.epsilon, tuple):
-            self._check_personal()
+        parts = self.compose()
+        if parts.trust.one_epsilon and isinstance(self.epsilon, tuple):
+            raise ParameterError(
+                f"{self.name} adds noise once, so it takes one epsilon; use a local mechanism for "
+                "epsilons of voters."
+            )
         if self.unit not in self.units:
             raise ParameterError(
                 f"{self.name} cannot protect the unit {self.unit!r}, only "
                 f"{' and '.join(self.units)}; choose another mechanism or unit."
             )
+        # The parts read numbers that were written as text; equal mechanisms then have equal fields.
+        values = {
+            field.name: getattr(part, field.name)
+            for part in (parts.statistic, parts.noise, parts.trust)
+            for field in dataclasses.fields(part)  # type: ignore[arg-type]
+        }
+        for field in dataclasses.fields(self):
+            if field.name in values:
+                object.__setattr__(self, field.name, values[field.name])
 
-    def _check_personal(self) -> None:
-        raise ParameterError(
-            f"{self.name} adds noise once, so it takes one epsilon; use a local mechanism for "
-            "epsilons of voters."
-        )
+    @abstractmethod
+    def compose(self) -> Composition:
+        """Return the statistic, the noise and the trust that the parameters name."""
 
     def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
         """Return private weights; noise from the operating system.
@@ -88,7 +109,7 @@ class PrivateMechanism(ABC):
         """
         source = require_coins(coins)
         self.check(comparisons)
-        return self._released(comparisons, source)
+        return self._release(comparisons, source)
 
     def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
         """Return weights with noise of a seeded generator, for studies.
@@ -99,13 +120,13 @@ class PrivateMechanism(ABC):
         """
         source = SimulatedCoins(rng)
         self.check(comparisons)
-        released = self._released(comparisons, source)
+        release = self._release(comparisons, source)
         guarantee = replace(
-            released.guarantee,
+            release.guarantee,
             status="none",
             assumptions=("simulated: the noise can be foreseen by whoever knows the seed",),
         )
-        return replace(released, guarantee=guarantee)
+        return replace(release, guarantee=guarantee)
 
     def check(self, comparisons: Comparisons) -> None:
         """Raise where the mechanism cannot protect these comparisons; nothing is drawn.
@@ -129,6 +150,16 @@ class PrivateMechanism(ABC):
         if comparisons.n_voters == 0:
             raise ParameterError("there are no voters, so there is nothing to learn.")
 
+    @property
+    def on_device(self) -> bool:
+        """Whether noise is added on each voter's device, so that nobody need be trusted."""
+        return isinstance(self.compose().trust, Device)
+
+    @property
+    def hides_records(self) -> bool:
+        """Whether the number of a voter's records is protected with them."""
+        return self.compose().statistic.whole_voter
+
     def epsilons(self) -> Fraction | tuple[Fraction, ...]:
         """Return the epsilon of all, or one a voter."""
         epsilon = self.epsilon
@@ -140,61 +171,177 @@ class PrivateMechanism(ABC):
 
         1 where a whole voter is protected, also one without a record.
         """
-        del records
-        return 1
+        return 1 if self.hides_records else records
 
-    def voter_losses(self, epsilon: Fraction, records: int) -> tuple[Loss, Loss]:
-        """Return the loss of one unit, and of all records of a voter."""
-        units = self.units_of_a_voter(records)
-        return Loss.of_amount(epsilon), Loss.of_amount(epsilon * units)
+    def report_rows(
+        self, records: Comparisons, epsilon: Fraction, *, coins: Coins | None = None
+    ) -> Rows:
+        """Return the masked rows of voters who share an epsilon, one a voter or one a record.
 
-    @abstractmethod
-    def _released(self, comparisons: Comparisons, source: WordSource) -> Release:
-        """Return private weights with noise from `source`."""
+        Raises
+        ------
+        InsecureRandomness
+            `coins` is anything but `Coins`: a seed never makes a report.
+        """
+        source = require_coins(coins)
+        self.check(records)
+        return self._report_rows(records, epsilon, source)
+
+    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Rows:
+        # Inside this room alone is the source anything but the operating system, for `simulate`.
+        self._require_device()
+        return mask_rows(self.compose(), records, [epsilon] * records.n_voters, source)
+
+    def device(self, features: Sequence[Feature], *, epsilon: Any = None) -> VoterDevice:
+        """Return the voter's half, which needs nothing but public parameters.
+
+        Parameters
+        ----------
+        features : sequence of Feature
+        epsilon : number, optional
+            The voter's own; default: the mechanism's.
+
+        Raises
+        ------
+        ParameterError
+            Noise is not added on devices, or the mechanism has an epsilon a voter.
+        """
+        self._require_device()
+        own = read_epsilon(self.epsilons() if epsilon is None else epsilon)
+        if isinstance(own, tuple):
+            raise ParameterError("the mechanism has an epsilon a voter; give this voter's own.")
+        return VoterDevice(replace(self, epsilon=own), tuple(features), own)
+
+    def collect(
+        self,
+        reports: Sequence[VoterReport],
+        *,
+        features: int | None = None,
+        pairs: Comparisons | None = None,
+    ) -> Release:
+        """Return what the reports of many devices say together; the server's half.
+
+        Parameters
+        ----------
+        reports : sequence of VoterReport
+            In the order of ``pairs.voters``, where pairs are given.
+        features : int, optional
+            How many there are; needed where no pairs are given.
+        pairs : Comparisons, optional
+            What each voter was shown, in either order, where that is public (the unit
+            ``"choice"``): which alternative was chosen is not read from it.
+
+        Raises
+        ------
+        ParameterError
+            There is no report, or a choice has several pairs, which tell it.
+        InvalidRecord
+            A report does not fit the features, or its voter's pairs.
+        """
+        parts = self.compose()
+        trust = self._require_device()
+        if not reports:
+            raise ParameterError("there are no reports, so there is nothing to learn.")
+        records = np.array([report.records for report in reports], dtype=np.int64)
+        if pairs is not None:
+            features = pairs.n_features
+            require_pairs(pairs.most_records_of_a_choice())
+            if len(reports) != pairs.n_voters:
+                raise InvalidRecord(
+                    f"there are {len(reports)} reports for {pairs.n_voters} voters."
+                )
+            records = pairs.records_per_voter()
+        if features is None or (pairs is None and parts.statistic.row_a_record):
+            raise ParameterError(
+                "give the number of features, or the pairs that were shown if these are public."
+            )
+        each = 1 if parts.statistic.row_a_record else len(reports[0].values)
+        counts = records * each if parts.statistic.row_a_record else np.full(len(reports), each)
+        for number, (report, count) in enumerate(zip(reports, counts, strict=True), start=1):
+            if len(report.values) != count or not np.isfinite(report.values).all():
+                raise InvalidRecord(
+                    f"report {number} does not hold {count} finite numbers, as it has to."
+                )
+        values = np.array([value for report in reports for value in report.values])
+        epsilons = [report.epsilon for report in reports]
+        weighed = trust.weigh(parts, values.reshape(-1, each), epsilons, records, features)
+        return self._publish(weighed, epsilons, records, pairs)
+
+    def _release(self, comparisons: Comparisons, source: WordSource) -> Release:
+        parts = self.compose()
+        epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
+        reports = parts.trust.collect(parts, comparisons, epsilons, source)
+        pairs = comparisons if self.unit == "choice" else None
+        return self._publish(reports, epsilons, comparisons.records_per_voter(), pairs)
+
+    def _publish(
+        self,
+        reports: Reports,
+        epsilons: Sequence[Fraction],
+        records: Integers,
+        pairs: Comparisons | None,
+    ) -> Release:
+        """Return the weights that reports give, which costs no more, with their guarantee."""
+        parts = self.compose()
+        estimate = parts.statistic.estimate(reports, pairs)
+        # A loss grows with the number of units, so the largest number of each epsilon is enough.
+        most: dict[Fraction, int] = {}
+        for epsilon, count in zip(epsilons, records.tolist(), strict=True):
+            most[epsilon] = max(most.get(epsilon, 0), self.units_of_a_voter(count))
+        features, delta = reports.features, parts.noise.delta
+        trust = parts.trust.name
+        guarantee = PreferenceGuarantee(
+            unit=self.unit,
+            trust=trust,
+            epsilon=max(parts.loss(each, features=features, units=1) for each in most),
+            voter_level_epsilon=max(
+                parts.loss(each, features=features, units=units) for each, units in most.items()
+            ),
+            paradigm=_PARADIGM[self.unit, trust],
+            delta=delta,
+            voter_level_delta=delta,
+            hardened=parts.noise.hardened,
+            replacement=parts.noise.replacement,
+            assumptions=(
+                *EPSILON_IS_PUBLIC,
+                RANGES_ARE_PUBLIC,
+                *(() if self.hides_records else (RECORDS_ARE_PUBLIC,)),
+                *((PAIRS_ARE_PUBLIC,) if self.unit == "choice" else ()),
+                *estimate.assumptions,
+                *reports.assumptions,
+            ),
+        )
+        return Release(
+            weights=estimate.weights,
+            noise_covariance=estimate.noise,
+            guarantee=guarantee,
+            mechanism=str(self),
+            sampling_covariance=estimate.sampling,
+            shrinkage_covariance=estimate.shrinkage,
+            direction_only=estimate.direction_only,
+            details={**estimate.details, **reports.details},
+        )
+
+    def _require_device(self) -> Device:
+        trust = self.compose().trust
+        if not isinstance(trust, Device):
+            raise ParameterError(
+                f"{self} does not run on a voter's device: records go to whoever computes. Choose "
+                "a local mechanism (or trust=local)."
+            )
+        return trust
 
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""
-        out = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if value is None or (field.name != "epsilon" and value == field.default):
-                continue
-            out[field.name] = _text(value)
-        return out
+        return {
+            field.name: _text(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.name == "epsilon" or getattr(self, field.name) not in (None, field.default)
+        }
 
     def __str__(self) -> str:
         fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
         return f"{self.name}:{fields}"
-
-    def _guarantee(
-        self,
-        trust: Trust,
-        epsilon: Loss,
-        voter_level: Loss,
-        assumptions: tuple[str, ...],
-        delta: Fraction = Fraction(0),
-    ) -> PreferenceGuarantee:
-        return PreferenceGuarantee(
-            unit=self.unit,
-            trust=trust,
-            epsilon=epsilon,
-            voter_level_epsilon=voter_level,
-            paradigm=_PARADIGM[self.unit, trust],
-            delta=delta,
-            voter_level_delta=delta,
-            hardened=self.hardened,
-            replacement=self.replacement,
-            assumptions=(*EPSILON_IS_PUBLIC, RANGES_ARE_PUBLIC, *assumptions),
-        )
-
-
-def warn_of_few_voters(voters: int) -> None:
-    """Warn where one voter's numbers are all that is published."""
-    if voters < 2:
-        warnings.warn(
-            "there is one voter only: the result is that voter's preference with noise.",
-            stacklevel=4,
-        )
 
 
 def require_pairs(records_of_a_choice: int) -> None:
@@ -217,5 +364,5 @@ def require_pairs(records_of_a_choice: int) -> None:
 
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"{len(value)} values"
+        return "given" if value and isinstance(value[0], tuple) else f"{len(value)} values"
     return text_of(value) if isinstance(value, Fraction) else str(value)

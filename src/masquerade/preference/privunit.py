@@ -1,12 +1,12 @@
-"""PrivUnit: a voter's whole preference as one noisy direction."""
+"""A voter's whole preference as one direction, and PrivUnit, which adds noise to it."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
@@ -17,10 +17,23 @@ from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import text_of
-from masquerade.preference.direction import direction
-from masquerade.preference.integer_vectors import sums_by_voter, whole_directions
-from masquerade.preference.local_vectors import Collected, LocalVectorMechanism
-from masquerade.preference.mechanism import Release, Unit
+from masquerade.preference.composition import (
+    Composition,
+    Estimate,
+    Fidelity,
+    Reports,
+    Sensitivity,
+    Unit,
+)
+from masquerade.preference.directions import (
+    direction,
+    direction_sensitivity,
+    sums_by_voter,
+    whole_directions,
+)
+from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.trust import Device
 
 MOST_EPSILON = 20
 """Above, floating point can no longer draw a report from outside the cap as often as it has to."""
@@ -99,48 +112,37 @@ def best_cap(epsilon: Fraction, features: int) -> Cap:
     )
 
 
-def voter_directions(records: Comparisons) -> Integers:
-    """Return the sum of the directions that each voter chose, shape (n_voters, n_features)."""
-    return sums_by_voter(whole_directions(records.scaled()), records.offsets)
+@dataclass(frozen=True, slots=True)
+class VoterDirection:
+    """The direction of the sum of a voter's chosen directions: all of the voter's records at once.
 
+    Its noises hide the whole direction, so that no length is left to be sensitive to.
+    """
 
-@dataclass(frozen=True)
-class DirectionReports(LocalVectorMechanism):
-    """Reports that are points around a voter's direction."""
+    units: ClassVar[tuple[Unit, ...]] = ("voter", "record")
+    whole_voter: ClassVar[bool] = True
+    row_a_record: ClassVar[bool] = False
 
-    unit: Unit = "voter"
+    def rows(self, records: Comparisons) -> Integers:
+        """Return the sum of the directions that each voter chose, shape (n_voters, n_features)."""
+        return sums_by_voter(whole_directions(records.scaled()), records.offsets)
 
-    units = ("voter", "record")
-    hides_records = True
+    def sensitivity(self, features: int) -> Sensitivity:
+        """Return how far two directions can lie apart."""
+        return direction_sensitivity(features)
 
-    @abstractmethod
-    def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
-        """Return the mean inner product of a report with the voter's direction, and its square's.
+    def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
+        """Return the variance a coordinate of directions spread evenly, and that of the noise."""
+        return np.full(len(variance), 1 / features), variance
 
-        Both are of length 1.
-        """
-
-    def combine(self, collected: Collected) -> Release:
+    def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
         """Return the direction of the weighted mean of the reports, each made unbiased."""
-        rows, epsilons, features = collected.rows, collected.epsilons, collected.features
-        length = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
-        units = rows / np.where(length > 0, length, 1)
-        known = {each: self.cosine_moments(each, features) for each in set(epsilons)}
-        cosine, square = np.array([known[each] for each in epsilons]).T
-        between = np.full(len(cosine), 1 / features)
-        noise = (1 / cosine**2 - 1) / features
-        shares, details = self._shares(epsilons, between, noise)
-        spread = _spread_around_directions(units, shares / cosine, cosine, square)
-        weights, covariance = direction((shares / cosine) @ units, spread)
-        loss = max(Loss.of_amount(each) for each in known)
-        return Release(
-            weights=weights,
-            noise_covariance=covariance,
-            guarantee=self._guarantee("local", loss, loss, ()),
-            mechanism=str(self),
-            direction_only=True,
-            details=details,
-        )
+        length = np.sqrt((reports.rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+        units = reports.rows / np.where(length > 0, length, 1)
+        factor = reports.shares / reports.contrast
+        spread = _spread_around_directions(units, factor, reports.contrast, reports.mean_square)
+        weights, covariance = direction(factor @ units, spread)
+        return Estimate(weights, covariance, direction_only=True)
 
 
 def _spread_around_directions(
@@ -167,8 +169,69 @@ def _spread_around_directions(
     return covariance
 
 
+def direction_fidelity(cosine: float, mean_square: float, features: int) -> Fidelity:
+    """Return the fidelity of a report whose cosine with its direction has this mean and square.
+
+    A report divided by the mean cosine is unbiased and ``1 / cosine**2`` long on average, squared;
+    1 of this is the direction, the rest is noise, spread over the features.
+    """
+    return Fidelity(cosine, (1 / cosine**2 - 1) / features, mean_square)
+
+
+@dataclass(frozen=True, slots=True)
+class CapNoise:
+    """A random point of the sphere that is more often in the cap around the voter's direction."""
+
+    hardened: ClassVar[bool] = False
+    replacement: ClassVar[str | None] = "direction-selection"
+    delta: ClassVar[Fraction] = Fraction(0)
+
+    def mask(
+        self, rows: Integers, epsilon: Fraction, sensitivity: Sensitivity, source: WordSource
+    ) -> Floats:
+        """Return a point of the sphere for each row, shape (n_voters, n_features)."""
+        sums = rows.astype(np.float64)
+        voters, d = sums.shape
+        fresh = ndtri(_uniform(source, voters * d)).reshape(voters, d)
+        empty = ~sums.any(axis=1)
+        sums[empty] = fresh[empty]  # nothing to say: a random direction, so a uniform report
+        own = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        cap = best_cap(epsilon, d)
+        inside = _uniform(source, voters) < cap.inside_probability
+        level = _uniform(source, voters)
+        if d == 1:
+            signed: Floats = np.where(inside[:, None], own, -own)
+            return signed
+        # The smaller of the sphere's shares on either side of the point, and the side it is on.
+        above = np.where(inside, cap.inside_mass * level, 1 - cap.outside_mass * level)
+        side = np.where(above <= 0.5, 1.0, -1.0)
+        tail = np.where(above <= 0.5, above, cap.outside_mass * level)
+        along = side * np.sqrt(betainccinv(0.5, (d - 1) / 2, 2 * tail))
+        across = ndtri(_uniform(source, voters * d)).reshape(voters, d)
+        across -= (across * own).sum(axis=1, keepdims=True) * own
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        point: Floats = along[:, None] * own + np.sqrt(1 - along**2)[:, None] * across
+        return point
+
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+        """Return epsilon for each unit; there is one a voter."""
+        return Loss.of_amount(epsilon * units)
+
+    def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
+        """Return how near reports are to their directions."""
+        cap = best_cap(epsilon, size)
+        return direction_fidelity(cap.mean, cap.mean_square, size)
+
+
+def _uniform(source: WordSource, size: int) -> Floats:
+    """Return floats between 0 and 1, neither of them included."""
+    words = source.words(size) >> np.uint64(12)
+    uniform: Floats = (words.astype(np.float64) + 0.5) * 2.0**-52
+    return uniform
+
+
 @dataclass(frozen=True)
-class PrivUnit(DirectionReports):
+class PrivUnit(PrivateMechanism):
     """Each voter sends a random direction that is more often near the voter's own.
 
     Parameters
@@ -194,48 +257,18 @@ class PrivUnit(DirectionReports):
     Bhowmick, Duchi, Freudiger, Kapoor and Rogers (2018).
     """
 
+    unit: Unit = "voter"
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
+
     name = "privunit"
-    hardened = False
-    replacement = "direction-selection"
+    units = VoterDirection.units
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        PrivateMechanism.__post_init__(self)
         epsilons = self.epsilons()
         best_cap(max(epsilons) if isinstance(epsilons, tuple) else epsilons, 1)
 
-    def cosine_moments(self, epsilon: Fraction, features: int) -> tuple[float, float]:
-        """Return the mean inner product of a report with the direction, and its square's mean."""
-        cap = best_cap(epsilon, features)
-        return cap.mean, cap.mean_square
-
-    def _report_rows(self, records: Comparisons, epsilon: Fraction, source: WordSource) -> Floats:
-        """Return a point of the sphere for each voter, shape (n_voters, n_features)."""
-        sums = voter_directions(records).astype(np.float64)
-        voters, d = sums.shape
-        fresh = ndtri(_uniform(source, voters * d)).reshape(voters, d)
-        empty = ~sums.any(axis=1)
-        sums[empty] = fresh[empty]  # nothing to say: a random direction, so a uniform report
-        own = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        cap = best_cap(epsilon, d)
-        inside = _uniform(source, voters) < cap.inside_probability
-        level = _uniform(source, voters)
-        if d == 1:
-            signed: Floats = np.where(inside[:, None], own, -own)
-            return signed
-        # The smaller of the sphere's shares on either side of the point, and the side it is on.
-        above = np.where(inside, cap.inside_mass * level, 1 - cap.outside_mass * level)
-        side = np.where(above <= 0.5, 1.0, -1.0)
-        tail = np.where(above <= 0.5, above, cap.outside_mass * level)
-        along = side * np.sqrt(betainccinv(0.5, (d - 1) / 2, 2 * tail))
-        across = ndtri(_uniform(source, voters * d)).reshape(voters, d)
-        across -= (across * own).sum(axis=1, keepdims=True) * own
-        across /= np.linalg.norm(across, axis=1, keepdims=True)
-        point: Floats = along[:, None] * own + np.sqrt(1 - along**2)[:, None] * across
-        return point
-
-
-def _uniform(source: WordSource, size: int) -> Floats:
-    """Return floats between 0 and 1, neither of them included."""
-    words = source.words(size) >> np.uint64(12)
-    uniform: Floats = (words.astype(np.float64) + 0.5) * 2.0**-52
-    return uniform
+    def compose(self) -> Composition:
+        """Return voters' directions, masked by caps."""
+        return Composition(VoterDirection(), CapNoise(), Device(self.weights, self.most))

@@ -1,14 +1,21 @@
-"""Mechanisms by name: ``name`` or ``name:key=value,...``."""
+"""Mechanisms by name: ``name`` or ``name:key=value,...``; devices from public parameters."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from masquerade.answers import Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.text import read_text_form
-from masquerade.preference.central_fit import CentralGaussian, CentralLaplace
+from masquerade.preference.bounded_fits import (
+    CentralGaussian,
+    CentralLaplace,
+    LocalGaussian,
+    LocalLaplace,
+    SecureLaplace,
+)
 from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.direction_selection import DirectionSelection
 from masquerade.preference.functional import (
@@ -16,13 +23,12 @@ from masquerade.preference.functional import (
     CentralFunctional,
     LocalFunctional,
 )
-from masquerade.preference.linear_sum import LinearGaussian, LinearKNorm, LinearLaplace
-from masquerade.preference.local_fit import LocalGaussian, LocalLaplace
+from masquerade.preference.linear import LinearGaussian, LinearKNorm, LinearLaplace
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.no_mechanism import NoMechanism
-from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
 from masquerade.preference.privunit import PrivUnit
-from masquerade.preference.secure_laplace import SecureLaplace
+from masquerade.preference.voter_device import VoterDevice
 
 Kind = type[PrivateMechanism] | type[NoMechanism]
 
@@ -96,6 +102,43 @@ def preference_mechanism(
     if "epsilon" not in values and kind is not NoMechanism:
         raise ParameterError(f"{name} needs an epsilon above 0, for instance 1.")
     return kind(**values)
+
+
+def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> VoterDevice:
+    """Return the device that `VoterDevice.to_json` described; nothing else is needed of a server.
+
+    Parameters
+    ----------
+    public : mapping
+        ``mechanism`` (its text) and ``features`` (name and public range of each).
+    epsilon : number, optional
+        The voter's own; default: the mechanism's.
+
+    Raises
+    ------
+    ParameterError
+        The mechanism does not run on a voter's device.
+
+    Examples
+    --------
+    >>> device = read_voter_device({
+    ...     "mechanism": "local-laplace:epsilon=1",
+    ...     "features": [{"name": "price", "range": [0, 10]}]})
+    >>> len(device.report([[3], [-1]]).values)
+    1
+    """
+    mechanism = preference_mechanism(public["mechanism"])
+    if not isinstance(mechanism, PrivateMechanism) or not mechanism.on_device:
+        raise ParameterError(
+            f"{public['mechanism']} does not run on a voter's device; choose a local mechanism."
+        )
+    features = [
+        Feature(each["name"]) if each["range"] is None else Feature(each["name"], *each["range"])
+        for each in public["features"]
+    ]
+    if mechanism.unit == "choice":  # written by versions that masked the pairs of a choice
+        require_pairs(int(public.get("records_a_choice", 1)))
+    return mechanism.device(features, epsilon=epsilon)
 
 
 def _read(text: str, kind: str, key: str) -> Any:

@@ -1,14 +1,26 @@
-"""A sum of many people's vectors of which nobody sees a part: what it takes, and a simulation."""
+"""A sum of many voters' vectors of which nobody sees a part, with noise that they draw together."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Integers
-from masquerade.exact.coins import Coins, Words
+from masquerade.exact.coins import Coins, Words, WordSource
+from masquerade.exact.noise import laplace_variance
+from masquerade.exact.number import whole
+from masquerade.preference.composition import Composition, Reports, TrustName
+from masquerade.preference.polya_noise import polya_share
+from masquerade.preference.trust import ALONE, sum_report
+from masquerade.preference.vector_noise import LaplaceNoise
+
+SIMULATED_SUM = "the secure sum was simulated: whoever ran this process could see each voter's fit"
 
 
 @runtime_checkable
@@ -67,3 +79,104 @@ def to_words(vectors: Integers) -> Words:
 def from_words(words: Words) -> Integers:
     """Return words as integers between -2**63 and 2**63 - 1."""
     return words.view(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class SecureTrust:
+    """Each voter masks a row with a share of the noise, and a secure sum shows the total alone.
+
+    Parameters
+    ----------
+    honest : int, optional
+        How many voters, at least, draw their share honestly and stay until the end. Default: two
+        thirds of the voters.
+    secure_sum : SecureSum
+        Default: a simulation in this process.
+    """
+
+    honest: int | None = None
+    secure_sum: SecureSum = field(default_factory=SimulatedSecureSum)
+
+    one_epsilon: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.honest is not None:
+            object.__setattr__(self, "honest", whole(self.honest, "honest", low=1))
+        if not isinstance(self.secure_sum, SecureSum):
+            raise ParameterError("secure_sum is no SecureSum; leave it out for a simulation.")
+
+    @property
+    def name(self) -> TrustName:
+        """``"secure-sum"``, or ``"aggregator"`` where it is a simulation."""
+        return "secure-sum" if self.secure_sum.protects else "aggregator"
+
+    def shares(self, voters: int) -> int:
+        """Return for how many honest voters the noise is sized.
+
+        Raises
+        ------
+        ParameterError
+            There is one voter, whose sum would be that voter's row, or fewer than `honest`.
+        """
+        if voters < 2:
+            raise ParameterError(
+                "a secure sum over one voter shows that voter's fit; use local-laplace."
+            )
+        sized = 2 * voters // 3 if self.honest is None else self.honest
+        if sized > voters:
+            raise ParameterError(
+                f"honest is {sized} and there are {voters} voters; lower it, which adds noise."
+            )
+        return sized
+
+    def vectors(
+        self,
+        parts: Composition,
+        records: Comparisons,
+        epsilon: Fraction,
+        source: WordSource,
+        *,
+        voters: int,
+    ) -> Words:
+        """Return each voter's row with a share of the noise, modulo 2**64."""
+        rows = parts.statistic.rows(records)
+        scale = LaplaceNoise.of(epsilon, parts.statistic.sensitivity(records.n_features)).scale
+        noise = polya_share(source, scale, self.shares(voters), rows.size)
+        return to_words(rows + noise.reshape(rows.shape))
+
+    def report(
+        self, parts: Composition, total: Words, epsilon: Fraction, *, voters: int
+    ) -> Reports:
+        """Return what reaches the aggregator: the total, shape (size,), and its noise.
+
+        Shares of all voters are in it, those beyond the number that it is sized for too.
+        """
+        sized = self.shares(voters)
+        features = len(total)
+        noise = LaplaceNoise.of(epsilon, parts.statistic.sensitivity(features))
+        return sum_report(
+            from_words(total)[None],
+            variance=laplace_variance(noise.scale) * voters / sized,
+            records=0,
+            voters=voters,
+            features=features,
+            assumptions=(
+                ALONE,
+                f"at least {sized} of the {voters} voters draw their share honestly and stay",
+                "the secure sum shows its total and nothing else",
+                *(() if self.secure_sum.protects else (SIMULATED_SUM,)),
+            ),
+            details={"honest": sized, "secure_sum": type(self.secure_sum).__name__},
+        )
+
+    def collect(
+        self,
+        parts: Composition,
+        comparisons: Comparisons,
+        epsilons: Sequence[Fraction],
+        source: WordSource,
+    ) -> Reports:
+        """Return the total of all voters' vectors."""
+        voters = comparisons.n_voters
+        vectors = self.vectors(parts, comparisons, epsilons[0], source, voters=voters)
+        return self.report(parts, self.secure_sum.total(vectors), epsilons[0], voters=voters)

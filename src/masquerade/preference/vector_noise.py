@@ -1,12 +1,16 @@
-"""Three kinds of noise for integer vectors, each sized by a loss and a sensitivity."""
+"""Additive noise for rows of whole numbers: Laplace, by length, or Gaussian.
+
+Each kind is sized by an epsilon and a sensitivity, and is drawn exactly, on whole numbers.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Protocol
+from functools import lru_cache, partial
+from typing import ClassVar, Protocol
 
 from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
@@ -14,34 +18,20 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.concentrated import epsilon_of_rho
+from masquerade.exact.concentrated import epsilon_of_rho, probability_of_failure
 from masquerade.exact.noise import (
     discrete_gaussian,
     discrete_laplace,
     laplace_variance,
     scale_rounded_up,
 )
+from masquerade.exact.number import Number
+from masquerade.preference.composition import Fidelity, Rows, Sensitivity
 from masquerade.preference.norm_noise import norm_noise
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """How far two neighbouring integer vectors can lie apart, exactly or rounded up.
-
-    Attributes
-    ----------
-    absolute : int
-        Largest sum of absolute differences.
-    euclidean : int
-        Largest Euclidean distance.
-    """
-
-    absolute: int
-    euclidean: int
-
-
 class VectorNoise(Protocol):
-    """Noise of a fixed size."""
+    """Additive noise of a fixed size."""
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
         """Return independent noise, shape (vectors, dimension)."""
@@ -178,6 +168,54 @@ class GaussianNoise:
         rho = Rho.of(squared / (2 * self.squared_scale))
         on_a_lattice = lattice_epsilon(squared, variance=self.squared_scale, delta=self.delta)
         return min(epsilon_of_rho(Loss(rho.micro), delta=self.delta), on_a_lattice)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveNoise:
+    """Independent noise that is added to every row, before its size is known.
+
+    Parameters
+    ----------
+    sized : callable
+        Returns noise that costs at most an epsilon a unit (at `delta`), for a sensitivity.
+    delta : Fraction
+        Probability with which epsilon may fail.
+    """
+
+    sized: Callable[[Fraction, Sensitivity], VectorNoise]
+    delta: Fraction = Fraction(0)
+
+    hardened: ClassVar[bool] = True
+    replacement: ClassVar[str | None] = None
+
+    @classmethod
+    def gaussian(cls, delta: Number) -> AdditiveNoise:
+        """Return Gaussian noise that costs its epsilon at `delta`.
+
+        Above 0 and below 1, and well below one in the number of voters.
+        """
+        chance = probability_of_failure(delta)
+        return cls(partial(GaussianNoise.of, delta=chance), chance)
+
+    def mask(
+        self, rows: Integers, epsilon: Fraction, sensitivity: Sensitivity, source: WordSource
+    ) -> Rows:
+        """Return the rows plus noise."""
+        vectors, dimension = rows.shape
+        noise = self.sized(epsilon, sensitivity)
+        return rows + noise.draw(source, vectors=vectors, dimension=dimension)
+
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+        """Return the epsilon (at `delta`) of changing `units` units of a voter together."""
+        return self.sized(epsilon, sensitivity).loss(units)
+
+    def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
+        """Return a contrast of 1 and the variance: sums are not biased."""
+        return Fidelity(1.0, self.sized(epsilon, sensitivity).variance(size))
+
+
+LAPLACE = AdditiveNoise(LaplaceNoise.of)
+NORM = AdditiveNoise(NormNoise.of)
 
 
 def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:

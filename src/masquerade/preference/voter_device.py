@@ -1,49 +1,142 @@
-"""A voter's half of a local mechanism, built from what anybody may know."""
+"""A voter's device: it sees the records, and only a masked report leaves it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
 
-from masquerade.answers import Feature
-from masquerade.errors import ParameterError
-from masquerade.preference.local_mechanism import LocalMechanism, VoterDevice
-from masquerade.preference.private_mechanism import require_pairs
-from masquerade.preference.registry import preference_mechanism
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from masquerade.answers import Comparisons
+from masquerade.answers.features import Feature, widths
+from masquerade.errors import InvalidRecord
+from masquerade.exact.coins import Coins
+from masquerade.exact.number import finite, text_of
+from masquerade.preference.composition import Rows
 
 
-def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> VoterDevice:
-    """Return the device that `VoterDevice.to_json` described; nothing else is needed of a server.
+@dataclass(frozen=True, slots=True)
+class VoterReport:
+    """All that leaves a voter's device.
 
-    Parameters
+    Attributes
     ----------
-    public : mapping
-        ``mechanism`` (its text) and ``features`` (name and public range of each).
-    epsilon : number, optional
-        The voter's own; default: the mechanism's.
+    epsilon : Fraction
+        Which the voter chose; public.
+    records : int
+        Number of the voter's records; public under the units record and choice, and not sent (0)
+        under the unit voter.
+    values : tuple of numbers
+        Masked.
+    """
 
-    Raises
-    ------
-    ParameterError
-        The mechanism does not run on a voter's device.
+    epsilon: Fraction
+    records: int
+    values: tuple[int | float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        return {
+            "epsilon": text_of(self.epsilon),
+            "records": self.records,
+            "values": list(self.values),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> VoterReport:
+        """Return the report that `to_json` wrote."""
+        return cls(
+            finite(value["epsilon"], "epsilon"), int(value["records"]), tuple(value["values"])
+        )
+
+
+class Masking(Protocol):
+    """The part of a private mechanism that a device runs."""
+
+    @property
+    def hides_records(self) -> bool:
+        """Whether the number of a voter's records is hidden, and so not sent."""
+        ...
+
+    def report_rows(
+        self, records: Comparisons, epsilon: Fraction, *, coins: Coins | None = None
+    ) -> Rows:
+        """Return the masked rows of voters who share an epsilon."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VoterDevice:
+    """A voter's half of a mechanism whose noise is added on devices.
+
+    Attributes
+    ----------
+    mechanism : PrivateMechanism
+    features : tuple of Feature
+        With their public ranges.
+    epsilon : Fraction
 
     Examples
     --------
-    >>> device = read_voter_device({
-    ...     "mechanism": "local-laplace:epsilon=1",
-    ...     "features": [{"name": "price", "range": [0, 10]}]})
-    >>> len(device.report([[3], [-1]]).values)
-    1
+    >>> from masquerade.preference import LocalLaplace
+    >>> device = LocalLaplace(epsilon=2).device([Feature("price", 0, 9), Feature("size", 0, 1)])
+    >>> len(device.report([[3, -1], [2, 0]]).values)
+    2
     """
-    mechanism = preference_mechanism(public["mechanism"])
-    if not isinstance(mechanism, LocalMechanism) or getattr(mechanism, "trust", "") == "aggregator":
-        raise ParameterError(
-            f"{public['mechanism']} does not run on a voter's device; choose a local mechanism."
+
+    mechanism: Masking
+    features: tuple[Feature, ...]
+    epsilon: Fraction
+
+    def report(self, differences: ArrayLike, *, coins: Coins | None = None) -> VoterReport:
+        """Return the report of one voter; randomness from the operating system.
+
+        Parameters
+        ----------
+        differences : array, shape (n_records, n_features)
+            Chosen minus rejected alternative, in the features' own units. What is beyond a public
+            range is clipped to it. May have no rows.
+        coins : Coins, optional
+
+        Raises
+        ------
+        InvalidRecord
+            The shape does not fit the features, or a number is not finite.
+        """
+        records = one_voter(differences, self.features)
+        rows = self.mechanism.report_rows(records, self.epsilon, coins=coins)
+        count = 0 if self.mechanism.hides_records else len(records)
+        return VoterReport(self.epsilon, count, tuple(rows.ravel().tolist()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public parameters as a JSON object, which `read_voter_device` reads."""
+        return {
+            "mechanism": str(self.mechanism),
+            "features": [
+                {"name": each.name, "range": [each.low, each.high] if each.declared else None}
+                for each in self.features
+            ],
+        }
+
+
+def one_voter(differences: ArrayLike, features: Sequence[Feature]) -> Comparisons:
+    """Return one voter's records, checked, clipped to the public ranges."""
+    rows = np.asarray(differences, dtype=np.float64)
+    if rows.size == 0:
+        rows = rows.reshape(0, len(features))
+    if rows.ndim != 2 or rows.shape[1] != len(features):
+        raise InvalidRecord(
+            f"the records have shape {rows.shape}, expected (records, {len(features)}): one row a "
+            "record, one column a feature."
         )
-    features = [
-        Feature(each["name"]) if each["range"] is None else Feature(each["name"], *each["range"])
-        for each in public["features"]
-    ]
-    if mechanism.unit == "choice":  # written by versions that masked the pairs of a choice
-        require_pairs(int(public.get("records_a_choice", 1)))
-    return mechanism.device(features, epsilon=epsilon)
+    if not np.isfinite(rows).all():
+        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise InvalidRecord(f"record {row + 1} holds a number that is not finite; correct it.")
+    most = widths(features)
+    if any(feature.declared for feature in features):
+        rows = np.clip(rows, -most, most)
+    return Comparisons(rows, np.array([0, len(rows)]), pa.array([0]), tuple(features))

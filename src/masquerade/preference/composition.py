@@ -1,0 +1,253 @@
+"""The parts of a private mechanism: a statistic, noise that hides it, and who adds the noise.
+
+The three meet in whole numbers. A statistic turns each voter's records into a row of integers and
+bounds how far one record can move it; noise masks rows at an epsilon; trust decides whether every
+voter's row is masked by itself or one sum is. Whatever has been masked is for everybody to see, and
+the statistic then estimates weights from it at no further cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from masquerade.answers import Comparisons
+from masquerade.exact import Loss
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.coins import WordSource
+
+Rows = NDArray[Any]
+
+Unit = Literal["voter", "record", "choice"]
+TrustName = Literal["local", "aggregator", "secure-sum", "everyone"]
+
+RECORDS_ARE_PUBLIC = "how many records each voter has is public"
+PAIRS_ARE_PUBLIC = (
+    "which two alternatives each voter was shown is public, and none was picked by raw answers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far two neighbouring rows can lie apart, exactly or rounded up.
+
+    Attributes
+    ----------
+    absolute : int
+        Largest sum of absolute differences.
+    euclidean : int
+        Largest Euclidean distance.
+    """
+
+    absolute: int
+    euclidean: int
+
+
+class Fidelity(NamedTuple):
+    """How much of a row is left in its report.
+
+    Attributes
+    ----------
+    contrast : float
+        The mean of a report is this many times the row (or its direction), above 0 and at most 1.
+    variance : float
+        Of the noise in each coordinate of a report divided by `contrast`, in squared steps.
+    mean_square : float
+        Of the cosine between report and row, for reports that are directions.
+    """
+
+    contrast: float
+    variance: float
+    mean_square: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reports:
+    """What reached whoever computes the result.
+
+    Attributes
+    ----------
+    rows : array, shape (n_rows, size)
+        Masked. One a voter or one a record from devices; one for all where the sum was masked.
+    shares : float array, shape (n_voters,)
+        How much each voter counts; they add to 1. A single 1 where the sum was masked.
+    contrast, variance, mean_square : float array, shape (n_voters,)
+        See `Fidelity`.
+    records : array, shape (n_voters,)
+        Numbers of records; one number where the sum was masked.
+    features : int
+    voters : int
+        How many voters' rows `total` adds up: 1 where shares make it a mean.
+    assumptions : tuple of str
+        What has to be true of the people involved.
+    details : mapping
+        Public numbers on who counted how much. JSON values.
+    """
+
+    rows: Rows
+    shares: Floats
+    contrast: Floats
+    variance: Floats
+    mean_square: Floats
+    records: Integers
+    features: int
+    voters: int = 1
+    assumptions: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Floats:
+        """Sum of the rows, each times its voter's share, shape (size,)."""
+        total: Floats = self.shares @ self.rows
+        return total
+
+    @property
+    def total_variance(self) -> float:
+        """Variance of the noise in each coordinate of `total`."""
+        return float(self.shares**2 @ self.variance)
+
+    @property
+    def total_records(self) -> float:
+        """How many records `total` stands for."""
+        return float(self.shares @ self.records)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Weights learned from reports.
+
+    Attributes
+    ----------
+    weights : float array, shape (n_features,)
+    noise : float array, shape (n_features, n_features)
+        Covariance of the weights under masking the same answers again.
+    sampling, shrinkage : float array, shape (n_features, n_features), optional
+        See `Release`.
+    direction_only : bool
+        Whether only the direction of the weights was estimated.
+    assumptions : tuple of str
+        What else the estimate takes for public.
+    details : mapping
+        Further public numbers. JSON values.
+    """
+
+    weights: Floats
+    noise: Floats
+    sampling: Floats | None = None
+    shrinkage: Floats | None = None
+    direction_only: bool = False
+    assumptions: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Statistic(Protocol):
+    """What is computed from each voter's records, in whole numbers; a frozen dataclass."""
+
+    units: ClassVar[tuple[Unit, ...]]
+    """What a mechanism with this statistic can protect."""
+
+    whole_voter: ClassVar[bool]
+    """Whether all records of a voter together move a row no further than one of them."""
+
+    row_a_record: ClassVar[bool]
+    """Whether there is one row a record instead of one a voter."""
+
+    def rows(self, records: Comparisons) -> Integers:
+        """Return one row a voter (or a record), shape (n_rows, size).
+
+        A row depends on its own voter's records alone, to the last bit.
+        """
+        ...
+
+    def sensitivity(self, features: int) -> Sensitivity:
+        """Return how far a row moves when one unit changes."""
+        ...
+
+    def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
+        """Return the variance between voters and that of each voter's noise, on one scale.
+
+        From public numbers alone; voters' shares are taken from these. Shape (n_voters,) each.
+        """
+        ...
+
+    def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
+        """Return weights; `pairs` are what was shown, where that is public."""
+        ...
+
+
+class Noise(Protocol):
+    """What hides a row; a frozen dataclass."""
+
+    hardened: ClassVar[bool]
+    """Whether it is drawn exactly, on whole numbers."""
+
+    replacement: ClassVar[str | None]
+    """Name of a hardened mechanism that does the same work, where this one is not."""
+
+    @property
+    def delta(self) -> Fraction:
+        """Probability with which losses may fail; 0 where they hold outright."""
+        ...
+
+    def mask(
+        self, rows: Integers, epsilon: Fraction, sensitivity: Sensitivity, source: WordSource
+    ) -> Rows:
+        """Return a report of each row, independent of one another."""
+        ...
+
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+        """Return what changing `units` units of a voter together costs, at most."""
+        ...
+
+    def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
+        """Return how much of a row of `size` numbers is left in its report."""
+        ...
+
+
+class Trust(Protocol):
+    """Who adds the noise, and so who has to be trusted; a frozen dataclass."""
+
+    one_epsilon: ClassVar[bool]
+    """Whether noise is drawn for all voters together, so that they share an epsilon."""
+
+    @property
+    def name(self) -> TrustName:
+        """The trust model, as guarantees name it."""
+        ...
+
+    def collect(
+        self,
+        parts: Composition,
+        comparisons: Comparisons,
+        epsilons: Sequence[Fraction],
+        source: WordSource,
+    ) -> Reports:
+        """Return what reaches whoever computes the result, masked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A private mechanism without its epsilon: statistic, noise and trust.
+
+    Examples
+    --------
+    >>> from masquerade.preference.linear import LinearSum
+    >>> from masquerade.preference.vector_noise import NORM
+    >>> from masquerade.preference.trust import Device
+    >>> parts = Composition(LinearSum(), NORM, Device())
+    >>> parts.noise.loss(Fraction(1), parts.statistic.sensitivity(3), units=5)
+    Loss(micro=5000000)
+    """
+
+    statistic: Statistic
+    noise: Noise
+    trust: Trust
+
+    def loss(self, epsilon: Fraction, *, features: int, units: int) -> Loss:
+        """Return what changing `units` units of a voter together costs, at most."""
+        return self.noise.loss(epsilon, self.statistic.sensitivity(features), units=units)

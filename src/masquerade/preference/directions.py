@@ -1,0 +1,116 @@
+"""Directions: of records, in whole numbers, and of what was learned, with the noise in it.
+
+The direction of a record is a vector of whole numbers whose norm is bounded exactly, so that
+sensitivities are too: a float can exceed a bound by its last bits, a sum of integers cannot.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.preference.composition import Sensitivity
+
+UNIT = 1 << 12
+"""Length of a direction: its squares add to at most ``UNIT**2``."""
+
+_FIXED_POINT = 1 << 20
+
+
+def integer_root(squares: Integers) -> Integers:
+    """Return the largest integers whose squares are at most `squares` (0 to below 2**62)."""
+    root: Integers = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares  # the float is off by one at most
+    root += (root + 1) ** 2 <= squares
+    return root
+
+
+def whole_directions(differences: Floats) -> Integers:
+    """Return each row's direction, as whole multiples of ``1 / UNIT``; zeros for a row of zeros.
+
+    Each row depends on that row alone, to the last bit, and the opposite row has the opposite
+    direction.
+
+    Parameters
+    ----------
+    differences : float array, shape (n_records, n_features)
+
+    Returns
+    -------
+    int64 array, shape (n_records, n_features)
+        The squares of a row add to at most ``UNIT**2``.
+    """
+    largest = np.abs(differences).max(axis=1, initial=0, keepdims=True)
+    relative = differences / np.where(largest > 0, largest, 1)
+    return whole_directions_of_integers(np.rint(relative * _FIXED_POINT).astype(np.int64))
+
+
+def whole_directions_of_integers(differences: Integers) -> Integers:
+    """Return each row's direction as in `whole_directions`, from whole numbers.
+
+    The device's half (``web/static/preference.js``) returns the same.
+
+    Parameters
+    ----------
+    differences : int64 array, shape (n_records, n_features)
+        Squares of a row add to less than 2**62.
+    """
+    squares = (differences**2).sum(axis=1, keepdims=True)
+    length = integer_root(squares)
+    length += length**2 < squares  # rounded up: a direction is never longer than UNIT
+    size: Integers = np.abs(differences) * UNIT // np.maximum(length, 1)
+    return np.sign(differences) * size
+
+
+def direction_sensitivity(features: int) -> Sensitivity:
+    """Return how far two directions can lie apart, and so a sum when one record changes.
+
+    A direction has length at most `UNIT`, and absolute values that add to at most ``sqrt(d)``
+    times that (Cauchy and Schwarz); both are attained by opposite directions.
+    """
+    return Sensitivity(absolute=2 * math.isqrt(features * UNIT**2), euclidean=2 * UNIT)
+
+
+def sums_by_voter(rows: Integers, offsets: NDArray[np.int64]) -> Integers:
+    """Return the sum of each voter's rows, shape (n_voters, rows.shape[1]); 0 for no rows."""
+    running = np.concatenate([np.zeros((1, rows.shape[1]), dtype=np.int64), rows.cumsum(axis=0)])
+    sums: Integers = running[offsets[1:]] - running[offsets[:-1]]
+    return sums
+
+
+def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return the direction of a noisy vector, of length 1, and the covariance of its noise.
+
+    Parameters
+    ----------
+    raw : float array, shape (n_features,)
+    covariance : float array, shape (n_features, n_features)
+        Of the noise in `raw`.
+
+    Returns
+    -------
+    weights : float array, shape (n_features,)
+        Zeros where `raw` is zero.
+    covariance : float array, shape (n_features, n_features)
+
+    Notes
+    -----
+    Where noise is small, a direction has none along itself: `covariance` divided by the squared
+    length, without the part along the weights (the delta method). Where noise is all there is, that
+    part counts in full: a decision between alternatives that differ along the weights is then as
+    uncertain as any other, which only the vector of its own length can tell (Fieller, 1954). In
+    between, the part along the weights counts by the share of noise in the squared length,
+    ``(1 + 1 / n_features) trace(covariance) / length**2``, at most 1.
+    """
+    squared = float(raw @ raw)
+    d = len(raw)
+    if squared == 0:
+        return np.zeros(d), np.zeros((d, d))
+    weights = raw / np.sqrt(squared)
+    along = np.outer(weights, weights)
+    share = min(1.0, (1 + 1 / d) * float(np.trace(covariance)) / squared)
+    kept = np.eye(d) - (1 - np.sqrt(share)) * along
+    return weights, kept @ covariance @ kept / squared

@@ -1,0 +1,171 @@
+"""Who adds the noise: every voter's own device, or once whoever computes the result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from masquerade.answers import Comparisons
+from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Integers
+from masquerade.exact.coins import WordSource
+from masquerade.preference.composition import Composition, Reports, Rows, TrustName
+from masquerade.preference.personal_epsilon import (
+    MOST_TIMES_EQUAL,
+    WEIGHTINGS,
+    Weighting,
+    voter_weights,
+    weight_report,
+)
+
+ALONE = "each voter's fit is computed from that voter's records alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Each voter's row is masked before it leaves the voter's device; nobody need be trusted.
+
+    Parameters
+    ----------
+    weights : {"equal", "inverse-variance", "capped"}
+        How much each voter counts; see `voter_weights`.
+    most : float
+        Largest share under ``"capped"``, times an equal share.
+    """
+
+    weights: Weighting = "equal"
+    most: float = MOST_TIMES_EQUAL
+
+    name: ClassVar[TrustName] = "local"
+    one_epsilon: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTINGS:
+            raise ParameterError(
+                f"weights is {self.weights!r}, expected one of {', '.join(WEIGHTINGS)}."
+            )
+        if not self.most >= 1:
+            raise ParameterError(f"most is {self.most!r}, expected at least 1.")
+
+    def collect(
+        self,
+        parts: Composition,
+        comparisons: Comparisons,
+        epsilons: Sequence[Fraction],
+        source: WordSource,
+    ) -> Reports:
+        """Return every voter's report, as if each had come from a device."""
+        return self.weigh(
+            parts,
+            mask_rows(parts, comparisons, epsilons, source),
+            epsilons,
+            comparisons.records_per_voter(),
+            comparisons.n_features,
+        )
+
+    def weigh(
+        self,
+        parts: Composition,
+        rows: Rows,
+        epsilons: Sequence[Fraction],
+        records: Integers,
+        features: int,
+    ) -> Reports:
+        """Return reports with each voter's share, which depends on public numbers alone."""
+        sensitivity = parts.statistic.sensitivity(features)
+        known = {
+            each: parts.noise.fidelity(each, sensitivity, rows.shape[1]) for each in set(epsilons)
+        }
+        contrast, variance, mean_square = np.array([known[each] for each in epsilons]).T
+        between, noise = parts.statistic.spread(variance, records, features)
+        shares = voter_weights(self.weights, between=between, noise=noise, most=self.most)
+        details = {"weights": self.weights, **weight_report(shares, epsilons)}
+        return Reports(
+            rows, shares, contrast, variance, mean_square, records, features, details=details
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator:
+    """Whoever computes the result sees all records, adds the rows up and masks the sum once."""
+
+    name: ClassVar[TrustName] = "aggregator"
+    one_epsilon: ClassVar[bool] = True
+
+    def collect(
+        self,
+        parts: Composition,
+        comparisons: Comparisons,
+        epsilons: Sequence[Fraction],
+        source: WordSource,
+    ) -> Reports:
+        """Return one masked sum. One unit moves it exactly as far as it moves its voter's row."""
+        if comparisons.n_voters < 2:
+            warnings.warn(
+                "there is one voter only: the result is that voter's preference with noise.",
+                stacklevel=5,
+            )
+        features = comparisons.n_features
+        sensitivity = parts.statistic.sensitivity(features)
+        total = parts.statistic.rows(comparisons).sum(axis=0, keepdims=True)
+        fidelity = parts.noise.fidelity(epsilons[0], sensitivity, total.shape[1])
+        return sum_report(
+            parts.noise.mask(total, epsilons[0], sensitivity, source),
+            variance=fidelity.variance,
+            records=len(comparisons),
+            voters=comparisons.n_voters,
+            features=features,
+            assumptions=(ALONE,) if parts.statistic.whole_voter else (),
+        )
+
+
+def mask_rows(
+    parts: Composition, records: Comparisons, epsilons: Sequence[Fraction], source: WordSource
+) -> Rows:
+    """Return the masked rows of voters, each at the voter's own epsilon."""
+    rows = parts.statistic.rows(records)
+    sensitivity = parts.statistic.sensitivity(records.n_features)
+    group = {epsilon: number for number, epsilon in enumerate(dict.fromkeys(epsilons))}
+    if len(group) == 1:
+        return parts.noise.mask(rows, epsilons[0], sensitivity, source)
+    group_of_row = np.array([group[epsilon] for epsilon in epsilons])
+    if parts.statistic.row_a_record:
+        group_of_row = group_of_row[records.voter]
+    members = [np.flatnonzero(group_of_row == number) for number in group.values()]
+    masked = [
+        parts.noise.mask(rows[some], epsilon, sensitivity, source)
+        for epsilon, some in zip(group, members, strict=True)
+    ]
+    return np.concatenate(masked)[np.argsort(np.concatenate(members), kind="stable")]
+
+
+def sum_report(
+    total: Rows,
+    *,
+    variance: float,
+    records: int,
+    voters: int,
+    features: int,
+    assumptions: tuple[str, ...],
+    details: Mapping[str, Any] = MappingProxyType({}),
+) -> Reports:
+    """Return what reaches the aggregator where one sum, shape (1, size), was masked."""
+    one = np.ones(1)
+    return Reports(
+        rows=total,
+        shares=one,
+        contrast=one,
+        variance=np.array([variance]),
+        mean_square=one,
+        records=np.array([records]),
+        features=features,
+        voters=voters,
+        assumptions=assumptions,
+        details=details,
+    )
