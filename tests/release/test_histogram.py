@@ -26,6 +26,7 @@ from masquerade.release import (
     Mixtures,
     PooledHistogram,
     TwoPassHistogram,
+    guarantee_sentence,
     ise,
     simulate,
 )
@@ -211,7 +212,7 @@ def test_public_weights_drop_bad_users(grouped: Grouped) -> None:
         engine = Histogram(epsilon=8, domain=(0, 10), reliability=reliability)
         points = simulate(claims, np.random.default_rng(0), engine=engine, samples=200).points
         assert low <= (points > 5).mean() <= high
-    assert "weights" in engine.guarantee().sentence()
+    assert "weights" in guarantee_sentence(engine.guarantee())
 
 
 def test_two_passes_beat_one_where_wrong_claims_agree(grouped: Grouped) -> None:

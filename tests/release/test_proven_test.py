@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
-from masquerade.release import GroupedClaims, ProvenTest, simulate
+from masquerade.release import GroupedClaims, ProvenTest, guarantee_sentence, simulate
 from masquerade.release.privacy_test import (
     Plan,
     failure_delta,
@@ -163,8 +163,8 @@ def test_points_stay_in_the_domain_and_on_its_grid(grouped: Grouped) -> None:
         release = simulate(claims, np.random.default_rng(0), engine=engine)
         assert 0 <= release.points.min() <= release.points.max() <= 10
         assert release.collector["outside_domain"] > 0
-    assert "bandwidth, 2" in engine.guarantee().sentence()
-    assert "weights" in engine.guarantee().sentence()
+    assert "bandwidth, 2" in guarantee_sentence(engine.guarantee())
+    assert "weights" in guarantee_sentence(engine.guarantee())
 
 
 def test_real_releases_draw_from_the_operating_system() -> None:

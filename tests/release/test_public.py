@@ -18,6 +18,7 @@ from masquerade.release import (
     Engine,
     GroupedClaims,
     Release,
+    guarantee_sentence,
     histogram,
     parse_engine,
     report_page,
@@ -72,7 +73,7 @@ def test_a_release_from_a_seed_promises_nothing_wherever_it_is_shown(
             "none",
             "none",
         )
-        assert "simulated" in release.guarantee.sentence()
+        assert "simulated" in guarantee_sentence(release.guarantee)
         assert "carries no privacy guarantee" in report_page(release)
     real = [synthesize(claims, engine=made), made.draw(claims, 5, Coins())]
     assert [release.guarantee.status for release in real] == ["proven", "proven"]
@@ -145,10 +146,10 @@ def test_the_guarantee_says_that_objects_and_their_claims_are_public(grouped: Gr
         if (name, unit) == ("hist2", "claim"):
             continue
         promise = engine(name, unit).guarantee()
-        assert any("the list of objects" in each for each in promise.public)
-        assert any("the range of values" in each for each in promise.public)
+        assert any("the list of objects" in each for each in promise.assumptions)
+        assert any("the range of values" in each for each in promise.assumptions)
         assert "same object" in promise.neighbours
-        assert promise.neighbours in promise.sentence()
+        assert promise.neighbours in guarantee_sentence(promise)
 
 
 def no_noise(source: WordSource, scale: Fraction, size: int) -> Any:

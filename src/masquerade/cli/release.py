@@ -95,7 +95,7 @@ def release(
     """
     from masquerade.answers.frames import write_table
     from masquerade.exact.number import finite
-    from masquerade.release import fit_density, report_page, synthesize
+    from masquerade.release import fit_density, guarantee_sentence, report_page, synthesize
 
     started = time.perf_counter()
     held = _held(claims, missing, duplicates)
@@ -134,19 +134,19 @@ def release(
         result["report"] = str(report)
     result["seconds"] = round(time.perf_counter() - started, 3)
     if not json:
-        result["guarantee"] = made.guarantee.sentence()
+        result["guarantee"] = guarantee_sentence(made.guarantee)
     show(result, as_json=json, title="Release")
 
 
 def _result(made: Release, reference: DensityModel | None) -> dict[str, Any]:
-    from masquerade.release import ise
+    from masquerade.release import guarantee_json, ise
 
     result: dict[str, Any] = {
         "engine": made.engine,
         "objects": len(made.objects),
         "released": len(made.points),
         "statuses": made.statuses,
-        "guarantee": made.guarantee.to_json(),
+        "guarantee": guarantee_json(made.guarantee),
         "for_the_collector": dict(made.collector),
     }
     return result if reference is None else result | ise(reference, made).to_json()

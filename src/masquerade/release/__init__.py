@@ -10,7 +10,7 @@ from masquerade.release.density import DensityModel, fit_density
 from masquerade.release.domain import Domain
 from masquerade.release.engine import Engine, PrivateEngine
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.guarantee import guarantee_json, guarantee_sentence
 from masquerade.release.histogram import Histogram, TwoPassHistogram
 from masquerade.release.local_noise import LocalNoise
 from masquerade.release.metrics import Errors, expected_ise, ise
@@ -44,7 +44,6 @@ __all__ = [
     "PrivateEngine",
     "ProvenTest",
     "Release",
-    "ReleaseGuarantee",
     "Reliability",
     "TwoPassHistogram",
     "UniformPrisCrowd",
@@ -54,6 +53,8 @@ __all__ = [
     "expected_ise",
     "fit_density",
     "global_weights",
+    "guarantee_json",
+    "guarantee_sentence",
     "ise",
     "local_weights",
     "parse_engine",

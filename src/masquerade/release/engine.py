@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import Number, finite, text_of, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import PARTICIPATION, UNITS, ReleaseGuarantee, Unit
+from masquerade.release.guarantee import PARTICIPATION, UNITS, Unit, no_guarantee, release_guarantee
 from masquerade.release.release import Release
 
 Progress = Callable[[int], None]
@@ -57,7 +57,7 @@ class Engine(ABC):
         return f"{self.name}:{','.join(written)}" if written else self.name
 
     @abstractmethod
-    def guarantee(self) -> ReleaseGuarantee:
+    def guarantee(self) -> Guarantee:
         """Return what a release promises; it depends on no claim."""
 
     def draw(
@@ -80,8 +80,9 @@ class Engine(ABC):
         release = self._draw(data, samples, source, progress)
         if type(source) is Coins:
             return release
-        reasons = (*release.guarantee.reasons, SIMULATED)
-        return replace(release, guarantee=ReleaseGuarantee.none(*reasons))
+        proven = release.guarantee.status == "proven"
+        reasons = () if proven else release.guarantee.assumptions
+        return replace(release, guarantee=no_guarantee(*reasons, SIMULATED))
 
     @abstractmethod
     def _draw(
@@ -107,7 +108,7 @@ class Engine(ABC):
         """
         raise NoGuarantee(
             f"{self.name} promises nothing that a ledger could count "
-            f"({'; '.join(self.guarantee().reasons)}). Use hist, hist2 or pooled."
+            f"({'; '.join(self.guarantee().assumptions)}). Use hist, hist2 or pooled."
         )
 
 
@@ -151,6 +152,11 @@ class PrivateEngine(Engine):
         return finite(self.epsilon, "epsilon")
 
     @property
+    def exact_delta(self) -> Fraction:
+        """The delta of the release as a fraction."""
+        return Fraction(0)
+
+    @property
     def epsilon_of_object(self) -> Fraction:
         """The epsilon of one object as a fraction."""
         return self.exact_epsilon if self.unit == "claim" else self.exact_epsilon / self.cap
@@ -165,14 +171,14 @@ class PrivateEngine(Engine):
         """Return what is taken for public."""
         return (f"the range of values, {self.public_domain}", PARTICIPATION)
 
-    def guarantee(self) -> ReleaseGuarantee:
+    def guarantee(self) -> Guarantee:
         """Return what a release promises; it depends on no claim."""
-        return ReleaseGuarantee(
-            "proven",
+        return release_guarantee(
             self.unit,
-            Loss.of_amount(self.exact_epsilon),
-            cap=self.cap if self.unit == "user" else None,
+            self.exact_epsilon,
+            cap=self.cap,
             public=self.public(),
+            delta=self.exact_delta,
         )
 
     def within_cap(self, claims: GroupedClaims, source: WordSource) -> GroupedClaims:

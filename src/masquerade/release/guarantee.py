@@ -1,12 +1,12 @@
-"""What a release promises, whom it protects, and what it takes for public."""
+"""The guarantee of a release: how it is made, put into words, and written as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import Guarantee, Loss
 
 Unit = Literal["claim", "user"]
 UNITS = ("claim", "user")
@@ -18,94 +18,90 @@ PARTICIPATION = (
 """Taken for public by every engine that promises anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseGuarantee:
-    """What a release promises against everybody who sees it.
+def release_guarantee(
+    unit: Unit, epsilon: Fraction, *, cap: int, public: tuple[str, ...], delta: Fraction
+) -> Guarantee:
+    """Return the promise of a release against everybody who sees it; the collector is trusted.
 
-    Attributes
+    Neither unit hides that a user made a claim about an object: a claim cannot be moved, added or
+    taken away unseen.
+
+    Parameters
     ----------
-    status : str
-        ``"proven"``, or ``"none"``: nothing is promised, for the `reasons` given.
-    unit : str
-        What two neighbouring data sets differ in: ``"claim"``, the value of one claim; ``"user"``,
-        the values of all claims of one user, about at most `cap` objects. Neither hides that a user
-        made a claim about an object: a claim cannot be moved, added or taken away unseen.
-    epsilon : Loss
-        For the unit; infinite where nothing is promised.
-    delta : Fraction
-    cap : int or None
+    unit : {"claim", "user"}
+        What two neighbouring data sets differ in: the value of one claim, or the values of all
+        claims of one user, about at most `cap` objects.
+    epsilon, delta : Fraction
+        For the unit.
+    cap : int
         Most objects of one user, for the unit ``"user"``.
     public : tuple of str
-        What is taken for public, and so not protected.
-    reasons : tuple of str
-        Why there is no promise; empty where there is one.
-    trust : str
-        ``"collector"``: whoever holds the claims is trusted. ``"local"``: nobody needs to be, where
-        the noise is added on each user's device.
+        What is taken for public, and so not protected: the guarantee's assumptions.
     """
+    objects = "one object" if cap == 1 else f"at most {cap} objects"
+    neighbours = {
+        "claim": "one value is replaced by any other, about the same object by the same user",
+        "user": f"all values of one user, about {objects}, are replaced, about the same objects",
+    }
+    loss = Loss.of_amount(epsilon)
+    return Guarantee(
+        loss,
+        loss,
+        loss,
+        cap if unit == "user" else 1,
+        public,
+        delta=delta,
+        unit=unit,
+        trust="collector",
+        neighbours=neighbours[unit],
+    )
 
-    status: str
-    unit: Unit
-    epsilon: Loss
-    delta: Fraction = Fraction(0)
-    cap: int | None = None
-    public: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    trust: str = "collector"
 
-    @classmethod
-    def none(cls, *reasons: str) -> ReleaseGuarantee:
-        """Return the guarantee of what promises nothing."""
-        return cls("none", "claim", INFINITE_LOSS, Fraction(1), reasons=reasons)
+def no_guarantee(*reasons: str) -> Guarantee:
+    """Return the guarantee of a release that promises nothing, and why it does not."""
+    return replace(Guarantee.none(*reasons, unit="claim"), trust="collector")
 
-    @property
-    def neighbours(self) -> str:
-        """Which two data sets cannot be told apart."""
-        if self.unit == "claim":
-            return "one value is replaced by any other, about the same object by the same user"
-        objects = "one object" if self.cap == 1 else f"at most {self.cap} objects"
-        return f"all values of one user, about {objects}, are replaced, about the same objects"
 
-    def sentence(self) -> str:
-        """Return the guarantee in words: the unit, epsilon, and what is taken for public."""
-        if self.status != "proven":
-            return (
-                "This release carries no privacy guarantee: it may be used to study the method and "
-                f"must not be published as protected. Why: {'; '.join(self.reasons)}."
-            )
-        but = f" and delta = {float(self.delta):.6g}" if self.delta else ""
-        not_more = (
-            " A user's claims about several objects add up: it is the single claim that is "
-            "protected, not the user."
-            if self.unit == "claim"
-            else ""
-        )
-        trusted = (
-            "The collector, who holds the claims, is trusted."
-            if self.trust == "collector"
-            else "Nobody needs to be trusted where each user adds the noise."
-        )
+def guarantee_sentence(guarantee: Guarantee) -> str:
+    """Return a release's guarantee in words: the unit, epsilon, and what is taken for public."""
+    listed = "; ".join(guarantee.assumptions)
+    if guarantee.status != "proven":
         return (
-            f"Protected is {'a single claim' if self.unit == 'claim' else 'a user'}, with epsilon ="
-            f" {self.epsilon}{but} (proven): if {self.neighbours}, the probability of every "
-            f"possible release changes at most by the factor e to the {self.epsilon}"
-            f"{f', but for a probability of {float(self.delta):.6g}' if self.delta else ''}."
-            f"{not_more} Taken for public, and so not protected: {'; '.join(self.public)}. "
-            f"{trusted}"
+            "This release carries no privacy guarantee: it may be used to study the method and "
+            f"must not be published as protected. Why: {listed}."
         )
+    delta = f" and delta = {float(guarantee.delta):.6g}" if guarantee.delta else ""
+    but = f", but for a probability of {float(guarantee.delta):.6g}" if guarantee.delta else ""
+    adds_up = (
+        " A user's claims about several objects add up: it is the single claim that is protected, "
+        "not the user."
+    )
+    trust = {
+        "collector": "The collector, who holds the claims, is trusted.",
+        "local": "Nobody needs to be trusted where each user adds the noise.",
+    }
+    return (
+        f"Protected is {'a single claim' if guarantee.unit == 'claim' else 'a user'}, with epsilon "
+        f"= {guarantee.epsilon}{delta} (proven): if "
+        f"{guarantee.neighbours}, the probability of every possible release changes at most by the "
+        f"factor e to the {guarantee.epsilon}{but}."
+        f"{adds_up if guarantee.unit == 'claim' else ''} Taken for public, and so not protected: "
+        f"{listed}. {trust[guarantee.trust]}"
+    )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the guarantee as a JSON object."""
-        proven = self.status == "proven"
-        return {
-            "status": self.status,
-            "unit": self.unit,
-            "epsilon": self.epsilon.to_json(),
-            "delta": float(self.delta),
-            "cap": self.cap,
-            "neighbours": self.neighbours if proven else None,
-            "public": list(self.public),
-            "reasons": list(self.reasons),
-            "trust": self.trust,
-            "sentence": self.sentence(),
-        }
+
+def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a release's guarantee as a JSON object."""
+    proven = guarantee.status == "proven"
+    return {
+        "status": guarantee.status,
+        "unit": guarantee.unit,
+        "epsilon": guarantee.epsilon.to_json(),
+        "delta": float(guarantee.delta),
+        "cap": guarantee.answers if proven and guarantee.unit == "user" else None,
+        "neighbours": guarantee.neighbours if proven else None,
+        "public": list(guarantee.assumptions) if proven else [],
+        "reasons": [] if proven else list(guarantee.assumptions),
+        "trust": guarantee.trust,
+        "sentence": guarantee_sentence(guarantee),
+    }

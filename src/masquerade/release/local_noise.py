@@ -8,14 +8,14 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.release.bandwidth import bandwidths
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
@@ -53,12 +53,10 @@ class LocalNoise(PrivateEngine):
         if self.span not in get_args(Span):
             raise ParameterError(f"span is {self.span!r}, expected 'domain' or 'claims'.")
 
-    def guarantee(self) -> ReleaseGuarantee:
+    def guarantee(self) -> Guarantee:
         """Return what a release promises; it depends on no claim."""
         if self.span == "claims":
-            return ReleaseGuarantee.none(
-                "the noise is as wide as the claims, and tells their range"
-            )
+            return no_guarantee("the noise is as wide as the claims, and tells their range")
         return replace(super().guarantee(), trust="local")
 
     def loss(self, objects: int) -> Loss:

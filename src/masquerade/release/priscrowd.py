@@ -10,13 +10,14 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import whole
 from masquerade.release.density import DensityModel, Weights, fit_density
 from masquerade.release.engine import Engine, Progress
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
 from masquerade.release.privacy_test import buckets, pass_probability
 from masquerade.release.release import Release
@@ -88,9 +89,9 @@ class PrisCrowd(Engine):
         if self.max_attempts is not None:
             whole(self.max_attempts, "max_attempts", low=1)
 
-    def guarantee(self) -> ReleaseGuarantee:
+    def guarantee(self) -> Guarantee:
         """Return that nothing is promised, and why."""
-        return ReleaseGuarantee.none(*REASONS)
+        return no_guarantee(*REASONS)
 
     def _draw(
         self,

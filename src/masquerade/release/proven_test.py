@@ -19,7 +19,6 @@ from masquerade.exact.number import Number, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import ReleaseGuarantee
 from masquerade.release.histogram import public_weights
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.privacy_test import Plan, holds, plan
@@ -91,17 +90,6 @@ class ProvenTest(PrivateEngine):
         weights = ("the users' weights, which were given",) if self.reliability else ()
         assert isinstance(self.bandwidth, Fraction)
         return (*super().public(), f"the bandwidth, {text_of(self.bandwidth)}", *weights)
-
-    def guarantee(self) -> ReleaseGuarantee:
-        """Return what a release promises; it depends on no claim."""
-        return ReleaseGuarantee(
-            "proven",
-            self.unit,
-            Loss.of_amount(self.exact_epsilon),
-            self.exact_delta,
-            self.cap if self.unit == "user" else None,
-            self.public(),
-        )
 
     def loss(self, objects: int) -> Loss:
         """Refuse: an epsilon at a delta does not add up over a lifetime."""

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers.frames import csv_bytes, write_table
+from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.release.density import place_of
-from masquerade.release.guarantee import ReleaseGuarantee
+from masquerade.release.guarantee import guarantee_json
 from masquerade.release.mixtures import Mixtures
 
 STATUSES = {
@@ -42,7 +43,8 @@ class Release:
         See `STATUSES`.
     densities : Mixtures
         A density of each object, computed from what is released alone.
-    guarantee : ReleaseGuarantee
+    guarantee : Guarantee
+        See `guarantee_sentence`.
     parameters : mapping
         Public settings, as they go into the codebook.
     collector : mapping
@@ -56,7 +58,7 @@ class Release:
     points: Floats
     status: tuple[str, ...]
     densities: Mixtures
-    guarantee: ReleaseGuarantee
+    guarantee: Guarantee
     parameters: Mapping[str, Any]
     collector: Mapping[str, int] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ class Release:
             "statuses": self.statuses,
             "status_meanings": {s: STATUSES[s] for s in self.statuses},
             "parameters": dict(self.parameters),
-            "guarantee": self.guarantee.to_json(),
+            "guarantee": guarantee_json(self.guarantee),
         }
 
     def write(self, path: str | Path) -> None:

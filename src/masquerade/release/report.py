@@ -12,6 +12,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.release.density import DensityModel, place_of
 from masquerade.release.figures import density_figure
+from masquerade.release.guarantee import guarantee_sentence
 from masquerade.release.metrics import Errors, ise
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import STATUSES, Release
@@ -106,7 +107,7 @@ def _warning(reference: DensityModel | None) -> str:
 
 def _promise(release: Release) -> str:
     kind = "promise" if release.guarantee.status == "proven" else "warning"
-    sentence = escape(release.guarantee.sentence())
+    sentence = escape(guarantee_sentence(release.guarantee))
     return f'<section class="{kind}"><h3>What is promised</h3><p>{sentence}</p></section>'
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from masquerade.errors import InputError, ParameterError
-from masquerade.release import Domain, GroupedClaims, parse_engine
+from masquerade.release import Domain, GroupedClaims, guarantee_json, parse_engine
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results import synthesis
 from masquerade.server.results.synthesis import ENGINES, Wish, from_file, promise, released
@@ -73,7 +73,7 @@ def test_what_is_promised_is_what_is_released(engine: str) -> None:
     promised = promise(wish, wish.domain())
     unit: Any = "user" if engine == "hist2" else "claim"
     library = parse_engine(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3, **test)
-    assert promised == library.guarantee().to_json()
+    assert promised == guarantee_json(library.guarantee())
     assert promised["status"] == "proven"
     lines = list(released(wish, from_file(CLAIMS.encode()), wish.made(wish.domain())))
     assert json.loads(lines[-1])["release"]["sentence"] == promised["sentence"]

@@ -125,7 +125,9 @@ class Wish:
 
 def promise(wish: Wish, domain: Domain) -> dict[str, Any]:
     """Return what a release would promise; no claim is looked at."""
-    return wish.made(domain).guarantee().to_json()
+    from masquerade.release import guarantee_json
+
+    return guarantee_json(wish.made(domain).guarantee())
 
 
 def from_file(data: bytes) -> GroupedClaims:
@@ -220,11 +222,13 @@ def _line(told: dict[str, Any]) -> bytes:
 
 
 def _told(made: Release) -> dict[str, Any]:
+    from masquerade.release import guarantee_sentence
+
     return {
         "objects": len(made.objects),
         "points": len(made.points),
         "statuses": made.statuses,
-        "sentence": made.guarantee.sentence(),
+        "sentence": guarantee_sentence(made.guarantee),
         "csv": made.csv().decode(),
         "codebook": made.codebook(),
     }
