@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from masquerade.server.operations.run import listen, server_of
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
+
+CERTIFICATES = ssl.create_default_context()
+"""For the `verify` of httpx: to read all certificates for each client takes longer than a test."""
 
 
 @contextmanager

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from playwright.sync_api import Page
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
@@ -21,23 +23,31 @@ SMALL = """() => [...document.querySelectorAll("a, button, select, input, textar
   .map((each) => each.outerHTML)"""
 SHOTS = os.environ.get("SHOTS")
 
+Scheme = Literal["light", "dark"]
+WINDOWS: dict[str, tuple[tuple[int, Scheme], ...]] = {
+    "a narrow light and a wide dark window": ((390, "light"), (1280, "dark")),
+    "a narrow dark and a wide light window": ((390, "dark"), (1280, "light")),
+}
+"""Widths and colour schemes; both pairs together are all there are."""
 
-def faults(page: Page, name: str = "page") -> dict[str, Any]:
-    """Return what is wrong with a surveyor's page at both widths, light and dark."""
+
+def faults(
+    page: Page, name: str = "page", *, windows: Sequence[tuple[int, Scheme]]
+) -> dict[str, Any]:
+    """Return what is wrong with a surveyor's page in some windows."""
     page.wait_for_load_state("load")
     found: dict[str, Any] = {}
     page.evaluate(AXE)
-    for width in (390, 1280):
+    for width, scheme in windows:
         page.set_viewport_size({"width": width, "height": 900})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            options = {"runOnly": {"type": "tag", "values": RULES}}
-            result = page.evaluate("options => axe.run(options)", options)
-            wrong = [(v["id"], [n["html"] for n in v["nodes"]]) for v in result["violations"]]
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            small = page.evaluate(SMALL)
-            if wrong or small or wide > width:
-                found[f"{page.url} {width} {scheme}"] = (wrong, small, wide)
-            if SHOTS:
-                page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        options = {"runOnly": {"type": "tag", "values": RULES}}
+        result = page.evaluate("options => axe.run(options)", options)
+        wrong = [(v["id"], [n["html"] for n in v["nodes"]]) for v in result["violations"]]
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        small = page.evaluate(SMALL)
+        if wrong or small or wide > width:
+            found[f"{page.url} {width} {scheme}"] = (wrong, small, wide)
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
     return found

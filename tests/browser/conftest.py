@@ -6,10 +6,13 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+from tests.browser import accessibility
+from tests.browser.accessibility import WINDOWS
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.accounting import Caps
@@ -57,6 +60,15 @@ QUESTIONS: tuple[Question, ...] = (
 )
 ANSWERS = (0, 3, 4, 11, NUMBER_ANSWER, 1, 2)
 """A code for each question; the second and the fourth are "prefer not to say"."""
+
+
+FIRST_WINDOWS, OTHER_WINDOWS = WINDOWS
+
+
+@pytest.fixture(params=[FIRST_WINDOWS, pytest.param(OTHER_WINDOWS, marks=pytest.mark.exhaustive)])
+def faults(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
+    """Return what finds the faults of a page, in one pair of windows of each two."""
+    return partial(accessibility.faults, windows=WINDOWS[request.param])
 
 
 @dataclass

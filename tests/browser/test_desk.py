@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.accessibility import faults
 from tests.browser.conftest import Person, beasts, respond
 
 from masquerade.accounting import Caps
@@ -21,7 +20,7 @@ GENEROUS = Caps(Loss(1_000_000_000), Caps().delta, 1000)
 
 
 def test_the_desk_can_be_used_by_everybody(
-    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any], faults: Any
 ) -> None:
     """Empty and filled, every page passes axe-core, fits both widths, and has large targets."""
     server, visitor = live_server(webhook_private=True), new_visitor()
@@ -78,7 +77,7 @@ def test_the_desk_can_be_used_by_everybody(
 
 
 def test_codes_are_checked_off(
-    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any], faults: Any
 ) -> None:
     """A code is valid once; the list comes when the survey is over."""
     server, visitor = live_server(), new_visitor()
@@ -104,7 +103,7 @@ def test_codes_are_checked_off(
 
 
 def test_people_see_what_they_get(
-    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any], faults: Any
 ) -> None:
     """Amount before, wallet after, payout asked for and taken back; a code where a panel pays."""
     server, visitor = live_server(rate_participant=0, caps=GENEROUS), new_visitor()

@@ -22,7 +22,6 @@ from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 
-from .accessibility import faults
 from .conftest import NewVisitor, Visitor, confirm
 from .test_layout import LONG, LONG_QUESTIONS
 
@@ -230,7 +229,9 @@ def test_other_pages_show_the_embedded_one_alone(
     assert page.frame_locator("iframe").locator(".plot").count() == 0
 
 
-def test_every_page_of_results_can_be_used_by_everybody(generous: Any, owner: Visitor) -> None:
+def test_every_page_of_results_can_be_used_by_everybody(
+    generous: Any, owner: Visitor, faults: Any
+) -> None:
     """axe-core finds nothing with all parts open, targets are 44 pixels, nothing is cut off."""
     items = tuple(Choice(f"i{i}", f"Beast {i}?", ("cat", "dog"), truth="cat") for i in range(3))
     mixed, labels = published(generous), closed(generous, *items, template="label")
@@ -340,7 +341,9 @@ def test_reports_of_a_survey_become_synthetic_data(generous: Any, owner: Visitor
 
 
 @pytest.mark.parametrize("people", [1, 19, 60])
-def test_no_page_shows_what_cannot_be(generous: Any, new_visitor: NewVisitor, people: int) -> None:
+def test_no_page_shows_what_cannot_be(
+    generous: Any, new_visitor: NewVisitor, people: int, faults: Any
+) -> None:
     """However few people: no large figure below 20, percentages that add to 100, at both widths.
 
     Nothing is cut off; axe-core finds nothing.

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.accessibility import faults
 from tests.browser.conftest import confirm
 
 from masquerade.server.db.tables import FIRST_TEAM
@@ -30,7 +29,7 @@ def first_owner(server: Any, page: Page) -> str:
 
 
 def test_every_page_of_accounts_can_be_used_by_everybody(
-    live_server: Callable[..., Any], new_visitor: Callable[..., Any]
+    live_server: Callable[..., Any], new_visitor: Callable[..., Any], faults: Any
 ) -> None:
     """axe-core finds nothing, targets are 44 pixels, nothing is cut off; no script complains."""
     server, visitor = live_server(), new_visitor()

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serving import serving
+from tests.serving import CERTIFICATES, serving
 
 from masquerade.accounting import Caps
 from masquerade.client import Client, Identity
@@ -49,7 +49,7 @@ class Wire(httpx.BaseTransport):
     """
 
     carrier: httpx.BaseTransport = field(
-        default_factory=lambda: httpx.HTTPTransport(trust_env=False)
+        default_factory=lambda: httpx.HTTPTransport(verify=CERTIFICATES, trust_env=False)
     )
     sent: list[bytes] = field(default_factory=list)
     sizes: list[tuple[str, int, int]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Place:
         transport: httpx.BaseTransport | None = None,
     ) -> Client:
         """Return a client; clients of one home are one person."""
-        carrier = transport or httpx.HTTPTransport(trust_env=False)
+        carrier = transport or httpx.HTTPTransport(verify=CERTIFICATES, trust_env=False)
         made = Client(self.url, identity, self._folder / home, transport=carrier)
         self._clients.append(made)
         # As much as the server's, so that a test may take part in many surveys.

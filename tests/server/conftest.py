@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 import pytest
 from sqlalchemy import MetaData, select
+from tests.serving import CERTIFICATES
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
@@ -228,9 +229,13 @@ def site(live_server: LiveServers) -> Iterator[Site]:
     server = live_server()
     html = {"Accept": "text/html"}
     with (
-        httpx.Client(base_url=server.url, trust_env=False) as visitor,
+        httpx.Client(base_url=server.url, verify=CERTIFICATES, trust_env=False) as visitor,
         httpx.Client(
-            base_url=server.url, trust_env=False, headers=html, follow_redirects=True
+            base_url=server.url,
+            verify=CERTIFICATES,
+            trust_env=False,
+            headers=html,
+            follow_redirects=True,
         ) as owner,
     ):
         assert owner.get(server.owner_link).url.path == "/surveys"
