@@ -16,7 +16,7 @@ import typer
 import masquerade
 from masquerade import errors
 from masquerade.cli import app
-from masquerade.mechanisms.text import MECHANISMS
+from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
 from masquerade.server.setting_values import PREFIX
 
@@ -53,7 +53,7 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
     """The page of mechanisms names each mechanism and each of its parameters."""
     page = DOCS["mechanisms.md"]
     assert f"`{name}`" in page
-    for parameter in MECHANISMS[name][1]:
+    for parameter in PARAMETERS[name]:
         assert f"`{parameter}`" in page
 
 

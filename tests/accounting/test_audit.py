@@ -24,7 +24,7 @@ from masquerade.mechanisms import (
     TwoLayer,
     parse_mechanism,
 )
-from masquerade.mechanisms.text import MECHANISMS
+from masquerade.mechanisms.registry import MECHANISMS
 
 SEED = "00" * 32
 FACTORS = f"low=1,high=5,tasks=12,dimension=2,epsilon=1,seed={SEED}"

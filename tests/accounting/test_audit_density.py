@@ -164,7 +164,7 @@ def test_exact_the_bound_of_the_repaired_form_is_within_its_claim(epsilon: str, 
 def test_exact_too_little_noise_for_the_ridge_is_found() -> None:
     """A ridge form that draws half the noise it should is not bounded by its claim."""
     mechanism = ridge()
-    mechanism._scale /= 2
+    object.__setattr__(mechanism, "_scale", mechanism._scale / 2)
     found = audit(mechanism, samples=20_000, rng=np.random.default_rng(6))
     assert not found.holds
     assert found.reasons[0].startswith("the loss is only bounded by 1.7")

@@ -78,7 +78,7 @@ def test_a_profile_is_the_minimiser_of_the_published_objective(
     told = np.isfinite(answers)
     x = mechanism.features[told]
     noise = np.array([[0, 0, 0], [ONE, -2 * ONE, 5 * ONE]])
-    monkeypatch.setattr(mechanism, "_noise", lambda source, size: noise[:size])
+    monkeypatch.setitem(vars(mechanism), "_noise", lambda source, size: noise[:size])
     plain, shifted = mechanism.draw(answers, 2, np.random.default_rng(0))
     expected = np.linalg.lstsq(x, answers[told], rcond=None)[0]
     assert plain == pytest.approx(expected, rel=1e-9)
@@ -391,7 +391,9 @@ def test_the_order_of_rows_and_the_names_of_tasks_do_not_matter(
     """A task has the features of its place in sorted order, wherever its rows stand."""
     more = {"acknowledge_no_guarantee": True} if build is MatrixFactorization else {}
     mechanism = build(low=1, high=5, tasks=6, dimension=2, epsilon=1, seed=SEED, **more)
-    monkeypatch.setattr(mechanism, "_noise", lambda source, size: np.zeros((size, 2), np.int64))
+    monkeypatch.setitem(
+        vars(mechanism), "_noise", lambda source, size: np.zeros((size, 2), np.int64)
+    )
     names, values = list("fbdace"), [1.0, 5, 2, 4, 3, 1]
     rows = list(zip(names, values, strict=True))
     found = []

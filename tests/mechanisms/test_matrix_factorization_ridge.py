@@ -41,7 +41,7 @@ def test_a_profile_is_the_minimiser_of_the_objective(
     mechanism = repaired(9, 3)
     answers = some(9, told, told)
     noise = np.random.default_rng(1).integers(-(1 << 46), 1 << 46, (4, 3))
-    monkeypatch.setattr(mechanism, "_noise", lambda source, size: noise[:size])
+    monkeypatch.setitem(vars(mechanism), "_noise", lambda source, size: noise[:size])
     profiles = mechanism.draw(answers, 4, np.random.default_rng(0))
     known = np.isfinite(answers)
     x, target = mechanism.features[known], (answers[known] - 3) / 4
@@ -62,7 +62,7 @@ def test_without_answers_the_profile_is_noise_over_the_ridge(
     """The closed form -eta / ridge, rounded to a millionth of the width."""
     mechanism = repaired(4, 2)
     noise = np.array([[1 << 46, -(1 << 45)]])
-    monkeypatch.setattr(mechanism, "_noise", lambda source, size: noise)
+    monkeypatch.setitem(vars(mechanism), "_noise", lambda source, size: noise)
     profile = mechanism.draw(np.full(4, math.nan), 1, np.random.default_rng(0))[0] / 4
     exact = -np.array([1, -0.5]) * mechanism._scale / mechanism.ridge
     assert profile == pytest.approx(exact, abs=0.6e-6)

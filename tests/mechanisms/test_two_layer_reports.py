@@ -62,7 +62,7 @@ def test_exact_the_sampler_on_a_small_grid_is_the_mixture_over_its_points(
     mechanism = TwoLayer(3, low=0, high=1)
     first, last, total = 0, 3, 6
     for name, value in (("_first", first), ("_last", last), ("_total", total)):
-        monkeypatch.setattr(mechanism, name, value)
+        monkeypatch.setitem(vars(mechanism), name, value)
     counts: dict[tuple[int, int], int] = {}
     for words in itertools.product(range(last - first + 1), range(total), range(total)):
         reports = mechanism.mask(codes(0, 1), codes(0, 0), GivenWords(list(words)))

@@ -68,7 +68,7 @@ def audit(
 def _named(spec: str) -> Mechanism | Auditable:
     """Return the mechanism of a text form, or an object of a module of the caller's own."""
     from masquerade.mechanisms import parse_mechanism
-    from masquerade.mechanisms.text import MECHANISMS
+    from masquerade.mechanisms.registry import MECHANISMS
 
     if not _OWN.fullmatch(spec) or spec.partition(":")[0] in MECHANISMS:
         return parse_mechanism(spec)

@@ -54,6 +54,14 @@ def finite(value: Number, name: str) -> Fraction:
     return number
 
 
+def positive(value: Number, name: str) -> Fraction:
+    """Return `value` as a fraction; refuse what is not above 0, and infinity."""
+    number = finite(value, name)
+    if number <= 0:
+        raise ParameterError(f"{name} is {text_of(number)}, expected above 0.", field=name)
+    return number
+
+
 def text_of(number: Fraction | float) -> str:
     """Return the shortest exact text: a decimal where one exists, else ``n/d``; `exact` reads it.
 

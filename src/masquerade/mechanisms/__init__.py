@@ -19,8 +19,8 @@ from masquerade.mechanisms.mechanism import Mechanism, Presence
 from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
 from masquerade.mechanisms.question_sampling import QuestionSampling
 from masquerade.mechanisms.randomized_response import RandomizedResponse
+from masquerade.mechanisms.registry import parse_mechanism
 from masquerade.mechanisms.response import mask_response
-from masquerade.mechanisms.text import parse_mechanism
 from masquerade.mechanisms.two_layer import TwoLayer
 
 __all__ = [

@@ -7,6 +7,7 @@ takes the place of the floating-point Gaussian of Kandappu et al. (Loki, 2014).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,13 +26,14 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.lattice import LatticeMechanism
+from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 _LEAST_STEPS, _MOST_STEPS = Fraction(1, 1024), 1 << 40
 _SMOOTH = 2  # from this many steps on, sums over the lattice are integrals to 1e-30
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class DiscreteGaussian(LatticeMechanism):
     """Add discrete Gaussian noise to an answer on a lattice; the report may leave the range.
 
@@ -67,9 +69,13 @@ class DiscreteGaussian(LatticeMechanism):
 
     name = "discrete-gaussian"
 
+    null = False
+
+    lattice: Lattice
+    sigma: Fraction
+
     def __init__(self, low: Number, high: Number, step: Number = 1, *, sigma: Number) -> None:
-        super().__init__(low, high, step)
-        self.sigma = finite(sigma, "sigma")
+        self._set(lattice=Lattice.of_answers(low, high, step), sigma=finite(sigma, "sigma"))
         if not _LEAST_STEPS <= self.sigma / self.lattice.step <= _MOST_STEPS:
             raise ParameterError(
                 f"sigma is {text_of(self.sigma)}, expected from step / 1024 to 2**40 steps of "
@@ -85,10 +91,6 @@ class DiscreteGaussian(LatticeMechanism):
     def rho(self) -> Fraction:
         """Zero-concentrated loss of one answer, exactly."""
         return ((self.lattice.high - self.lattice.low) / self.sigma) ** 2 / 2
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        return {**self.lattice.fields(), "sigma": text_of(self.sigma)}
 
     def guarantee(self, *, answers: int = 1, delta: Number = DEFAULT_DELTA) -> Guarantee:
         """Return the promise to a person who reports `answers` answers, at a `delta` above 0.

@@ -6,6 +6,7 @@ The mechanism "LP" of Sun et al. (2018) with its scale repaired, drawn exactly.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -19,7 +20,8 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.lattice import LatticeMechanism
+from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
+from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 ScaleRule = Literal["width", "paper"]
@@ -27,6 +29,7 @@ ScaleRule = Literal["width", "paper"]
 _LARGEST_EPSILON = 1 << 20
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class DiscreteLaplace(LatticeMechanism):
     """Add two-sided geometric noise to an answer on a lattice; the report may leave the range.
 
@@ -69,6 +72,18 @@ class DiscreteLaplace(LatticeMechanism):
 
     name = "discrete-laplace"
 
+    lattice: Lattice
+    epsilon: Fraction
+    null: bool = False
+    stand_in: Fraction | Literal["midpoint", "uniform"] | None = field(
+        default=None, metadata={"key": "fill"}
+    )
+    scale_rule: ScaleRule = "width"
+    scale: Fraction = field(init=False)
+    """The scale of the noise, in lattice steps."""
+    fill: int | Literal["uniform"] | None = field(init=False)
+    """The point of the lattice that stands in for "no answer"."""
+
     def __init__(
         self,
         low: Number,
@@ -76,21 +91,28 @@ class DiscreteLaplace(LatticeMechanism):
         step: Number = 1,
         *,
         epsilon: Number,
-        fill: Number | None = None,
         null: bool = False,
+        fill: Number | None = None,
         scale_rule: ScaleRule = "width",
     ) -> None:
-        super().__init__(low, high, step, null=null)
-        self.epsilon = finite(epsilon, "epsilon")
+        require_flag(null, "null")
+        lattice = Lattice.of_answers(low, high, step)
+        self._set(lattice=lattice, epsilon=finite(epsilon, "epsilon"), null=null)
         if not 0 < self.epsilon <= _LARGEST_EPSILON:
             raise ParameterError(
                 f"epsilon is {text_of(self.epsilon)}, expected above 0 and at most 2**20."
             )
         if scale_rule not in ("width", "paper"):
             raise ParameterError(f"scale_rule is {scale_rule!r}, expected 'width' or 'paper'.")
-        self.scale_rule = scale_rule
-        self.scale = scale_rounded_up(self._exact_scale())
-        self.fill = self._fill_index(fill)
+        self._set(scale_rule=scale_rule)
+        self._set(scale=scale_rounded_up(self._exact_scale()))
+        index = self._fill_index(fill)
+        stand_in: Fraction | str | None
+        if isinstance(index, int) and index != (lattice.points - 1) // 2:
+            stand_in = lattice.low + lattice.step * index
+        else:
+            stand_in = "midpoint" if isinstance(index, int) else index
+        self._set(fill=index, stand_in=stand_in)
 
     def _exact_scale(self) -> Fraction:
         width = self.lattice.high - self.lattice.low
@@ -122,21 +144,6 @@ class DiscreteLaplace(LatticeMechanism):
                 "be given."
             )
         return int(index)
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = {**self.lattice.fields(), "epsilon": text_of(self.epsilon)}
-        if self.fill is not None:
-            fields["null"] = "true"
-            if self.fill == "uniform":
-                fields["fill"] = "uniform"
-            elif self.fill == (self.lattice.points - 1) // 2:
-                fields["fill"] = "midpoint"
-            else:
-                fields["fill"] = text_of(self.lattice.low + self.lattice.step * self.fill)
-        if self.scale_rule == "paper":
-            fields["scale_rule"] = "paper"
-        return fields
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact promise to a person who reports `answers` answers.

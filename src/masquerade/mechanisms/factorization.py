@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import Number, positive, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
 from masquerade.mechanisms.public_features import ONE, public_features, read_seed
@@ -24,6 +25,7 @@ _MOST_DIMENSIONS = 64
 _TRIES = 6  # workers of each number of answers to audit
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class FactorizationMechanism(Mechanism):
     """What both forms share: the domain, the public features, profiles and what follows from them.
 
@@ -49,37 +51,41 @@ class FactorizationMechanism(Mechanism):
 
     null = True
 
+    lattice: Lattice
+    tasks: int
+    dimension: int
+    epsilon: Fraction
+    seed: bytes
+    distribution: str = "uniform"
+    _features: Integers = field(init=False)  # times ONE
+
     def __init__(
         self,
         *,
         low: Number,
         high: Number,
-        tasks: int | str,
-        dimension: int | str,
+        step: Number = 1,
+        tasks: int,
+        dimension: int,
         epsilon: Number,
         seed: bytes | str,
-        step: Number = 1,
         distribution: str = "uniform",
     ) -> None:
-        self.lattice = Lattice(low, high, step)
-        self.lattice.require_exact_in_floats()
-        self.tasks = whole(tasks, "tasks", low=1)
-        self.dimension = whole(
-            dimension, "dimension", low=1, high=min(self.tasks, _MOST_DIMENSIONS)
-        )
-        if self.tasks * self.lattice.points > _MOST_CELLS:
+        lattice = Lattice.of_answers(low, high, step)
+        tasks = whole(tasks, "tasks", low=1)
+        dimension = whole(dimension, "dimension", low=1, high=min(tasks, _MOST_DIMENSIONS))
+        if tasks * lattice.points > _MOST_CELLS:
             raise ParameterError(
-                f"{self.tasks} tasks with {self.lattice.points} answers each are too many; "
+                f"{tasks} tasks with {lattice.points} answers each are too many; "
                 "expected at most 2**31 together. Use a larger step."
             )
-        self.epsilon = finite(epsilon, "epsilon")
-        if self.epsilon <= 0:
-            raise ParameterError(f"epsilon is {text_of(self.epsilon)}, expected above 0.")
-        self.seed, self.distribution = read_seed(seed), distribution
-        self._features = public_features(
-            self.seed, tasks=self.tasks, dimension=self.dimension, distribution=distribution
+        self._set(lattice=lattice, tasks=tasks, dimension=dimension)
+        self._set(epsilon=positive(epsilon, "epsilon"), seed=read_seed(seed))
+        features = public_features(
+            self.seed, tasks=tasks, dimension=dimension, distribution=distribution
         )
-        self._features.setflags(write=False)
+        features.setflags(write=False)
+        self._set(distribution=distribution, _features=features)
 
     @property
     def features(self) -> Floats:
@@ -131,15 +137,6 @@ class FactorizationMechanism(Mechanism):
     @abstractmethod
     def fewest_answers(self) -> int:
         """Return the fewest answers from which a profile can be computed."""
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = self.lattice.fields()
-        fields |= {"tasks": str(self.tasks), "dimension": str(self.dimension)}
-        fields |= {"epsilon": text_of(self.epsilon), "seed": self.seed.hex()}
-        if self.distribution != "uniform":
-            fields["distribution"] = self.distribution
-        return fields
 
     def variance(self) -> float:
         """Return infinity: no estimate of a single answer from a profile is unbiased."""

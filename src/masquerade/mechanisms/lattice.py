@@ -16,8 +16,9 @@ from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import Number, finite
 from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.text import text_fields
 
 MOST_POINTS = 1 << 32
 _EXACT_IN_FLOATS = 1 << 53
@@ -48,7 +49,7 @@ class Lattice:
     def __init__(self, low: Number, high: Number, step: Number = 1) -> None:
         for name, value in (("low", low), ("high", high), ("step", step)):
             object.__setattr__(self, name, finite(value, name))
-        shown = self.fields()
+        shown = text_fields(self)
         if self.step <= 0:
             raise ParameterError(f"step is {shown['step']}, expected above 0.")
         if self.high <= self.low:
@@ -67,28 +68,27 @@ class Lattice:
                 "than 2**32 points; use a larger step."
             )
 
-    def require_exact_in_floats(self) -> None:
-        """Raise where points are not different floats, with room for the arithmetic of `indices`.
+    @classmethod
+    def of_answers(cls, low: Number, high: Number, step: Number) -> Lattice:
+        """Return a lattice whose points are different floats, with room for `indices`.
 
         Raises
         ------
         ParameterError
             The ends or the step have too many digits.
         """
-        offset, factor, common = _whole_numbers(self.low, self.step)
-        last = offset + factor * (self.points - 1)
+        lattice = cls(low, high, step)
+        offset, factor, common = _whole_numbers(lattice.low, lattice.step)
+        last = offset + factor * (lattice.points - 1)
         if max(abs(offset), abs(last), common) >= _EXACT_WITH_ROOM:
-            fields = ", ".join(f"{key} {value}" for key, value in self.fields().items())
+            fields = ", ".join(f"{key} {value}" for key, value in text_fields(lattice).items())
             raise ParameterError(f"{fields} have more digits than a float can hold; round them.")
+        return lattice
 
     @property
     def points(self) -> int:
         """How many numbers there are, at least 2."""
         return int((self.high - self.low) / self.step) + 1
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        return {"low": text_of(self.low), "high": text_of(self.high), "step": text_of(self.step)}
 
     def values(self, indices: Integers) -> Floats:
         """Return low + step * index, each the nearest float; indices may lie outside the range."""
@@ -112,7 +112,7 @@ class Lattice:
         outside = ((known < low) | (known > high)).nonzero()[0]
         if outside.size:
             row = int(outside[0])
-            fields = self.fields()
+            fields = text_fields(self)
             raise UnknownLabel(
                 f"row {row + 1}: {values[row]} is outside {fields['low']} to {fields['high']}; "
                 "correct it, or widen the range, which costs precision or privacy for everybody."
@@ -124,7 +124,7 @@ class Lattice:
         between = (self.values(found) != known).nonzero()[0]
         if between.size:
             row = int(between[0])
-            fields = self.fields()
+            fields = text_fields(self)
             raise UnknownLabel(
                 f"row {row + 1}: {values[row]} is not {fields['low']} plus a whole number of steps "
                 f"of {fields['step']}; round it on the device before it is masked, or use a "
@@ -145,25 +145,10 @@ def _whole_numbers(low: Fraction, step: Fraction) -> tuple[int, int, int]:
 
 
 class LatticeMechanism(Mechanism):
-    """A local randomizer of numbers on a lattice.
-
-    Parameters
-    ----------
-    low, high, step : number
-        The answers that can be given: low, low + step, ..., high.
-    null : bool
-        Whether "no answer" is masked too.
-    """
+    """A local randomizer of numbers on a lattice."""
 
     lattice: Lattice
-    """The answers that can be given."""
-
-    def __init__(self, low: Number, high: Number, step: Number, *, null: bool = False) -> None:
-        self.lattice = Lattice(low, high, step)
-        self.lattice.require_exact_in_floats()
-        if not isinstance(null, bool):
-            raise ParameterError(f"null is {null!r}, expected True or False.")
-        self.null = null
+    """The answers that can be given: low, low + step, ..., high."""
 
     @abstractmethod
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:

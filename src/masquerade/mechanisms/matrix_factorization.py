@@ -8,6 +8,7 @@ repaired form is `MatrixFactorizationRidge`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -21,12 +22,13 @@ from masquerade.exact.loss import INFINITE_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import Number, text_of, whole
 from masquerade.mechanisms.factorization import FactorizationMechanism
-from masquerade.mechanisms.mechanism import Presence
+from masquerade.mechanisms.mechanism import Presence, require_flag
 from masquerade.mechanisms.public_features import ONE
 
 _LARGEST_SCALE = 1 << 48
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class MatrixFactorization(FactorizationMechanism):
     """Matrix factorization as published: **no guarantee**, for study only.
 
@@ -73,62 +75,56 @@ class MatrixFactorization(FactorizationMechanism):
 
     name = "matrix-factorization"
 
+    on_underdetermined: str = "error"
+    acknowledge_no_guarantee: bool = False
+    _scale: int = field(init=False)  # of the noise, in units of step / ONE
+
     def __init__(
         self,
         *,
         low: Number,
         high: Number,
-        tasks: int | str,
-        dimension: int | str,
+        step: Number = 1,
+        tasks: int,
+        dimension: int,
         epsilon: Number,
         seed: bytes | str,
-        step: Number = 1,
         distribution: str = "uniform",
         on_underdetermined: str = "error",
-        acknowledge_no_guarantee: bool | str = False,
+        acknowledge_no_guarantee: bool = False,
     ) -> None:
         super().__init__(
             low=low,
             high=high,
+            step=step,
             tasks=tasks,
             dimension=dimension,
             epsilon=epsilon,
             seed=seed,
-            step=step,
             distribution=distribution,
         )
         if on_underdetermined not in ("error", "prior"):
             raise ParameterError(
                 f"on_underdetermined is {on_underdetermined!r}, expected 'error' or 'prior'."
             )
-        self.on_underdetermined = on_underdetermined
-        known: dict[bool | str, bool] = {True: True, False: False, "true": True, "false": False}
-        if acknowledge_no_guarantee not in known:
-            raise ParameterError(
-                f"acknowledge_no_guarantee is {acknowledge_no_guarantee!r}, expected true or false."
-            )
-        self.acknowledge_no_guarantee = known[acknowledge_no_guarantee]
+        require_flag(acknowledge_no_guarantee, "acknowledge_no_guarantee")
         # In units of step / ONE, the unit of answers times features; rounded up.
-        self._scale = math.ceil(self.lattice.points * ONE / (self.epsilon * self.lattice.step))
-        if self._scale > _LARGEST_SCALE:
+        scale = math.ceil(self.lattice.points * ONE / (self.epsilon * self.lattice.step))
+        if scale > _LARGEST_SCALE:
             raise ParameterError(
                 f"epsilon is {text_of(self.epsilon)}, too small for {self.lattice.points} answers "
                 f"in steps of {text_of(self.lattice.step)}; expected at least "
                 f"{float(self.lattice.points * ONE / (self.lattice.step * _LARGEST_SCALE)):.3g}."
             )
+        self._set(
+            on_underdetermined=on_underdetermined,
+            acknowledge_no_guarantee=acknowledge_no_guarantee,
+            _scale=scale,
+        )
 
     @property
     def _centre(self) -> float:
         return 0.0
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = super().fields()
-        if self.on_underdetermined != "error":
-            fields["on_underdetermined"] = self.on_underdetermined
-        if self.acknowledge_no_guarantee:
-            fields["acknowledge_no_guarantee"] = "true"
-        return fields
 
     def published_loss(self, *, answers: int = 1) -> Loss:
         """Return what the paper promises for `answers` changed answers; it is not kept."""

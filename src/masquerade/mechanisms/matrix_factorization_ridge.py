@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +26,7 @@ GRADIENT_TOLERANCE = 1e-12
 """Largest coordinate of the gradient at which a minimiser is accepted: in widths, or in scales of
 the noise where that is more than a width."""
 
+_DEFAULT_SPLIT = Fraction(1, 4)
 _NOISE_STEPS = 1 << 46  # steps of the noise grid in one scale of the noise
 _BOUND = 0.5  # B, in widths
 _STEEPEST_CURVE = 0.77  # above max |psi''| B = 4 / (3 sqrt 3), psi = B tanh(r / B)
@@ -33,6 +35,7 @@ _MOST_NUMBERS = 1 << 24  # held at a time by one batch of minimisations
 _MARGIN = 1e-9  # far above the floating-point error of the few operations that set the scale
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class MatrixFactorizationRidge(FactorizationMechanism):
     """Matrix factorization that protects "no answer" too.
 
@@ -87,50 +90,63 @@ class MatrixFactorizationRidge(FactorizationMechanism):
 
     name = "matrix-factorization-ridge"
 
+    split: Fraction = _DEFAULT_SPLIT
+    ridge: float = field(init=False)
+    cells_of_a_width: int = field(init=False)
+    """A profile is rounded to the domain's width divided by this."""
+    discretisation_loss: float = field(init=False)
+    """What grid, solver and rounding add to the loss, counted within `epsilon`."""
+    _largest_square: float = field(init=False)  # above the largest |v|_2**2
+    _tolerance: float = field(init=False)  # of the gradient, in widths
+    _scale: float = field(init=False)  # of the noise, in widths
+
     def __init__(
         self,
         *,
         low: Number,
         high: Number,
-        tasks: int | str,
-        dimension: int | str,
+        step: Number = 1,
+        tasks: int,
+        dimension: int,
         epsilon: Number,
         seed: bytes | str,
-        step: Number = 1,
         distribution: str = "uniform",
-        split: Number = "0.25",
+        split: Number = _DEFAULT_SPLIT,
     ) -> None:
         super().__init__(
             low=low,
             high=high,
+            step=step,
             tasks=tasks,
             dimension=dimension,
             epsilon=epsilon,
             seed=seed,
-            step=step,
             distribution=distribution,
         )
-        self.split = finite(split, "split")
+        self._set(split=finite(split, "split"))
         if not 0 < self.split < 1:
             raise ParameterError(f"split is {text_of(self.split)}, expected above 0 and below 1.")
         rows = self.features
         # |v|_1 is at most 1 exactly: features are whole multiples of 1 / ONE.
-        self._largest_square = float((rows**2).sum(axis=1).max()) * (1 + _MARGIN)
+        largest_square = float((rows**2).sum(axis=1).max()) * (1 + _MARGIN)
         for_ridge, for_noise = (
             float(self.epsilon * share) * (1 - _MARGIN) for share in (self.split, 1 - self.split)
         )
-        self.ridge = self._largest_square / math.expm1(min(for_ridge, 700.0))
         coarser = math.floor(math.log10(max(1.0, 1 / for_noise)))
-        self.cells_of_a_width = 10 ** max(0, FINEST_GRID - coarser)
-        self._tolerance = GRADIENT_TOLERANCE * max(1.0, 1 / for_noise)
-        self.discretisation_loss = self._discretisation_loss(1 / for_noise)
+        self._set(
+            ridge=largest_square / math.expm1(min(for_ridge, 700.0)),
+            cells_of_a_width=10 ** max(0, FINEST_GRID - coarser),
+            _largest_square=largest_square,
+            _tolerance=GRADIENT_TOLERANCE * max(1.0, 1 / for_noise),
+        )
+        self._set(discretisation_loss=self._discretisation_loss(1 / for_noise))
         if self.discretisation_loss > for_noise / 2:
             raise ParameterError(
                 f"with epsilon {text_of(self.epsilon)}, split {text_of(self.split)} and dimension "
                 f"{self.dimension} the ridge is {self.ridge:.2g}, too small to compute a profile "
                 "accurately; lower epsilon, split or dimension."
             )
-        self._scale = 1 / (for_noise - self.discretisation_loss) * (1 + _MARGIN)
+        self._set(_scale=1 / (for_noise - self.discretisation_loss) * (1 + _MARGIN))
 
     @property
     def noise_scale(self) -> float:
@@ -140,13 +156,6 @@ class MatrixFactorizationRidge(FactorizationMechanism):
     @property
     def _centre(self) -> float:
         return float(self.lattice.low + self.lattice.high) / 2
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = super().fields()
-        if self.split != finite("0.25", "split"):
-            fields["split"] = text_of(self.split)
-        return fields
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the promise to two workers whose answers differ in `answers` tasks.

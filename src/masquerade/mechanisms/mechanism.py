@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.guarantee import Guarantee
+from masquerade.mechanisms.text import text_fields
 
 Presence = Literal["hidden", "assigned"]
 
@@ -18,7 +20,8 @@ Presence = Literal["hidden", "assigned"]
 class Mechanism(ABC):
     """A local randomizer: it masks answers on the person's device.
 
-    Its text form, ``str(mechanism)``, is read back by `parse_mechanism`.
+    Each is a frozen dataclass of its parameters. Its text form, ``str(mechanism)``, follows from
+    its fields and is read back by `parse_mechanism`; two mechanisms of one text form are equal.
     """
 
     name: ClassVar[str]
@@ -30,9 +33,9 @@ class Mechanism(ABC):
     null: bool
     """Whether "no answer" is masked too, so that skipping is protected like an answer."""
 
-    @abstractmethod
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""
+        return text_fields(self)
 
     @abstractmethod
     def guarantee(self, *, answers: int = 1) -> Guarantee:
@@ -127,9 +130,18 @@ class Mechanism(ABC):
         """Return the mechanism as a JSON object; its ``"mechanism"`` is the text form."""
         return {"mechanism": str(self), "name": self.name, **self.fields()}
 
-    def __str__(self) -> str:
+    def _set(self, **values: Any) -> None:
+        """Set fields of a mechanism that is being made; afterwards they are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _text(self) -> str:
         fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
         return f"{self.name}:{fields}"
+
+    def __str__(self) -> str:
+        return self._text
 
     def __repr__(self) -> str:
         return f"parse_mechanism({str(self)!r})"
@@ -154,6 +166,12 @@ def require_mechanism(given: object) -> Mechanism:
             f"{given!r} is no Mechanism; make one, or read its text form with parse_mechanism."
         )
     return given
+
+
+def require_flag(value: object, name: str) -> None:
+    """Raise `ParameterError` where a flag is not a Python bool."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is {value!r}, expected True or False.", field=name)
 
 
 def _require_public(claims: Claims, *, hidden: bool) -> None:

@@ -7,6 +7,7 @@ times the information of Laplace noise at epsilon 2, and says "no answer".
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -18,9 +19,10 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import Number, finite, positive, whole
 from masquerade.mechanisms.channel import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
+from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
 
 MOST_LEVELS = 1 << 16
@@ -30,6 +32,7 @@ _SPREAD = 0.14  # of answers around a truth, as a share of the range
 _ANSWERING_RATE = 0.5
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class QuantisedResponse(LatticeMechanism):
     """Round an answer to one of a few levels at random, then mask the level.
 
@@ -64,6 +67,13 @@ class QuantisedResponse(LatticeMechanism):
 
     name = "quantised-response"
 
+    lattice: Lattice
+    epsilon: Fraction
+    levels: int
+    null: bool = False
+    _response: RandomizedResponse = field(init=False)  # masks the level
+    _scale: Lattice = field(init=False)  # of the levels
+
     def __init__(
         self,
         low: Number,
@@ -71,21 +81,23 @@ class QuantisedResponse(LatticeMechanism):
         step: Number = 1,
         *,
         epsilon: Number,
-        levels: int | str | Literal["auto"] = "auto",
+        levels: int | Literal["auto"] = "auto",
         null: bool = False,
     ) -> None:
-        super().__init__(low, high, step, null=null)
-        self.epsilon = finite(epsilon, "epsilon")
-        if self.epsilon <= 0:
-            raise ParameterError(f"epsilon is {text_of(self.epsilon)}, expected above 0.")
-        points = self.lattice.points
+        require_flag(null, "null")
+        lattice = Lattice.of_answers(low, high, step)
+        loss, points = positive(epsilon, "epsilon"), lattice.points
         if levels == "auto":
-            rate = _ANSWERING_RATE if null else 1.0
-            levels = choose_levels(self.epsilon, points, rate)
-        self.levels = whole(levels, "levels", low=2, high=min(points, MOST_LEVELS))
-        self._response = RandomizedResponse(self.levels + null, epsilon=self.epsilon)
-        width = self.lattice.high - self.lattice.low
-        self._scale = Lattice(self.lattice.low, self.lattice.high, width / (self.levels - 1))
+            levels = choose_levels(loss, points, _ANSWERING_RATE if null else 1.0)
+        levels = whole(levels, "levels", low=2, high=min(points, MOST_LEVELS))
+        self._set(
+            lattice=lattice,
+            epsilon=loss,
+            levels=levels,
+            null=null,
+            _response=RandomizedResponse(levels + null, epsilon=loss),
+            _scale=Lattice(lattice.low, lattice.high, (lattice.high - lattice.low) / (levels - 1)),
+        )
 
     @property
     def symbols(self) -> int:
@@ -101,17 +113,6 @@ class QuantisedResponse(LatticeMechanism):
     def level_values(self) -> Floats:
         """The levels on the question's scale, shape (levels,)."""
         return self._scale.values(np.arange(self.levels))
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = {
-            **self.lattice.fields(),
-            "epsilon": text_of(self.epsilon),
-            "levels": str(self.levels),
-        }
-        if self.null:
-            fields["null"] = "true"
-        return fields
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact promise to a person who reports `answers` answers.

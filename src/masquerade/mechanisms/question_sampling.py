@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import Number, positive, whole
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -29,6 +28,7 @@ SAMPLING_ASSUMPTIONS = (
 )
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class QuestionSampling(Mechanism):
     """Report k of a person's n answers, chosen by coins, each by randomized response at E / k.
 
@@ -67,25 +67,18 @@ class QuestionSampling(Mechanism):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     null = False
 
-    def __init__(
-        self,
-        options: int | str,
-        *,
-        epsilon: Number,
-        keep: int | str | Literal["auto"] = "auto",
-    ) -> None:
-        self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
-        self.epsilon = finite(epsilon, "epsilon")
-        if self.epsilon <= 0:
-            raise ParameterError(f"epsilon is {text_of(self.epsilon)}, expected above 0.")
-        self.keep = None if keep == "auto" else whole(keep, "keep", low=1)
+    options: int
+    epsilon: Fraction
+    keep: int | None  # None: as many as carry the most
 
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        fields = {"options": str(self.options), "epsilon": text_of(self.epsilon)}
-        if self.keep is not None:
-            fields["keep"] = str(self.keep)
-        return fields
+    def __init__(
+        self, options: int, *, epsilon: Number, keep: int | Literal["auto"] = "auto"
+    ) -> None:
+        self._set(
+            options=whole(options, "options", low=2, high=MOST_SYMBOLS),
+            epsilon=positive(epsilon, "epsilon"),
+            keep=None if keep == "auto" else whole(keep, "keep", low=1),
+        )
 
     def reported(self, answers: int) -> int:
         """Return how many of `answers` answers a person reports."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from masquerade.exact.loss import Loss
 from masquerade.exact.number import Number, exact, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.mechanism import require_flag
 
 MOST_SYMBOLS = 1 << 20
 _LARGEST_TOTAL = 1 << 62
@@ -55,6 +57,7 @@ def move(answers: Codes, other: Words | int, total: int, words: Words, symbols: 
     return ((answers + shift) % symbols).astype(np.int32)
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class RandomizedResponse(CategoricalMechanism):
     """Report the answer with probability 1 - p, each other symbol with p / (symbols - 1).
 
@@ -87,51 +90,44 @@ class RandomizedResponse(CategoricalMechanism):
 
     name = "randomized-response"
 
+    options: int
+    epsilon: Fraction | float | None
+    given_flip_probability: Fraction | None = field(metadata={"key": "flip_probability"})
+    null: bool = False
+    grid: tuple[int, int] = field(init=False)
+    """``(other, total)``: each other symbol is reported with probability other / total."""
+
     def __init__(
         self,
-        options: int | str,
+        options: int,
         *,
         epsilon: Number | None = None,
         flip_probability: Number | None = None,
         null: bool = False,
     ) -> None:
-        self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
-        if not isinstance(null, bool):
-            raise ParameterError(f"null is {null!r}, expected True or False.")
-        self.null = null
-        if (epsilon is None) == (flip_probability is None):
-            raise ParameterError("give epsilon or flip_probability, one of the two.")
-        if epsilon is not None:
-            self._given = ("epsilon", exact(epsilon, "epsilon"))
-            self._other, self._total = _from_epsilon(self._given[1], self.symbols)
-        else:
-            assert flip_probability is not None
+        options = whole(options, "options", low=2, high=MOST_SYMBOLS)
+        require_flag(null, "null")
+        loss = flip = None
+        if epsilon is not None and flip_probability is None:
+            loss = exact(epsilon, "epsilon")
+            grid = _from_epsilon(loss, options + null)
+        elif flip_probability is not None and epsilon is None:
             flip = finite(flip_probability, "flip_probability")
-            self._given = ("flip_probability", flip)
-            self._other, self._total = _from_flip_probability(flip, self.symbols)
+            grid = _from_flip_probability(flip, options + null)
+        else:
+            raise ParameterError("give epsilon or flip_probability, one of the two.")
+        self._set(options=options, epsilon=loss, given_flip_probability=flip, null=null, grid=grid)
 
     @property
     def flip_probability(self) -> Fraction:
         """P(report differs from the answer), as it is drawn."""
-        return Fraction((self.symbols - 1) * self._other, self._total)
+        other, total = self.grid
+        return Fraction((self.symbols - 1) * other, total)
 
     @property
     def mean_flip_probability(self) -> Fraction:
         """The same: everybody has one flip probability."""
         return self.flip_probability
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """``(other, total)``: each other symbol is reported with probability other / total."""
-        return self._other, self._total
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        name, value = self._given
-        fields = {"options": str(self.options), name: text_of(value)}
-        if self.null:
-            fields["null"] = "true"
-        return fields
 
     def channel(self) -> Channel:
         """Return P(report | answer), in exact fractions."""
@@ -160,18 +156,21 @@ class RandomizedResponse(CategoricalMechanism):
 
     def device_form(self) -> dict[str, str | int]:
         """Return the whole-number form; see `CategoricalMechanism.device_form`."""
+        other, total = map(str, self.grid)
+        symbols = self.symbols
         return {
             "name": self.name,
-            "symbols": self.symbols,
-            "first": str(self._other),
-            "last": str(self._other),
-            "total": str(self._total),
+            "symbols": symbols,
+            "first": other,
+            "last": other,
+            "total": total,
         }
 
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return a report for each answer; see `CategoricalMechanism.mask`."""
-        words = uniform_below(source, self._total, len(answers))
-        return move(answers, self._other, self._total, words, self.symbols)
+        other, total = self.grid
+        words = uniform_below(source, total, len(answers))
+        return move(answers, other, total, words, self.symbols)
 
 
 def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:

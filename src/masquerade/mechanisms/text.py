@@ -1,98 +1,44 @@
-"""The text form of mechanisms: ``name:key=value,...``, the same everywhere."""
+"""The text form of frozen dataclasses: ``name:key=value,...``, the same everywhere.
+
+A value writes its fields in order and leaves out those at their default; a field that is a
+dataclass itself, such as a lattice, writes its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import dataclasses
+from collections.abc import Collection, Mapping
+from fractions import Fraction
 from typing import Any
 
 from masquerade.errors import MechanismSyntaxError
-from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
-from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
-from masquerade.mechanisms.matrix_factorization import MatrixFactorization
-from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
-from masquerade.mechanisms.mechanism import Mechanism
-from masquerade.mechanisms.quantised_response import QuantisedResponse
-from masquerade.mechanisms.question_sampling import QuestionSampling
-from masquerade.mechanisms.randomized_response import RandomizedResponse
-from masquerade.mechanisms.two_layer import TwoLayer
+from masquerade.exact.number import text_of
 
 
-def _truth_value(text: str) -> bool:
-    values = {"true": True, "false": False}
-    if text not in values:
-        raise MechanismSyntaxError(f"null is {text!r}, expected 'true' or 'false'.")
-    return values[text]
+def text_fields(value: Any) -> dict[str, str]:
+    """Return the fields of a frozen dataclass as texts, in order.
 
-
-_KEEP: Callable[[str], Any] = str
-_LATTICE = {"low": _KEEP, "high": _KEEP, "step": _KEEP}
-_FACTORS = {
-    **_LATTICE,
-    **dict.fromkeys(("tasks", "dimension", "epsilon", "seed", "distribution"), _KEEP),
-}
-
-MECHANISMS: dict[str, tuple[type[Mechanism], dict[str, Callable[[str], Any]]]] = {
-    RandomizedResponse.name: (
-        RandomizedResponse,
-        {
-            "options": _KEEP,
-            "epsilon": _KEEP,
-            "flip_probability": _KEEP,
-            "null": _truth_value,
-        },
-    ),
-    TwoLayer.name: (TwoLayer, {"options": _KEEP, "low": _KEEP, "high": _KEEP}),
-    QuestionSampling.name: (
-        QuestionSampling,
-        {"options": _KEEP, "epsilon": _KEEP, "keep": _KEEP},
-    ),
-    DiscreteGaussian.name: (DiscreteGaussian, {**_LATTICE, "sigma": _KEEP}),
-    DiscreteLaplace.name: (
-        DiscreteLaplace,
-        {
-            **_LATTICE,
-            "epsilon": _KEEP,
-            "null": _truth_value,
-            "fill": _KEEP,
-            "scale_rule": _KEEP,
-        },
-    ),
-    QuantisedResponse.name: (
-        QuantisedResponse,
-        {**_LATTICE, "epsilon": _KEEP, "levels": _KEEP, "null": _truth_value},
-    ),
-    MatrixFactorization.name: (
-        MatrixFactorization,
-        {**_FACTORS, "on_underdetermined": _KEEP, "acknowledge_no_guarantee": _KEEP},
-    ),
-    MatrixFactorizationRidge.name: (MatrixFactorizationRidge, {**_FACTORS, "split": _KEEP}),
-}
-
-
-def parse_mechanism(text: str) -> Mechanism:
-    """Return the mechanism that `text` describes; the inverse of ``str(mechanism)``.
-
-    Raises
-    ------
-    MechanismSyntaxError
-        There is no text, the name or a key is unknown, or a key is missing or stands twice.
-    ParameterError
-        A value is out of range.
-
-    Examples
-    --------
-    >>> str(parse_mechanism("two-layer:options=2,low=0,high=0.5379"))
-    'two-layer:options=2,low=0,high=0.5379'
+    A field's key is its name, or the ``"key"`` of its metadata. Fields that are computed
+    (``init=False``), None, or at their default are left out.
     """
-    name, given = read_text_form(text, {name: keys for name, (_, keys) in MECHANISMS.items()})
-    kind, keys = MECHANISMS[name]
-    try:
-        return kind(**{key: keys[key](value) for key, value in given.items()})
-    except TypeError as error:
-        raise MechanismSyntaxError(
-            f"{text!r} cannot be read: {str(error).partition(') ')[2] or error}; "
-            f"{name} takes {', '.join(keys)}."
-        ) from error
+    texts: dict[str, str] = {}
+    for field in dataclasses.fields(value):
+        content = getattr(value, field.name)
+        if not field.init or content is None:
+            continue
+        if dataclasses.is_dataclass(content):
+            texts |= text_fields(content)
+        elif content != field.default:
+            texts[field.metadata.get("key", field.name)] = _text(content)
+    return texts
+
+
+def _text(content: object) -> str:
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, Fraction | float):
+        return text_of(content)
+    return content.hex() if isinstance(content, bytes) else str(content)
 
 
 def read_text_form(
@@ -122,7 +68,7 @@ def read_text_form(
         raise MechanismSyntaxError(
             f"{what} {name!r} is unknown; expected one of {', '.join(sorted(known))}."
         )
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not value:
@@ -131,7 +77,7 @@ def read_text_form(
             raise MechanismSyntaxError(
                 f"{name} has no parameter {key!r}; it has {', '.join(known[name])}."
             )
-        if key in found:
+        if key in texts:
             raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
-        found[key] = value
-    return name, found
+        texts[key] = value
+    return name, texts

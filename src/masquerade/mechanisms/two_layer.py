@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -42,6 +43,7 @@ TWO_LAYER_ASSUMPTIONS = (
 )
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class TwoLayer(CategoricalMechanism):
     """Draw p from U(low, high) once a person, then flip each of the person's answers by p.
 
@@ -77,22 +79,29 @@ class TwoLayer(CategoricalMechanism):
     name = "two-layer"
     null = False
 
-    def __init__(self, options: int | str, *, low: Number, high: Number) -> None:
-        self.options = whole(options, "options", low=2, high=MOST_SYMBOLS)
-        self.low, self.high = finite(low, "low"), finite(high, "high")
+    options: int
+    low: Fraction
+    high: Fraction
+    _one_layer: RandomizedResponse | None = field(init=False)  # where low is high
+    _total: int = field(init=False)
+    _first: int = field(init=False)
+    _last: int = field(init=False)
+
+    def __init__(self, options: int, *, low: Number, high: Number) -> None:
+        options = whole(options, "options", low=2, high=MOST_SYMBOLS)
+        self._set(options=options, low=finite(low, "low"), high=finite(high, "high"))
         if not 0 <= self.low <= self.high <= 1:
             raise ParameterError(
                 f"low is {text_of(self.low)} and high is {text_of(self.high)}, expected "
                 "0 <= low <= high <= 1."
             )
-        self._one_layer = (
-            RandomizedResponse(self.options, flip_probability=self.low)
-            if self.low == self.high
-            else None
-        )
-        self._total = grid_total(self.options)
-        scale = Fraction(self._total, self.options - 1)
-        self._first, self._last = math.ceil(self.low * scale), math.floor(self.high * scale)
+        one_layer = None
+        if self.low == self.high:
+            one_layer = RandomizedResponse(options, flip_probability=self.low)
+        total = grid_total(options)
+        scale = Fraction(total, options - 1)
+        first, last = math.ceil(self.low * scale), math.floor(self.high * scale)
+        self._set(_one_layer=one_layer, _total=total, _first=first, _last=last)
         if self._one_layer is None and self._last - self._first < _FEWEST_GRID_POINTS:
             raise ParameterError(
                 f"low {text_of(self.low)} and high {text_of(self.high)} are too close to draw "
@@ -148,14 +157,6 @@ class TwoLayer(CategoricalMechanism):
             other, total = self._one_layer.grid
             return other, other, total
         return self._first, self._last, self._total
-
-    def fields(self) -> dict[str, str]:
-        """Return the parameters of the text form, in order."""
-        return {
-            "options": str(self.options),
-            "low": text_of(self.low),
-            "high": text_of(self.high),
-        }
 
     def channel(self) -> Channel:
         """Return P(report | answer) of one report: the channel of the mean flip probability."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.exact.number import text_of
 from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 
 
@@ -49,7 +50,7 @@ def check_reports(claims: Claims, mechanism: Mechanism) -> None:
     else:
         steps = mechanism.lattice.offsets(seen)
         off = np.abs(steps - np.rint(steps)) > 1e-6 * np.maximum(1, np.abs(steps) * 1e-6)
-        step = mechanism.lattice.fields()["step"]
+        step = text_of(mechanism.lattice.step)
         expected = f"a whole number of steps of {step} from {float(mechanism.lattice.low):g}"
     if off.any():
         row = int(np.flatnonzero(~missing)[np.flatnonzero(off)[0]])

@@ -1,0 +1,74 @@
+"""Mechanisms by name, read from their text form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from masquerade.errors import MechanismSyntaxError
+from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
+from masquerade.mechanisms.matrix_factorization import MatrixFactorization
+from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
+from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.quantised_response import QuantisedResponse
+from masquerade.mechanisms.question_sampling import QuestionSampling
+from masquerade.mechanisms.randomized_response import RandomizedResponse
+from masquerade.mechanisms.text import read_text_form
+from masquerade.mechanisms.two_layer import TwoLayer
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind
+    for kind in (
+        RandomizedResponse,
+        TwoLayer,
+        QuestionSampling,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        QuantisedResponse,
+        MatrixFactorization,
+        MatrixFactorizationRidge,
+    )
+}
+"""Every local randomizer, by the name that its text form begins with."""
+
+PARAMETERS = {name: inspect.signature(kind).parameters for name, kind in MECHANISMS.items()}
+"""The parameters of the text form of each."""
+
+
+def parse_mechanism(text: str) -> Mechanism:
+    """Return the mechanism that `text` describes; the inverse of ``str(mechanism)``.
+
+    Raises
+    ------
+    MechanismSyntaxError
+        There is no text, the name or a key is unknown, or a key is missing or stands twice.
+    ParameterError
+        A value is out of range.
+
+    Examples
+    --------
+    >>> str(parse_mechanism("two-layer:options=2,low=0,high=0.5379"))
+    'two-layer:options=2,low=0,high=0.5379'
+    """
+    name, texts = read_text_form(text, PARAMETERS)
+    parameters = PARAMETERS[name]
+    missing = [key for key, p in parameters.items() if p.default is p.empty and key not in texts]
+    if missing:
+        raise MechanismSyntaxError(
+            f"{text!r} cannot be read: it has no {' and '.join(map(repr, missing))}; {name} takes "
+            f"{', '.join(parameters)}.",
+            field=missing[0],
+        )
+    flags = {key for key, p in parameters.items() if isinstance(p.default, bool)}
+    # Numbers stay texts: a constructor reads them exactly, with a message of its own.
+    values = {key: _flag(key, text) if key in flags else text for key, text in texts.items()}
+    kind: Callable[..., Mechanism] = MECHANISMS[name]
+    return kind(**values)
+
+
+def _flag(key: str, text: str) -> bool:
+    flags = {"true": True, "false": False}
+    if text not in flags:
+        raise MechanismSyntaxError(f"{key} is {text!r}, expected 'true' or 'false'.", field=key)
+    return flags[text]
