@@ -70,7 +70,17 @@ def answered(url: str, token: str, home: Path, person: int) -> None:
         part.answer(given)
 
 
-@pytest.mark.parametrize("template", sorted(TEMPLATES))
+IN_EVERY_RUN = ("label", "number", "pulse")
+"""Templates that go all the way on the pages; the others do over HTTP, in a test of the server."""
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param(name, marks=[] if name in IN_EVERY_RUN else [pytest.mark.exhaustive])
+        for name in sorted(TEMPLATES)
+    ],
+)
 def test_a_template_goes_from_draft_to_result(
     template: str, generous: Any, owner: Any, tmp_path: Path
 ) -> None:

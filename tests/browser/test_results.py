@@ -340,7 +340,14 @@ def test_reports_of_a_survey_become_synthetic_data(generous: Any, owner: Visitor
     assert owner.complaints == []
 
 
-@pytest.mark.parametrize("people", [1, 19, 60])
+@pytest.mark.parametrize(
+    "people",
+    [
+        pytest.param(1, marks=pytest.mark.exhaustive),
+        19,
+        pytest.param(60, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_no_page_shows_what_cannot_be(
     generous: Any, new_visitor: NewVisitor, people: int, faults: Any
 ) -> None:

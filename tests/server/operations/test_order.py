@@ -131,7 +131,7 @@ def differing(one: bytes, other: bytes) -> list[int]:
         (12, False, 0),
         (50, False, 0),
         (50, True, 10),
-        pytest.param(300, False, 30, marks=pytest.mark.slow),
+        pytest.param(300, False, 30, marks=[pytest.mark.slow, pytest.mark.exhaustive]),
     ],
 )
 def test_a_rewritten_file_is_the_same_whatever_the_order_of_arrival(
@@ -219,7 +219,10 @@ def linked(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("people", "files"), [(8, 8), (12, 6), (24, 8), (50, 16)])
+@pytest.mark.parametrize(
+    ("people", "files"),
+    [(8, 8), (12, 6), (24, 8), pytest.param(50, 16, marks=pytest.mark.exhaustive)],
+)
 def test_audit_an_attack_on_a_stolen_file_is_at_chance_after_a_rewriting(
     crowd: Crowd, tmp_path: Path, people: int, files: int
 ) -> None:

@@ -131,11 +131,12 @@ def test_the_share_of_a_cap_is_that_by_which_it_admits() -> None:
 @pytest.mark.parametrize(
     ("text", "just", "beyond"),
     [
-        (
+        pytest.param(  # by the rho of Gaussian noise
             "discrete-gaussian:low=1,high=5,step=0.1,sigma=12",
             30,
             31,
-        ),  # by the rho of Gaussian noise
+            marks=pytest.mark.exhaustive,
+        ),
         ("discrete-gaussian:low=1,high=5,step=1,sigma=6", 6, 7),  # by the rho of anything
         ("randomized-response:options=2,epsilon=0.625", 16, 17),  # by epsilon
     ],
