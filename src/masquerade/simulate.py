@@ -1,4 +1,4 @@
-"""Made-up crowds with known truth, and studies of what masking costs in accuracy."""
+"""Simulated crowds with known truth, and studies of the accuracy that masking costs."""
 
 from __future__ import annotations
 
@@ -28,21 +28,7 @@ FAMILIES: dict[str, Family] = {
 }
 """The families of Li et al., KDD 2018, with the flip probability ranges of its section 6."""
 
-PUBLISHED_EPSILONS = (
-    1,
-    "0.9",
-    "0.8",
-    "0.7",
-    "0.6",
-    "0.5",
-    "0.4",
-    "0.3",
-    "0.2",
-    "0.1",
-    "0.01",
-    "0.001",
-    0,
-)
+PUBLISHED_EPSILONS = ("1", *(f"0.{tenths}" for tenths in range(9, 0, -1)), "0.01", "0.001", "0")
 
 
 def crowd(
@@ -56,7 +42,7 @@ def crowd(
     truth_shares: ArrayLike | None = None,
     null_share: float = 0.0,
 ) -> tuple[Claims, Truths]:
-    """Make up a crowd whose truths are known.
+    """Simulate a crowd whose truths are known.
 
     Every task is answered by different workers, drawn evenly. A worker answers with the truth with
     the worker's own probability, else with one of the other options evenly.
@@ -111,17 +97,19 @@ def crowd(
     truth = rng.choice(options, size=tasks, p=_probabilities(truth_shares, options))
     task = np.repeat(np.arange(tasks, dtype=np.int32), answers_per_task)
     worker = _assigned(rng, tasks, workers, answers_per_task).ravel()
+    # a wrong answer: the truth shifted by 1 to options - 1, each as likely
     wrong = rng.random(len(task)) >= ability[worker]
     shift = rng.integers(1, options, size=len(task)) * wrong
     value = ((truth[task] + shift) % options).astype(np.int32)
     if null_share > 0:
         value[rng.random(len(task)) < null_share] = options
     present, first = np.unique(worker, return_index=True)
-    seen = present[np.argsort(first)]  # by first appearance, as in every Claims
+    by_appearance = present[np.argsort(first)]  # as in every Claims
     code = np.empty(workers, dtype=np.int32)
-    code[seen] = np.arange(len(seen), dtype=np.int32)
+    code[by_appearance] = np.arange(len(by_appearance), dtype=np.int32)
     names, labels = _names("t", np.arange(tasks)), _names("", np.arange(options))
-    claims = Claims(task, code[worker], value, names, _names("w", seen), labels, null_share > 0)
+    people = _names("w", by_appearance)
+    claims = Claims(task, code[worker], value, names, people, labels, null_share > 0)
     truths = pa.table({"task": names, "truth": labels.take(pa.array(truth))})
     return claims, Truths.from_frame(truths)
 
@@ -140,7 +128,7 @@ def study(
     trials: int = 100,
     seed: int = 0,
 ) -> pa.Table:
-    """Mask claims again and again, and return what each method still finds.
+    """Mask claims again and again, and return how accurate each method still is.
 
     In every trial all methods see the same reports.
 
@@ -182,20 +170,20 @@ def study(
     estimators = [_categorical(method) for method in methods]
     clean = [1 - error_rate(replace(one).fit(claims), truths) for one in estimators]
     rows: list[dict[str, Any]] = []
-    for place, epsilon in enumerate(epsilons):
+    for number, epsilon in enumerate(epsilons):
         channel = make(epsilon, claims.n_options)
-        found = np.empty((trials, len(estimators)))
+        scores = np.empty((trials, len(estimators)))  # score[trial, method]
         for trial in range(trials):
-            rng = np.random.default_rng([seed, place, trial])
+            rng = np.random.default_rng([seed, number, trial])
             reports = channel.simulate(claims, rng, presence="assigned" if channel.null else None)
             draw = int(rng.integers(1 << 31))  # another tie-break in every trial
             for column, one in enumerate(estimators):
                 fit = replace(one, seed=draw).fit(reports, mechanism=channel)
-                found[trial, column] = accuracy(fit, truths)
+                scores[trial, column] = accuracy(fit, truths)
         losses = _median_losses(claims, channel)
-        spread = found.std(axis=0, ddof=1) if trials > 1 else np.full(len(estimators), np.nan)
+        spread = scores.std(axis=0, ddof=1) if trials > 1 else np.full(len(estimators), np.nan)
         for column, one in enumerate(estimators):
-            mean = float(found[:, column].mean())
+            mean = float(scores[:, column].mean())
             rows.append(
                 {
                     "mechanism": str(channel),
@@ -232,22 +220,23 @@ def _abilities(
 def _probabilities(shares: ArrayLike | None, options: int) -> Floats | None:
     if shares is None:
         return None
-    given = np.asarray(shares, dtype=np.float64)
-    if given.shape != (options,) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9:
+    known = np.asarray(shares, dtype=np.float64)
+    if known.shape != (options,) or not (known >= 0).all() or abs(known.sum() - 1) > 1e-9:
         raise ParameterError(
-            f"truth_shares is {given.tolist()}, expected {options} numbers of at least 0 with "
+            f"truth_shares is {known.tolist()}, expected {options} numbers of at least 0 with "
             "sum 1."
         )
-    return given
+    return known
 
 
 def _assigned(rng: np.random.Generator, tasks: int, workers: int, answers: int) -> Integers:
     """Return `answers` different workers for every task (Floyd's sampling, all tasks at once)."""
     chosen = np.empty((tasks, answers), dtype=np.int64)
-    for place, last in enumerate(range(workers - answers, workers)):
-        drawn = rng.integers(0, last + 1, size=tasks)
-        taken = (chosen[:, :place] == drawn[:, None]).any(axis=1)
-        chosen[:, place] = np.where(taken, last, drawn)
+    for column, last in enumerate(range(workers - answers, workers)):
+        worker = rng.integers(0, last + 1, size=tasks)
+        # a worker that the task has already gives way to the newest one, which it cannot have
+        twice = (chosen[:, :column] == worker[:, None]).any(axis=1)
+        chosen[:, column] = np.where(twice, last, worker)
     return chosen
 
 

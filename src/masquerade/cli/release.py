@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json as json_format
 import sys
 import time
 from collections.abc import Callable, Iterator
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -98,10 +98,10 @@ def release(
     from masquerade.release import fit_density, guarantee_sentence, report_page, synthesize
 
     started = time.perf_counter()
-    held = _held(claims, missing, duplicates)
-    with _progress("Releasing", held.n_objects) as tell:
-        made = synthesize(
-            held,
+    grouped = _grouped(claims, missing, duplicates)
+    with _progress("Releasing", grouped.n_objects) as tell:
+        published = synthesize(
+            grouped,
             engine=engine,
             epsilon=epsilon,
             domain=_domain(domain, domains, step),
@@ -115,44 +115,44 @@ def release(
         )
     reference = None
     if compare:
-        with _progress("Comparing", held.n_objects) as tell:
+        with _progress("Comparing", grouped.n_objects) as tell:
             width = "robust" if bandwidth is None else float(finite(bandwidth, "bandwidth"))
-            reference = fit_density(held, bandwidth=cast("Any", width), progress=tell)
-    made.write(out)
+            reference = fit_density(grouped, bandwidth=cast("Any", width), progress=tell)
+    published.write(out)
     codebook = _beside(out)
     codebook.write_text(
-        json_format.dumps(made.codebook(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+        dumps(published.codebook(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
     )
-    result = _result(made, reference) | {"out": str(out), "codebook": str(codebook)}
+    result = _result(published, reference) | {"out": str(out), "codebook": str(codebook)}
     if densities is not None:
-        write_table(made.density_table(), densities)
+        write_table(published.density_table(), densities)
         result["densities"] = str(densities)
     if report is not None:
         names = None if objects is None else [name.strip() for name in objects.split(",")]
-        page = report_page(made, reference=reference, show=names)
+        page = report_page(published, reference=reference, show=names)
         report.write_text(page, encoding="utf-8")
         result["report"] = str(report)
     result["seconds"] = round(time.perf_counter() - started, 3)
     if not json:
-        result["guarantee"] = guarantee_sentence(made.guarantee)
+        result["guarantee"] = guarantee_sentence(published.guarantee)
     show(result, as_json=json, title="Release")
 
 
-def _result(made: Release, reference: DensityModel | None) -> dict[str, Any]:
+def _result(published: Release, reference: DensityModel | None) -> dict[str, Any]:
     from masquerade.release import guarantee_json, ise
 
     result: dict[str, Any] = {
-        "engine": made.engine,
-        "objects": len(made.objects),
-        "released": len(made.points),
-        "statuses": made.statuses,
-        "guarantee": guarantee_json(made.guarantee),
-        "for_the_collector": dict(made.collector),
+        "engine": published.engine,
+        "objects": len(published.objects),
+        "released": len(published.points),
+        "statuses": published.statuses,
+        "guarantee": guarantee_json(published.guarantee),
+        "for_the_collector": dict(published.collector),
     }
-    return result if reference is None else result | ise(reference, made).to_json()
+    return result if reference is None else result | ise(reference, published).to_json()
 
 
-def _held(path: Path, missing: str, duplicates: str) -> GroupedClaims:
+def _grouped(path: Path, missing: str, duplicates: str) -> GroupedClaims:
     from masquerade.answers import Claims
     from masquerade.release import GroupedClaims
 

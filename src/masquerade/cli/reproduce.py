@@ -49,7 +49,7 @@ def reproduce(
     names = list(PAPERS) if paper == "all" else [paper]
     scale = Scale(quick=quick, trials=trials, clock=time.process_time)
     with _Bar() as bar:
-        found = measure(
+        reproduction = measure(
             names,
             out,
             scale=scale,
@@ -57,42 +57,44 @@ def reproduce(
             progress=bar.update,
         )
     result: dict[str, Any] = {
-        "artifacts": [str(path) for path in found.artifacts],
+        "artifacts": [str(path) for path in reproduction.artifacts],
         "rows": [
             {"paper_name": name, **row_json(row)}
-            for name, rows in found.rows.items()
+            for name, rows in reproduction.rows.items()
             for row in rows
         ],
         "ours": [
             {"paper_name": name, **row_json(each)}
-            for name, some in found.ours.items()
+            for name, some in reproduction.ours.items()
             for each in some
         ],
-        "verdicts": _verdicts(found),
-        "parts_done": found.done,
-        "parts_taken_up": found.taken_up,
-        "remarks": list(found.remarks),
+        "verdicts": _verdicts(reproduction),
+        "parts_done": reproduction.done,
+        "parts_taken_up": reproduction.taken_up,
+        "remarks": list(reproduction.remarks),
         "seconds": round(time.monotonic() - started, 1),
     }
     if json:
         show(result, as_json=True, title="")
         return
-    _print_rows(found)
-    shown = {key: result[key] for key in ("parts_done", "parts_taken_up", "seconds")}
-    shown |= {"files": f"{len(found.artifacts)} in {out}"}
-    if found.remarks:
-        shown["remarks"] = list(found.remarks)
-    show(shown, as_json=False, title="Reproduction")
+    _print_rows(reproduction)
+    summary = {key: result[key] for key in ("parts_done", "parts_taken_up", "seconds")}
+    summary |= {"files": f"{len(reproduction.artifacts)} in {out}"}
+    if reproduction.remarks:
+        summary["remarks"] = list(reproduction.remarks)
+    show(summary, as_json=False, title="Reproduction")
 
 
-def _verdicts(found: Reproduction) -> dict[str, dict[str, int]]:
+def _verdicts(reproduction: Reproduction) -> dict[str, dict[str, int]]:
     from masquerade.reproduce import VERDICTS
 
-    counted = {name: Counter(row.verdict for row in rows) for name, rows in found.rows.items()}
-    return {name: {each: counts[each] for each in VERDICTS} for name, counts in counted.items()}
+    counts = {
+        name: Counter(row.verdict for row in rows) for name, rows in reproduction.rows.items()
+    }
+    return {name: {verdict: each[verdict] for verdict in VERDICTS} for name, each in counts.items()}
 
 
-def _print_rows(found: Reproduction) -> None:
+def _print_rows(reproduction: Reproduction) -> None:
     import math
 
     from rich.console import Console
@@ -103,25 +105,25 @@ def _print_rows(found: Reproduction) -> None:
         return "–" if each is None or not math.isfinite(each) else f"{each:.4g}"
 
     console = Console()
-    for name, rows in found.rows.items():
+    for name, rows in reproduction.rows.items():
         table = Table(title=name, title_justify="left", show_lines=True)
         for column in ("where", "what, and why the verdict", "paper", "ours"):
             table.add_column(column, overflow="fold")
         table.add_column("verdict", no_wrap=True)
         for row in rows:
-            said = number(row.paper) if row.paper is not None else row.statement
+            printed = number(row.paper) if row.paper is not None else row.statement
             ours = f"{number(row.ours)} ± {number(row.standard_error)}"
             what = f"{escape(row.quantity)}\n[dim]{escape(f'{row.reason}; data: {row.data}')}[/dim]"
-            table.add_row(row.artifact, what, escape(said), ours, row.verdict)
+            table.add_row(row.artifact, what, escape(printed), ours, row.verdict)
         console.print(table)
-        if found.ours[name]:
-            beside = Table(title=f"{name}: our methods at the same loss", title_justify="left")
+        if reproduction.ours[name]:
+            comparisons = Table(title=f"{name}: our methods at the same loss", title_justify="left")
             for column in ("where", "what (above 0: ours is better)", "gain", "outcome"):
-                beside.add_column(column, overflow="fold")
-            for each in found.ours[name]:
+                comparisons.add_column(column, overflow="fold")
+            for each in reproduction.ours[name]:
                 gain = f"{number(each.difference)} ± {number(each.standard_error)}"
-                beside.add_row(each.artifact, escape(each.quantity), gain, each.outcome)
-            console.print(beside)
+                comparisons.add_row(each.artifact, escape(each.quantity), gain, each.outcome)
+            console.print(comparisons)
 
 
 class _Bar:

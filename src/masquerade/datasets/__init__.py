@@ -1,4 +1,4 @@
-"""Public data sets by name, and made-up ones of the papers' shapes.
+"""Public data sets by name, and simulated ones of the papers' sizes.
 
 A data set is read from the folder that the environment variable ``MASQUERADE_DATA`` names, or
 downloaded once where it has a lasting address and a published checksum. Nothing is bundled.
@@ -6,8 +6,8 @@ downloaded once where it has a lasting address and a published checksum. Nothing
 
 from masquerade.datasets.dataset import DATA_VARIABLE, DATASETS, Dataset, dataset_named
 from masquerade.datasets.simulated import (
-    MadeUpClaims,
-    MadeUpRatings,
+    SimulatedClaims,
+    SimulatedRatings,
     TruthShape,
     duchenne_smile,
     indoor_floorplan,
@@ -23,8 +23,8 @@ __all__ = [
     "DATASETS",
     "DATA_VARIABLE",
     "Dataset",
-    "MadeUpClaims",
-    "MadeUpRatings",
+    "SimulatedClaims",
+    "SimulatedRatings",
     "TruthShape",
     "dataset_named",
     "duchenne_smile",

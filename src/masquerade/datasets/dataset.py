@@ -1,4 +1,4 @@
-"""A public data set: whose it is, under which terms, and where its files are."""
+"""Public data sets: whose they are, under which terms, and where their files are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import hashlib
 import importlib
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,6 @@ import pyarrow as pa
 from masquerade.answers import Claims, Comparisons, Truths
 from masquerade.answers.claims import Duplicates, Kind
 from masquerade.answers.frames import read_table
-from masquerade.datasets.movielens import MEMBERS, read_member
 from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
 
 DATA_VARIABLE = "MASQUERADE_DATA"
@@ -128,19 +128,21 @@ class Dataset:
         path = self.path(file, check=check)
         if self.address is None:
             return read_table(path)
-        if file not in MEMBERS:
-            raise ParameterError(f"{self.name} has no table {file!r}; it has {', '.join(MEMBERS)}.")
-        return read_member(path, file)
+        if file not in _MOVIELENS_MEMBERS:
+            raise ParameterError(
+                f"{self.name} has no table {file!r}; it has {', '.join(_MOVIELENS_MEMBERS)}."
+            )
+        return _movielens_table(path, file)
 
     def _archive(self) -> str:
         assert self.address is not None
         return self.address.rsplit("/", 1)[1]
 
     def _local(self) -> Path | None:
-        place = os.environ.get(DATA_VARIABLE)
-        if not place:
+        parent = os.environ.get(DATA_VARIABLE)
+        if not parent:
             return None
-        folder = Path(place) / self.name
+        folder = Path(parent) / self.name
         return folder if folder.is_dir() else None
 
     def _downloaded(self) -> Path:
@@ -150,14 +152,14 @@ class Dataset:
             raise DatasetUnavailable(self._how_to_get()) from None
         cache = Path(pooch.os_cache("masquerade"))
         try:
-            found = pooch.retrieve(
+            path = pooch.retrieve(
                 self.address, known_hash=self.download, path=cache, fname=self._archive()
             )
         except Exception as error:  # whatever the network says
             raise DatasetUnavailable(
                 f"{self.name} could not be downloaded: {error}. {self._how_to_get()}"
             ) from error
-        return Path(found)
+        return Path(path)
 
     def _compare(self, path: Path, file: str) -> None:
         algorithm, _, wanted = (
@@ -165,14 +167,15 @@ class Dataset:
             if self.address is not None
             else ("sha256", "", self.files[file])
         )
-        found = hashlib.new(algorithm)
+        digest = hashlib.new(algorithm)
         opened: Any = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rb") as content:
             while part := content.read(_TABLE):
-                found.update(part)
-        if found.hexdigest() != wanted:
+                digest.update(part)
+        digits = digest.hexdigest()
+        if digits != wanted:
             raise UnreadableFile(
-                f"{path} has the {algorithm} {found.hexdigest()}, expected {wanted}: it is not the "
+                f"{path} has the {algorithm} {digits}, expected {wanted}: it is not the "
                 f"{self.name} that results were measured on. Get it again from {self.source}, or "
                 "read it all the same with check=False."
             )
@@ -216,6 +219,51 @@ def dataset_named(name: str) -> Dataset:
             f"there is no data set {name!r}; expected one of {', '.join(sorted(DATASETS))}."
         )
     return DATASETS[name]
+
+
+_YEAR_COLUMN = 2
+
+
+def _movielens_ratings(lines: list[list[str]]) -> pa.Table:
+    user, film, rating = (list(column) for column in zip(*(row[:3] for row in lines), strict=True))
+    return pa.table({"task": film, "worker": user, "value": [float(each) for each in rating]})
+
+
+def _movielens_films(lines: list[list[str]]) -> pa.Table:
+    years = [row[_YEAR_COLUMN][-4:] for row in lines]  # 01-Jan-1995
+    return pa.table(
+        {
+            "task": [row[0] for row in lines],
+            "title": [row[1] for row in lines],
+            "year": pa.array([int(y) if y.isdigit() else None for y in years], pa.int64()),
+        }
+    )
+
+
+_MOVIELENS_MEMBERS: dict[str, tuple[str, str, Callable[[list[list[str]]], pa.Table]]] = {
+    "claims.csv.gz": ("ml-100k/u.data", "\t", _movielens_ratings),
+    "movies.csv": ("ml-100k/u.item", "|", _movielens_films),
+}
+"""For each table: the member of the archive, what separates its fields, and how it is read."""
+
+
+def _movielens_table(archive: Path, table: str) -> pa.Table:
+    """Return ratings (``claims.csv.gz``) or films (``movies.csv``) from MovieLens 100K's archive.
+
+    Raises
+    ------
+    UnreadableFile
+        The archive is broken or has other members.
+    """
+    member, separator, read = _MOVIELENS_MEMBERS[table]
+    try:
+        with zipfile.ZipFile(archive) as members:
+            text = members.read(member).decode("latin-1")
+        return read([line.split(separator) for line in text.splitlines() if line])
+    except (zipfile.BadZipFile, KeyError, ValueError, IndexError) as error:
+        raise UnreadableFile(
+            f"{archive} is not the MovieLens 100K archive: {error}; get it again."
+        ) from error
 
 
 def _read_catalogue() -> dict[str, Dataset]:

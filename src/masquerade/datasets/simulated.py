@@ -1,4 +1,4 @@
-"""Made-up data with the shapes of the papers' data sets that are not public.
+"""Simulated data with the sizes of the papers' data sets that are not public.
 
 How many people, questions and answers there are is the papers' own count. How good people are is
 not published; it is chosen here so that the plain result without any mask is about as accurate as
@@ -28,7 +28,7 @@ _TRIES = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MadeUpClaims:
+class SimulatedClaims:
     """Numeric claims, and the densities that reliable users draw theirs from.
 
     Attributes
@@ -43,8 +43,8 @@ class MadeUpClaims:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MadeUpRatings:
-    """Who rated what, and how.
+class SimulatedRatings:
+    """Ratings of questions, those asked before the survey and those of the survey.
 
     Attributes
     ----------
@@ -100,8 +100,9 @@ def duchenne_smile(rng: np.random.Generator) -> tuple[Claims, Truths]:
         per_task[rng.permutation(2134)[: 17_729 - 8 * 2134]] += 1
         order = np.argsort(rng.random((2134, 64)), axis=1)
         task = np.repeat(np.arange(2134), per_task)
-        place = np.arange(len(task)) - np.repeat(np.cumsum(per_task) - per_task, per_task)
-        worker = order[task, place]
+        # the first per_task of each task's own order of all workers
+        rank = np.arange(len(task)) - np.repeat(np.cumsum(per_task) - per_task, per_task)
+        worker = order[task, rank]
         logit = rng.normal(0.65, 0.65, 2134)[task] + rng.normal(0, 0.4, 64)[worker]
         return _votes(rng, task, worker, logit, known=159)
 
@@ -141,6 +142,8 @@ def web_ratings(
     if truths not in shapes:
         raise ParameterError(f"truths is {truths!r}, expected one of {', '.join(shapes)}.")
     truth = shapes[truths]()
+    # ten workers a task, drawn without replacement in proportion to their activity: the least of
+    # exponential numbers over weights (Efraimidis and Spirakis 2006)
     keys = rng.exponential(size=(177, 34)) / activity
     worker = np.argsort(keys, axis=1)[:, :10].ravel()
     task = np.repeat(np.arange(177), 10)
@@ -149,7 +152,9 @@ def web_ratings(
     return claims, truth
 
 
-def population(rng: np.random.Generator, *, objects: int = 1124, users: int = 2344) -> MadeUpClaims:
+def population(
+    rng: np.random.Generator, *, objects: int = 1124, users: int = 2344
+) -> SimulatedClaims:
     """Return claims on the population of cities: three a city in the median, and vandals.
 
     References
@@ -163,7 +168,7 @@ def population(rng: np.random.Generator, *, objects: int = 1124, users: int = 23
 
 def stock(
     rng: np.random.Generator, *, objects: int = 5521, users: int = 55, mistakes: Mistakes = "copied"
-) -> MadeUpClaims:
+) -> SimulatedClaims:
     """Return claims of 55 sources on stocks, some 25 an object; sources copy wrong values.
 
     Parameters
@@ -189,7 +194,7 @@ def stock(
 
 def indoor_floorplan(
     rng: np.random.Generator, *, objects: int = 129, users: int = 247
-) -> MadeUpClaims:
+) -> SimulatedClaims:
     """Return claims of 247 walkers on the lengths of 129 passages, some 20 each.
 
     References
@@ -210,7 +215,7 @@ def movie_ratings(
     coming: int = 30,
     density: float = 0.12,
     coming_density: float = 0.35,
-) -> MadeUpRatings:
+) -> SimulatedRatings:
     """Return ratings from 1 to 5: a person's bias, a film's mean and chance, rounded.
 
     Standard deviations are 0.4, 0.5 and 0.94, about those of MovieLens.
@@ -234,10 +239,10 @@ def movie_ratings(
     person, question = np.nonzero(rng.random((people, questions)) < share)
     bias, mean = rng.normal(0, 0.4, people), rng.normal(3.4, 0.5, questions)
     rating = mean[question] + bias[person] + rng.normal(0, 0.94, person.size)
-    return MadeUpRatings(person, question, np.clip(np.rint(rating), 1, 5), before)
+    return SimulatedRatings(person, question, np.clip(np.rint(rating), 1, 5), before)
 
 
-def lecturer_ratings(rng: np.random.Generator) -> MadeUpRatings:
+def lecturer_ratings(rng: np.random.Generator) -> SimulatedRatings:
     """Return ratings from 1 to 5 of 13 lecturers by 131 students, from 120 down to 50 each.
 
     References
@@ -249,7 +254,7 @@ def lecturer_ratings(rng: np.random.Generator) -> MadeUpRatings:
     question = np.repeat(np.arange(13), sizes)
     mean, bias = rng.normal(3.7, 0.5, 13), rng.normal(0, 0.3, 131)
     rating = mean[question] + bias[person] + rng.normal(0, 0.8, person.size)
-    return MadeUpRatings(
+    return SimulatedRatings(
         person, question, np.clip(np.rint(rating), 1, 5), np.zeros(13, dtype=np.bool_)
     )
 
@@ -271,13 +276,13 @@ def _votes(
     return claims, Truths.from_frame(truths)
 
 
-def _as_accurate(draw: Callable[[], tuple[Claims, Truths]], wanted: float) -> tuple[Claims, Truths]:
+def _as_accurate(draw: Callable[[], tuple[Claims, Truths]], target: float) -> tuple[Claims, Truths]:
     for _ in range(_TRIES):
         claims, truths = draw()
-        found = accuracy(MajorityVote().fit(claims), truths)
-        if abs(found - wanted) <= 0.025 and claims.n_tasks >= len(truths):
+        vote = accuracy(MajorityVote().fit(claims), truths)
+        if abs(vote - target) <= 0.025 and claims.n_tasks >= len(truths):
             return claims, truths
-    raise ParameterError(f"no crowd with a majority vote near {wanted} in {_TRIES} draws.")
+    raise ParameterError(f"no crowd with a majority vote near {target} in {_TRIES} draws.")
 
 
 def _numbers(
@@ -291,7 +296,7 @@ def _numbers(
     wrong: float,
     copied: bool = False,
     scatter: float = 3.0,
-) -> MadeUpClaims:
+) -> SimulatedClaims:
     """Return claims around truths; bad users are wrong in a share `wrong` of theirs."""
     count = np.minimum(count, users)
     user = np.concatenate([np.sort(rng.choice(users, n, replace=False)) for n in count])
@@ -313,7 +318,7 @@ def _numbers(
         np.concatenate(([0], np.cumsum(count))),
     )
     offset = np.arange(len(truth) + 1)
-    return MadeUpClaims(claims, Mixtures(offset, truth, np.ones(len(truth)), spread))
+    return SimulatedClaims(claims, Mixtures(offset, truth, np.ones(len(truth)), spread))
 
 
 def _named(letter: str, codes: Integers, *, width: int = 0) -> pa.Array:

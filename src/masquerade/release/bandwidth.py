@@ -1,4 +1,4 @@
-"""How wide a bump each claim gets: one bandwidth an object, from that object alone."""
+"""Bandwidths of the bumps that claims get: one an object, from that object alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from masquerade.release.grouped_claims import GroupedClaims
 BandwidthRule = Literal["robust", "scott", "silverman", "mad"]
 RULES = ("robust", "scott", "silverman", "mad")
 
-_NORMAL_MAD = 1.4826
-_NORMAL_IQR = 1.349
+_NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
+_NORMAL_IQR = 1.349  # its interquartile range over its standard deviation
 _LEAST_SHARE = 1e-3
 
 
@@ -50,7 +50,7 @@ def bandwidths(
     outlier widens every bump.
     """
     if not isinstance(rule, str):
-        return _given(claims, rule)
+        return _checked_numbers(claims, rule)
     if rule not in RULES:
         raise ParameterError(
             f"bandwidth is {rule!r}, expected one of {', '.join(RULES)}, or numbers."
@@ -66,21 +66,21 @@ def bandwidths(
     iqr = quantiles(values, claims.offset, 0.75) - quantiles(values, claims.offset, 0.25)
     spread = _standard_deviation(values, claims)
     if rule == "mad":
-        found = mad
-    elif rule == "scott":
-        found = 1.06 * spread * _shrink(n)
-    elif rule == "silverman":
-        found = 0.9 * _least_positive(spread, iqr / _NORMAL_IQR) * _shrink(n)
+        bandwidth = mad
+    elif rule == "scott":  # Scott (1992): 1.06 sd n**(-1/5)
+        bandwidth = 1.06 * spread * _shrink(n)
+    elif rule == "silverman":  # Silverman (1986), eq. 3.31: 0.9 min(sd, iqr / 1.349) n**(-1/5)
+        bandwidth = 0.9 * _least_positive(spread, iqr / _NORMAL_IQR) * _shrink(n)
     else:
         sigma = _first_positive(_NORMAL_MAD * mad, iqr / _NORMAL_IQR, spread)
-        found = 1.06 * sigma * _shrink(n)
+        bandwidth = 1.06 * sigma * _shrink(n)
     if least is None:
         floor = _LEAST_SHARE * (
             np.maximum(np.abs(median), 1.0) if width is None else np.asarray(width, np.float64)
         )
     else:
         floor = np.asarray(least, np.float64)
-    return np.where(found > 0, found, floor)
+    return np.where(bandwidth > 0, bandwidth, floor)
 
 
 def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
@@ -93,9 +93,10 @@ def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
     level : float, 0 to 1
     """
     count = np.diff(offset)
-    place = np.maximum(count - 1, 0) * level
-    below = np.floor(place).astype(np.int64)
-    share = place - below
+    # rank (n - 1) * level, between two claims: linear interpolation (type 7 of Hyndman and Fan)
+    rank = np.maximum(count - 1, 0) * level
+    below = np.floor(rank).astype(np.int64)
+    share = rank - below
     above = np.minimum(below + 1, np.maximum(count - 1, 0))
     last = max(len(values) - 1, 0)
     low = values[np.minimum(offset[:-1] + below, last)]
@@ -103,7 +104,7 @@ def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
     return np.where(count > 0, low * (1 - share) + high * share, 0.0)
 
 
-def _given(claims: GroupedClaims, rule: ArrayLike) -> Floats:
+def _checked_numbers(claims: GroupedClaims, rule: ArrayLike) -> Floats:
     try:
         numbers = np.asarray(rule, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -133,10 +134,10 @@ def _shrink(n: Integers) -> Floats:
 
 
 def _first_positive(*candidates: Floats) -> Floats:
-    found = candidates[-1]
+    first = candidates[-1]
     for candidate in reversed(candidates[:-1]):
-        found = np.where(candidate > 0, candidate, found)
-    return found
+        first = np.where(candidate > 0, candidate, first)
+    return first
 
 
 def _least_positive(one: Floats, other: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Objects in batches of similar size, so that their Gram matrices are computed many at a time.
+"""Batches of objects of similar size, so that their Gram matrices are computed many at a time.
 
 Memory is linear in the claims: a batch holds some hundred thousand kernel values, whatever the
 number of objects. The claims of a large object are gathered in cells a small part of the bandwidth
@@ -59,13 +59,14 @@ class Atoms:
             at = claims.rows_of(i)
             value = claims.value[at]
             if is_large[i]:
+                # cells a sixteenth of a bandwidth wide: a claim moves by at most a 32nd of it
                 cell = np.floor((value - value.min()) / bandwidth[i] * _CELLS_PER_BANDWIDTH)
-                _, place, mass = np.unique(cell, return_inverse=True, return_counts=True)
-                value = np.bincount(place, value) / mass
+                _, atom, mass = np.unique(cell, return_inverse=True, return_counts=True)
+                value = np.bincount(atom, value) / mass
                 count[i] = len(mass)
             else:
-                place, mass = np.arange(len(value)), np.ones(len(value), dtype=np.int64)
-            of_claim[at] = first + place
+                atom, mass = np.arange(len(value)), np.ones(len(value), dtype=np.int64)
+            of_claim[at] = first + atom
             values.append(value)
             masses.append(mass.astype(np.float64))
             first += len(mass)
@@ -101,14 +102,14 @@ class Batch:
     def gram(self, atoms: Atoms) -> Floats:
         """Return the Gaussian kernel of all pairs, 1 for equal values, shape (b, n, n)."""
         value = atoms.value[self.index]
-        apart = value[:, :, None] - value[:, None, :]
+        # exp(-(x - y)**2 / 2 h**2), in place: this array is most of the memory
+        kernel: Floats = value[:, :, None] - value[:, None, :]
         with np.errstate(over="ignore"):  # by a tiny bandwidth: as far apart as can be
-            apart /= atoms.bandwidth[self.objects, None, None]
-        np.clip(apart, -40.0, 40.0, out=apart)  # the kernel is 0 from there on
-        np.multiply(apart, apart, out=apart)
-        apart *= -0.5
-        np.exp(apart, out=apart)
-        kernel: Floats = apart
+            kernel /= atoms.bandwidth[self.objects, None, None]
+        np.clip(kernel, -40.0, 40.0, out=kernel)  # the kernel is 0 from there on
+        np.multiply(kernel, kernel, out=kernel)
+        kernel *= -0.5
+        np.exp(kernel, out=kernel)
         return kernel
 
 
@@ -118,6 +119,7 @@ def batches(offset: Integers, *, most: int = MOST_ENTRIES) -> Iterator[Batch]:
     order = np.argsort(count, kind="stable")
     start = int(np.searchsorted(count[order], 1))
     while start < len(order):
+        # at most a quarter of a batch's widest row is padding
         least = int(count[order[start]])
         stop = int(np.searchsorted(count[order], max(_PADDING * least, least + 1), side="right"))
         widest = int(count[order[stop - 1]])
@@ -137,5 +139,5 @@ def squared_distances(gram: Floats, weight: Floats) -> Floats:
     """
     product = np.matmul(gram, weight[:, :, None])[:, :, 0]
     norm = np.einsum("bi,bi->b", weight, product)
-    found: Floats = np.clip(1 - 2 * product + norm[:, None], 0.0, 2.0)
-    return found
+    # rounding can lead below 0, of which the root is taken
+    return np.asarray(np.clip(1 - 2 * product + norm[:, None], 0.0, 2.0))

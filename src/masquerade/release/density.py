@@ -1,9 +1,10 @@
-"""Densities of what is claimed about each object, weighted by reliability."""
+"""Densities of the claims about each object, weighted by reliability, and their figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -14,7 +15,6 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.release.bandwidth import BandwidthRule, bandwidths
-from masquerade.release.figures import density_figure
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.weights import (
@@ -26,6 +26,11 @@ from masquerade.release.weights import (
 )
 
 Weights = Literal["combined", "global", "local", "uniform"]
+
+WIDTH, HEIGHT = 360, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 8, 352, 12, 150
+_MOST_POINTS = 200
+_DASHES = ("", ' stroke-dasharray="6 4"', ' stroke-dasharray="2 3"')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,14 +71,14 @@ class DensityModel:
         return Mixtures(self.claims.offset, self.claims.value, self.weight, width)
 
     def index(self, name: Any) -> int:
-        """Return the place of an object.
+        """Return the index of an object.
 
         Raises
         ------
         ParameterError
             There is no such object.
         """
-        return place_of(self.objects, name)
+        return index_of(self.objects, name)
 
     def evaluate(self, name: Any, at: ArrayLike) -> Floats:
         """Return the density of one object at some values, shape of `at`."""
@@ -87,8 +92,8 @@ class DensityModel:
         grid = np.linspace(np.median(values) - reach, np.median(values) + reach, 241)
         spread = self.weight[self.claims.rows_of(index)] > 0
         if spread.any():
-            kept = values[spread]
-            grid = np.linspace(kept.min() - reach, kept.max() + reach, 241)
+            weighty = values[spread]
+            grid = np.linspace(weighty.min() - reach, weighty.max() + reach, 241)
         return density_figure(
             str(name), grid, {"weighted density": self.evaluate(name, grid)}, points=values
         )
@@ -110,7 +115,7 @@ class DensityModel:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
+    def from_json(cls, model: dict[str, Any]) -> Self:
         """Return the model that `to_json` wrote.
 
         Raises
@@ -120,17 +125,17 @@ class DensityModel:
         """
         try:
             claims = GroupedClaims(
-                pa.array(found["objects"]),
-                pa.array(found["users"]),
-                np.array(found["value"], dtype=np.float64),
-                np.array(found["user"], dtype=np.int32),
-                np.array(found["offset"], dtype=np.int64),
+                pa.array(model["objects"]),
+                pa.array(model["users"]),
+                np.array(model["value"], dtype=np.float64),
+                np.array(model["user"], dtype=np.int32),
+                np.array(model["offset"], dtype=np.int64),
             )
             bandwidth, weight, local, reliability = (
-                np.array(found[key], dtype=np.float64)
+                np.array(model[key], dtype=np.float64)
                 for key in ("bandwidth", "weight", "local", "reliability")
             )
-            iterations, converged = int(found["iterations"]), bool(found["converged"])
+            iterations, converged = int(model["iterations"]), bool(model["converged"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"this is no density model: {error!r} is missing or cannot be read; give what "
@@ -208,8 +213,8 @@ def fit_density(
     local = 1 / np.maximum(claims.count[claims.object], 1)
     reliability, iterations, converged = np.ones(claims.n_users), 0, True
     if weights in ("combined", "global"):
-        found = global_weights(claims, width, form=global_form, min_claims=min_claims)
-        reliability, iterations, converged = found.weight, found.iterations, found.converged
+        users = global_weights(claims, width, form=global_form, min_claims=min_claims)
+        reliability, iterations, converged = users.weight, users.iterations, users.converged
     if weights in ("combined", "local"):
         local = local_weights(claims, width, quantile_levels=quantiles, progress=progress)
     weight = combined_weights(
@@ -218,8 +223,8 @@ def fit_density(
     return DensityModel(claims, width, weight, local, reliability, iterations, converged)
 
 
-def place_of(objects: pa.Array, name: Any) -> int:
-    """Return the place of a name among objects.
+def index_of(objects: pa.Array, name: Any) -> int:
+    """Return the index of a name among objects.
 
     Raises
     ------
@@ -227,10 +232,82 @@ def place_of(objects: pa.Array, name: Any) -> int:
         It is not among them.
     """
     try:
-        place = objects.index(pa.scalar(name, objects.type)).as_py()
+        index = objects.index(pa.scalar(name, objects.type)).as_py()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        place = -1
-    if place < 0:
+        index = -1
+    if index < 0:
         some = ", ".join(repr(n) for n in objects[:5].to_pylist())
         raise ParameterError(f"there is no object {name!r}; the first are {some}.")
-    return int(place)
+    return int(index)
+
+
+def density_figure(
+    title: str,
+    grid: ArrayLike,
+    curves: Mapping[str, ArrayLike],
+    *,
+    points: ArrayLike = (),
+) -> str:
+    """Return a figure of densities over one grid, as SVG text.
+
+    Curves differ by dash as well as by colour; the colours come from the classes ``curve-0``,
+    ``curve-1``, ..., so that a page can set them, and fall back to the text's own.
+
+    Parameters
+    ----------
+    title : str
+        Read out in place of the figure.
+    grid : float array, shape (n,), ascending
+    curves : mapping of str to float array, shape (n,)
+    points : float array
+        Drawn as ticks below the axis, at most 200 of them, those within the grid.
+    """
+    x = np.asarray(grid, dtype=np.float64)
+    heights = {name: np.asarray(curve, dtype=np.float64) for name, curve in curves.items()}
+    top = max((float(curve.max()) for curve in heights.values()), default=0.0) or 1.0
+    low, high = float(x[0]), float(x[-1])
+    lines = [
+        _curve(i, name, (x - low) / (high - low), curve / top)
+        for i, (name, curve) in enumerate(heights.items())
+    ]
+    ticks = _ticks((np.asarray(points, dtype=np.float64) - low) / (high - low))
+    labels = "".join(
+        f'<text x="{_across(share):.1f}" y="{HEIGHT - 8}" text-anchor="{anchor}">'
+        f"{_label(low + share * (high - low))}</text>"
+        for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
+    )
+    label = escape(f"{title}: {', '.join(heights)}", quote=True)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}" '
+        'xmlns="http://www.w3.org/2000/svg" font-size="14" fill="currentColor">'
+        f'<path class="axis" d="M{_LEFT} {_BOTTOM}H{_RIGHT}" stroke="currentColor" '
+        f'stroke-opacity=".5" fill="none"/>{"".join(lines)}{ticks}{labels}</svg>'
+    )
+
+
+def _label(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def _across(share: float | Floats) -> float | Floats:
+    return _LEFT + share * (_RIGHT - _LEFT)
+
+
+def _curve(number: int, name: str, across: Floats, height: Floats) -> str:
+    x = np.asarray(_across(across))
+    y = _BOTTOM - height * (_BOTTOM - _TOP)
+    path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<path class="curve-{number}" d="M{path}" fill="none" stroke="currentColor" '
+        f'stroke-width="2"{_DASHES[number % len(_DASHES)]}><title>{escape(name)}</title></path>'
+    )
+
+
+def _ticks(across: Floats) -> str:
+    inside = across[(across >= 0) & (across <= 1)]
+    if len(inside) > _MOST_POINTS:
+        inside = np.sort(inside)[:: len(inside) // _MOST_POINTS + 1]
+    if not inside.size:
+        return ""
+    path = "".join(f"M{_across(float(share)):.1f} {_BOTTOM + 4}v10" for share in inside)
+    return f'<path class="ticks" d="{path}" stroke="currentColor" stroke-opacity=".55"/>'

@@ -1,4 +1,4 @@
-"""The public range of what can be claimed: it comes from the survey, never from the claims."""
+"""The public range of values: it comes from what was asked, never from the claims."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Domain:
             object.__setattr__(self, field, value)
 
     @classmethod
-    def of(cls, given: Domain | Ends | None) -> Domain:
+    def of(cls, domain: Domain | Ends | None) -> Domain:
         """Return a domain from itself or its two ends.
 
         Raises
@@ -74,18 +74,18 @@ class Domain:
         ParameterError
             There is none.
         """
-        if given is None:
+        if domain is None:
             raise ParameterError(
                 "a private release needs the public domain (low, high) of the values, for instance "
                 "the survey's scale. It cannot be taken from the claims: their smallest and "
                 "largest value are somebody's claims, and would be published."
             )
-        if isinstance(given, Domain):
-            return given
+        if isinstance(domain, Domain):
+            return domain
         try:
-            low, high = given
+            low, high = domain
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"domain is {given!r}, expected (low, high).") from error
+            raise ParameterError(f"domain is {domain!r}, expected (low, high).") from error
         return cls(low, high)
 
     def ends(self, objects: pa.Array) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""The bins of a private histogram: a public rule, blind to the claims' values."""
+"""Bins of a private histogram, by a public rule that is blind to the claims' values."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Grid:
         low, high = domain.ends(claims.objects)
         if domain.step is not None:
             step = float(domain.step)
+            # half a step around each answer, so that no answer lies on an edge
             answers = np.rint((high - low) / step).astype(np.int64) + 1
             low, high = low - step / 2, high + step / 2
             bins = np.minimum(bins, answers)
@@ -58,10 +59,10 @@ class Grid:
     def bin_of(self, claims: GroupedClaims) -> Integers:
         """Return the bin of each claim, among the bins of all objects."""
         of = claims.object
-        place = np.floor((claims.value - self.low[of]) / self.width[of])
-        inside: Integers = np.clip(place, 0, self.bins[of] - 1).astype(np.int64)
-        found: Integers = inside + self.offset[of]
-        return found
+        number = np.floor((claims.value - self.low[of]) / self.width[of])
+        # claims beyond the domain are counted in the bin at the nearer end
+        inside = np.clip(number, 0, self.bins[of] - 1).astype(np.int64)
+        return np.asarray(inside + self.offset[of])
 
     def outside(self, claims: GroupedClaims) -> int:
         """Return how many claims are beyond the ends; for the collector alone."""
@@ -77,13 +78,13 @@ class Grid:
         share : float array, shape (n_bins,)
             Sums to 1 in each object, or to 0 where nothing is known.
         """
-        of, kept = self.object, share > 0
-        count = np.bincount(of[kept], minlength=len(self.bins))
+        of, known = self.object, share > 0
+        count = np.bincount(of[known], minlength=len(self.bins))
         return Mixtures(
             np.concatenate(([0], np.cumsum(count))),
-            self.centre[kept],
-            share[kept],
-            self.width[of[kept]] / 2,
+            self.centre[known],
+            share[known],
+            self.width[of[known]] / 2,
         )
 
 
@@ -112,7 +113,9 @@ def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
     bins : int array, shape (n_objects,)
         How many of the values belong to each object.
     """
-    found = np.empty(len(values))
+    # Projection on a simplex: max(v - t, 0), with t from the largest k of the sorted values with
+    # v_k > (v_1 + ... + v_k - total) / k (Held, Wolfe and Crowder 1974).
+    nearest = np.empty(len(values))
     offset = np.concatenate(([0], np.cumsum(bins)))
     for size in np.unique(bins):
         of = np.flatnonzero(bins == size)
@@ -122,5 +125,5 @@ def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
         excess = (np.cumsum(down, axis=1) - total[of, None]) / np.arange(1, size + 1)
         last = (down > excess).sum(axis=1) - 1
         level = np.take_along_axis(excess, last[:, None], axis=1)
-        found[at] = np.maximum(row - level, 0.0)
-    return found
+        nearest[at] = np.maximum(row - level, 0.0)
+    return nearest

@@ -23,7 +23,7 @@ LARGEST_VALUE = 1e150
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedClaims:
-    """What each user claims about each object, grouped by object.
+    """Numeric claims, grouped by object.
 
     Objects and users are in the order of their names, whatever the order of the input.
 
@@ -136,17 +136,18 @@ class GroupedClaims:
             return self
         order = np.lexsort((source.words(len(self)), self.user))
         first = np.searchsorted(self.user[order], np.arange(self.n_users))
-        place = np.arange(len(self)) - first[self.user[order]]
-        return self.subset(np.sort(order[place < cap]))
+        # random words decide which claims of a user come first
+        rank = np.arange(len(self)) - first[self.user[order]]
+        return self.subset(np.sort(order[rank < cap]))
 
-    def subset(self, kept: Integers) -> GroupedClaims:
-        """Return the claims at these places, in order; all objects and users stay."""
-        count = np.bincount(self.object[kept], minlength=self.n_objects)
+    def subset(self, rows: Integers) -> GroupedClaims:
+        """Return the claims at these rows, in order; all objects and users stay."""
+        count = np.bincount(self.object[rows], minlength=self.n_objects)
         return GroupedClaims(
             self.objects,
             self.users,
-            self.value[kept],
-            self.user[kept],
+            self.value[rows],
+            self.user[rows],
             np.concatenate(([0], np.cumsum(count))),
             self.dropped,
         )
@@ -190,12 +191,13 @@ def _grouped(
                 "'last', or take their mean with 'mean' (--duplicates on the command line)."
             )
         if duplicates == "mean":
-            place = np.cumsum(new) - 1
-            value = np.bincount(place, value) / np.bincount(place)
+            pair = np.cumsum(new) - 1  # of object and user
+            value = np.bincount(pair, value) / np.bincount(pair)
             task, worker = task[new], worker[new]
         else:
-            kept = new if duplicates == "first" else np.append(new[1:], True)
-            task, worker, value = task[kept], worker[kept], value[kept]
+            # the sort is stable, so rows of a pair are in the order of the table
+            chosen = new if duplicates == "first" else np.append(new[1:], True)
+            task, worker, value = task[chosen], worker[chosen], value[chosen]
     count = np.bincount(task, minlength=len(objects))
     present = np.flatnonzero(count)
     return GroupedClaims(

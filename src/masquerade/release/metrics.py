@@ -1,4 +1,4 @@
-"""How far a release is from what it stands for: integrated squared errors in closed form."""
+"""Errors of densities: integrated squared differences in closed form."""
 
 from __future__ import annotations
 
@@ -95,14 +95,15 @@ def ise(reference: DensityModel | Mixtures, released: Release | DensityModel | M
     truth = reference.mixtures() if isinstance(reference, DensityModel) else reference
     match released:
         case Release():
-            found = released.densities
+            densities = released.densities
         case DensityModel():
-            found = released.mixtures()
+            densities = released.mixtures()
         case _:
-            found = released
+            densities = released
     own = truth.inner(truth)
-    squared = np.maximum(own - 2 * truth.inner(found) + found.inner(found), 0.0)
-    empty = np.diff(found.offset) == 0
+    # int (f - g)^2 = <f, f> - 2 <f, g> + <g, g>; rounding can lead below 0
+    squared = np.maximum(own - 2 * truth.inner(densities) + densities.inner(densities), 0.0)
+    empty = np.diff(densities.offset) == 0
     if not (own > 0).all():
         raise ParameterError("a reference density is 0 everywhere; leave such objects out.")
     return Errors(squared, squared / own, empty)
@@ -124,6 +125,8 @@ def expected_ise(truth: Mixtures, bandwidth: Floats, samples: int) -> Floats:
     if samples < 1:
         raise ParameterError(f"samples is {samples}, expected at least 1.")
     of = np.repeat(np.asarray(bandwidth, np.float64), np.diff(truth.offset))
+    # E int (f - f_m)^2 = int (f - K * f)^2 + (R(K) / h - int (K * f)^2) / m: smoothing a bump of
+    # width s by h gives one of width sqrt(s^2 + h^2), and R(K) = 1 / (2 sqrt(pi))
     smooth = Mixtures(truth.offset, truth.location, truth.weight, np.sqrt(truth.width**2 + of**2))
     own = smooth.inner(smooth)
     bias = np.maximum(truth.inner(truth) - 2 * truth.inner(smooth) + own, 0.0)

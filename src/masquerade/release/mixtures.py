@@ -71,8 +71,8 @@ class Mixtures:
         step = max(_PAIRS // max(bumps.stop - bumps.start, 1), 1)
         for start in range(0, flat.size, step):
             part = flat[start : start + step, None]
-            apart = (part - self.location[bumps]) / self.width[bumps]
-            kernel = np.exp(-0.5 * np.clip(apart, -40, 40) ** 2)
+            distance = (part - self.location[bumps]) / self.width[bumps]
+            kernel = np.exp(-0.5 * np.clip(distance, -40, 40) ** 2)
             total[start : start + step] = kernel @ (self.weight[bumps] / self.width[bumps])
         return (total / math.sqrt(2 * math.pi)).reshape(points.shape)
 
@@ -172,8 +172,8 @@ def normals(source: WordSource, size: int) -> Floats:
     return np.asarray(ndtri(uniforms(source, size)))
 
 
-def _normal(apart: Floats, variance: Floats) -> Floats:
-    """Return the normal density with mean 0 at `apart`."""
+def _normal(distance: Floats, variance: Floats) -> Floats:
+    """Return the normal density with mean 0 at `distance`."""
     deviation = np.sqrt(variance)
-    standard = np.clip(apart / deviation, -40, 40)
+    standard = np.clip(distance / deviation, -40, 40)
     return np.asarray(np.exp(-0.5 * standard**2) / (deviation * math.sqrt(2 * math.pi)))

@@ -17,12 +17,13 @@ from scipy.special import erf
 
 from masquerade.exact.arrays import Floats, Integers
 
+# What the search tries: numbers of attempts, gammas, and shares of an attempt's epsilon.
 _ATTEMPTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _GAMMAS = (2.0, 4.0, 16.0, 64.0)
 _TEST_SHARES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
-_FINE = 1 << 20
-_MARGIN, _ABSOLUTE = 1 + 1e-9, 1e-15
-_LEAST_WORTH = 1e-3
+_FINE = 1 << 20  # epsilons and failure rates are fractions of this
+_MARGIN, _ABSOLUTE = 1 + 1e-9, 1e-15  # above the rounding errors of a delta
+_LEAST_WORTH = 1e-3  # expected points below which no attempt is made
 _MOST_CLAIMS, _MOST_BUCKET = 400, 2_000
 
 
@@ -38,6 +39,7 @@ def buckets(distance: ArrayLike, gamma: float) -> Floats:
     distance : float array
     gamma : float, above 1
     """
+    # -ln(density / peak) = d^2 / 2, in units of ln gamma; far distances are cut before squaring
     squared = np.clip(np.abs(distance), 0.0, 1e140) ** 2
     return np.asarray(np.floor(squared / (2 * math.log(gamma))))
 
@@ -59,6 +61,7 @@ def pass_probability(companions: ArrayLike, *, k: int, epsilon: float) -> Floats
     >>> pass_probability([4, 5, 6], k=5, epsilon=1.0).round(4)
     array([0.1839, 0.5   , 0.8161])
     """
+    # the distribution function of the Laplace distribution, at companions - k
     over = np.asarray(companions, dtype=np.float64) - k
     tail = 0.5 * np.exp(-epsilon * np.abs(over))
     return np.asarray(np.where(over < 0, tail, 1 - tail))
@@ -179,10 +182,10 @@ def plan(
     for attempts in _ATTEMPTS:
         each, spare = float(epsilon / attempts), float(delta / attempts)
         for gamma in _GAMMAS:
-            found = _best_test(count, each, spare, gamma, largest, least)
-            if found is None:
+            best_test = _best_test(count, each, spare, gamma, largest, least)
+            if best_test is None:
                 continue
-            k, test_epsilon, failure, passing = found
+            k, test_epsilon, failure, passing = best_test
             expected = attempts * passing
             if best is None or expected > best.expected:
                 best = Plan(attempts, k, gamma, test_epsilon, failure, expected)
@@ -235,17 +238,20 @@ def _best_test(
     best: tuple[int, Fraction, Fraction, float] | None = None
     for test in tests:
         number = float(test)
+        # the least failure rate whose own delta is 0; see `failure_delta`
         excess = math.exp(each) - math.exp(number)
         failure = Fraction(math.ceil(largest / (largest + excess) * _FINE), _FINE)
         if failure >= 1:
             continue
-        kept = 1 - float(failure)
-        delta_of = _release_deltas(each, count, candidates, number, gamma, largest, least) * kept
+        survival = 1 - float(failure)
+        delta_of = (
+            _release_deltas(each, count, candidates, number, gamma, largest, least) * survival
+        )
         fits = delta_of * _MARGIN + 2 * _ABSOLUTE * math.exp(each) <= delta
         if not fits.any():
             continue
         k = int(candidates[fits][0])
-        passing = kept * float(pass_probability(companions, k=k, epsilon=number))
+        passing = survival * float(pass_probability(companions, k=k, epsilon=number))
         if best is None or passing > best[3]:
             best = (k, test, failure, passing)
     return best

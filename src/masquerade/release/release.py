@@ -1,4 +1,4 @@
-"""What comes out: synthetic claims, densities, and the promise that goes with them."""
+"""A release: synthetic claims, densities, and their guarantee."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from masquerade.answers.frames import csv_bytes, write_table
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.release.density import place_of
+from masquerade.release.density import index_of
 from masquerade.release.guarantee import guarantee_json
 from masquerade.release.mixtures import Mixtures
 
@@ -69,7 +69,7 @@ class Release:
 
     def points_of(self, name: Any) -> Floats:
         """Return the points of one object."""
-        index = place_of(self.objects, name)
+        index = index_of(self.objects, name)
         return self.points[self.offset[index] : self.offset[index + 1]]
 
     def table(self) -> pa.Table:

@@ -1,4 +1,4 @@
-"""One page about a release: what it promises, how near it is, and its densities. No scripts."""
+"""The page about a release: its guarantee, errors and densities, as HTML without scripts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.release.density import DensityModel, place_of
-from masquerade.release.figures import density_figure
+from masquerade.release.density import DensityModel, density_figure, index_of
 from masquerade.release.guarantee import guarantee_sentence
 from masquerade.release.metrics import Errors, ise
 from masquerade.release.mixtures import Mixtures
@@ -80,7 +79,7 @@ def report_page(
         raise ParameterError("the release is of other objects than the reference.")
     errors = None if reference is None else ise(reference, release)
     chosen = _chosen(release, show)
-    drawn = "".join(_figure(release, reference, errors, i) for i in chosen)
+    figures = "".join(_figure(release, reference, errors, i) for i in chosen)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -89,7 +88,7 @@ def report_page(
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>"
         f"<h1>{escape(title)}</h1>{_warning(reference)}{_promise(release)}"
         f"{_numbers(release, errors)}"
-        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{drawn or _nothing()}</div>"
+        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{figures or _nothing()}</div>"
         f"<h2>What became of each object</h2>{_statuses(release)}"
         f"<h2>Settings</h2>{_settings(release)}</main></body></html>\n"
     )
@@ -194,7 +193,7 @@ def _text(value: Any) -> str:
 
 def _chosen(release: Release, show: Sequence[Any] | None) -> list[int]:
     if show is not None:
-        return [place_of(release.objects, name) for name in show]
+        return [index_of(release.objects, name) for name in show]
     known = np.flatnonzero(np.diff(release.densities.offset) > 0)
     return [int(i) for i in known[:FIGURES]]
 
@@ -207,10 +206,11 @@ def _grid(mixtures: Sequence[Mixtures], index: int) -> Floats:
         if bumps.start == bumps.stop:
             continue
         order = np.argsort(mixture.location[bumps])
-        place, width = mixture.location[bumps][order], mixture.width[bumps][order]
-        upto = np.cumsum(mixture.weight[bumps][order])
-        first = int(np.searchsorted(upto, 0.01 * upto[-1]))
-        last = int(np.searchsorted(upto, 0.99 * upto[-1]))
-        low = min(low, float(place[first] - _REACH * width[first]))
-        high = max(high, float(place[last] + _REACH * width[last]))
+        location, width = mixture.location[bumps][order], mixture.width[bumps][order]
+        # all but the outermost hundredths of the weight, so that no outlier squeezes the rest
+        cumulative = np.cumsum(mixture.weight[bumps][order])
+        first = int(np.searchsorted(cumulative, 0.01 * cumulative[-1]))
+        last = int(np.searchsorted(cumulative, 0.99 * cumulative[-1]))
+        low = min(low, float(location[first] - _REACH * width[first]))
+        high = max(high, float(location[last] + _REACH * width[last]))
     return np.linspace(low, high, _POINTS) if low < high else np.linspace(0.0, 1.0, _POINTS)

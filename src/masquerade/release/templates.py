@@ -72,17 +72,18 @@ def templates_for(bins: int) -> Templates:
     bumps, shares, families, places, pairs = [], [], [], [], []
     number = 0
 
-    def add(bump: Floats, stray: float, place: Integers, *, pair: bool) -> None:
+    def add(bump: Floats, stray: float, home: Integers, *, pair: bool) -> None:
         nonlocal number
         in_bins = bump.reshape(len(bump), bins, PARTS_OF_BIN).sum(axis=2)
         bumps.append(bump.astype(np.float32))
         shares.append((1 - stray) * in_bins + stray / bins)
         families.append(np.full(len(bump), number))
-        places.append(place)
+        places.append(home)
         pairs.append(np.full(len(bump), pair))
         number += 1
 
     for i, width in enumerate(WIDTHS):
+        # the normal probability of each part of a bin, cut off at the ends of the domain
         one = np.diff(ndtr((edges - middle[:, None]) / width), axis=1)
         one /= one.sum(axis=1, keepdims=True)
         home = np.arange(2 * bins) // 2
@@ -126,8 +127,8 @@ def likelihoods(
     total = np.zeros((len(noisy), len(templates.share)), dtype=np.float32)
     by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [noisy count, level]
     for b in range(noisy.shape[1]):
-        rows, place = np.unique(noisy[:, b] - least, return_inverse=True)
-        total += by_value[rows][:, level[:, b]][place]
+        rows, inverse = np.unique(noisy[:, b] - least, return_inverse=True)
+        total += by_value[rows][:, level[:, b]][inverse]
     total -= total.max(axis=1, keepdims=True)
     return np.exp(total, out=total)
 
@@ -146,5 +147,5 @@ def _noise(values: Integers, count: int, epsilon: float) -> Floats:
     """Return P(noise = value - k), shape (count + 1, n_values)."""
     # two-sided geometric: (1 - r) / (1 + r) r**|x| with r = exp(-epsilon / 2)
     ratio = np.exp(-epsilon / 2)
-    apart = np.abs(values[None, :] - np.arange(count + 1)[:, None])
-    return np.asarray((1 - ratio) / (1 + ratio) * np.exp(-epsilon / 2 * apart))
+    distance = np.abs(values[None, :] - np.arange(count + 1)[:, None])
+    return np.asarray((1 - ratio) / (1 + ratio) * np.exp(-epsilon / 2 * distance))

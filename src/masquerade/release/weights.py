@@ -1,4 +1,4 @@
-"""How far each claim is to be trusted: a user's reliability over all objects, an outlier's here.
+"""Weights of claims: a user's reliability over all objects, and how central a claim is in its own.
 
 Huai et al. (2019) carry truth discovery (`global_weights`) and the robust density estimate of Kim
 and Scott (2012, `local_weights`) to the space of the Gaussian kernel, and multiply the two.
@@ -24,12 +24,12 @@ _SHARE_FLOOR = 1e-9
 _MAX_FLOOR, _MAX_SLACK = 1e-6, 1.02
 _TOLERANCE, _ITERATIONS = 1e-6, 100
 _LEAST_FOR_QUANTILES = 4
-_KEPT = 1 << 22  # kernel values kept from one round to the next
+_MOST_CACHED = 1 << 22  # kernel values cached from one round to the next
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """What is learnt about users.
+    """Users' weights over all objects, learnt from their claims.
 
     Attributes
     ----------
@@ -80,22 +80,24 @@ def global_weights(
     atoms = Atoms.of(claims, bandwidth)
     grams = _Grams(atoms)
     n, of = claims.count, claims.object
-    made = claims.objects_per_user()
-    busy = made >= min_claims
+    count = claims.objects_per_user()
+    busy = count >= min_claims
     weight, before = np.ones(claims.n_users), np.inf
     done, converged = 0, False
     while done < iterations and not converged:
         done += 1
+        # densities weighted by reliability, then each claim's squared distance to its object's
         share = normalised(weight[claims.user], claims)
         square = np.empty(len(atoms.value))
         in_atom = atoms.gathered(share)
         for batch, gram in grams:
-            found = squared_distances(gram, batch.take(in_atom))
-            square[batch.index[batch.mask]] = found[batch.mask]
+            distances = squared_distances(gram, batch.take(in_atom))
+            square[batch.index[batch.mask]] = distances[batch.mask]
         of_claim = square[atoms.of_claim]
         loss = np.bincount(claims.user, of_claim / n[of], claims.n_users).astype(np.float64)
-        mean = np.bincount(claims.user, of_claim, claims.n_users) / np.maximum(made, 1)
-        weight = _weights_of(form, loss, mean, made)
+        mean = np.bincount(claims.user, of_claim, claims.n_users) / np.maximum(count, 1)
+        # truth discovery's update: -log of the user's share of the loss
+        weight = _weights_of(form, loss, mean, count)
         if busy.any() and not busy.all():
             weight[~busy] = np.median(weight[busy])
         if not (weight > 0).any():
@@ -143,12 +145,12 @@ def local_weights(
         mass = batch.take(atoms.mass)
         start = mass / mass.sum(axis=1, keepdims=True)
         enough = claims_of[batch.objects] >= _LEAST_FOR_QUANTILES
-        found = start.copy()
+        robust = start.copy()
         if enough.any():
             gram = batch.gram(atoms)[enough]
             mask = batch.mask[enough]
-            found[enough] = _hampel(gram, mass[enough], mask, start[enough], quantile_levels)
-        weight[batch.index[batch.mask]] = found[batch.mask]
+            robust[enough] = _hampel(gram, mass[enough], mask, start[enough], quantile_levels)
+        weight[batch.index[batch.mask]] = robust[batch.mask]
         done += len(batch.objects)
         if progress is not None:
             progress(done)
@@ -196,40 +198,41 @@ def normalised(weight: Floats, claims: GroupedClaims) -> Floats:
 
 
 class _Grams:
-    """Blocks with their Gram matrices, which are kept where they are few."""
+    """Batches with their Gram matrices, cached where they are few."""
 
     def __init__(self, atoms: Atoms) -> None:
         self._atoms = atoms
         size = int((np.diff(atoms.offset) ** 2).sum())
-        self._kept: list[tuple[Batch, Floats]] | None = None
-        if size <= _KEPT:
-            self._kept = [(batch, batch.gram(atoms)) for batch in batches(atoms.offset)]
-        self._batches = [batch for batch, _ in self._kept or ()] or list(batches(atoms.offset))
+        self._cached: list[tuple[Batch, Floats]] | None = None
+        if size <= _MOST_CACHED:
+            self._cached = [(batch, batch.gram(atoms)) for batch in batches(atoms.offset)]
+        self._batches = [batch for batch, _ in self._cached or ()] or list(batches(atoms.offset))
 
     def __iter__(self) -> Iterator[tuple[Batch, Floats]]:
-        if self._kept is not None:
-            yield from self._kept
+        if self._cached is not None:
+            yield from self._cached
         else:
             for batch in self._batches:
                 yield batch, batch.gram(self._atoms)
 
 
-def _weights_of(form: GlobalForm, loss: Floats, mean: Floats, made: Integers) -> Floats:
+def _weights_of(form: GlobalForm, loss: Floats, mean: Floats, count: Integers) -> Floats:
     total = loss.sum()
     if not total > 0:
         return np.ones(len(loss))
     if form == "max":
         share = np.maximum(mean / (_MAX_SLACK * mean.max()), _MAX_FLOOR)
     elif form == "count":
-        share = np.clip(loss / np.maximum(made, 1) / total, _SHARE_FLOOR, 1.0)
+        share = np.clip(loss / np.maximum(count, 1) / total, _SHARE_FLOOR, 1.0)
     else:
         share = np.clip(loss / total, _SHARE_FLOOR, 1.0)
-    return np.where(made > 0, np.maximum(-np.log(share), 0.0), 0.0)
+    return np.where(count > 0, np.maximum(-np.log(share), 0.0), 0.0)
 
 
 def _hampel(
     gram: Floats, mass: Floats, mask: Flags, start: Floats, levels: tuple[float, float, float]
 ) -> Floats:
+    # psi(r) / r of the absolute loss is 1 / r: a robust start, from which corners are taken
     weight = _reweighted(gram, mass, start, lambda r, _: 1 / np.maximum(r, 1e-6), None)
     distance = np.sqrt(squared_distances(gram, weight))
     corners = np.stack([_level(distance, mass, mask, level) for level in levels])
@@ -240,6 +243,7 @@ def _hampel_factor(r: Floats, corners: Floats | None) -> Floats:
     """Return psi(r) / r of Hampel's loss."""
     assert corners is not None
     a, b, c = (corner[:, None] for corner in corners)
+    # r up to a, then a up to b, then falling to 0 at c
     falling = a * (c - r) / np.maximum(c - b, 1e-300)
     psi = np.where(r < a, r, np.where(r < b, a, np.where(r < c, falling, 0.0)))
     return np.where(r > 0, psi / np.where(r > 0, r, 1.0), 1.0)
@@ -256,6 +260,7 @@ def _reweighted(
     weight = start.copy()
     alive = np.arange(len(weight))
     for _ in range(_ITERATIONS):
+        # reweighted least squares (Kim and Scott 2012): weights proportional to psi(r) / r
         distance = np.sqrt(squared_distances(gram, weight[alive]))
         raw = mass * factor(distance, corners)
         total = raw.sum(axis=1, keepdims=True)
@@ -275,13 +280,14 @@ def _level(distance: Floats, mass: Floats, mask: Flags, level: float) -> Floats:
     """Return a quantile of the distances of each object, atoms counted as often as claims."""
     order = np.argsort(np.where(mask, distance, np.inf), axis=1)
     ordered = np.take_along_axis(distance, order, axis=1)
-    upto = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)
-    place = (upto[:, -1] - 1) * level
-    below = np.floor(place)
+    cumulative = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)
+    position = (cumulative[:, -1] - 1) * level
+    below = np.floor(position)
 
     def at(rank: Floats) -> Floats:
-        found = (upto <= rank[:, None]).sum(axis=1)
-        return np.take_along_axis(ordered, found[:, None], axis=1)[:, 0]
+        index = (cumulative <= rank[:, None]).sum(axis=1)
+        return np.take_along_axis(ordered, index[:, None], axis=1)[:, 0]
 
-    low, high = at(below), at(np.minimum(below + 1, upto[:, -1] - 1))
-    return low + (high - low) * (place - below)
+    # as `quantiles` interpolates, atoms being as many claims as they gather
+    low, high = at(below), at(np.minimum(below + 1, cumulative[:, -1] - 1))
+    return low + (high - low) * (position - below)

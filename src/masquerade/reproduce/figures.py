@@ -73,24 +73,39 @@ def draw(figure: Figure, path: Path) -> None:
     labels = [[series.label for series in panel.series] for panel in figure.panels]
     shared = count > 1 and all(each == labels[0] for each in labels)
     # Labels beside each other must fit below their panel, or the layout shrinks the panels.
-    beside = [1 if max(map(len, each)) > _LABEL_LETTERS else 2 for each in labels]
-    lines = max(math.ceil(len(each) / n) for each, n in zip(labels, beside, strict=True))
+    columns_of_legends = [1 if max(map(len, each)) > _LABEL_LETTERS else 2 for each in labels]
+    lines = max(
+        math.ceil(len(each) / n) for each, n in zip(labels, columns_of_legends, strict=True)
+    )
     room = 0.0 if shared else 0.17 * lines
     sheet = drawing.Figure(
         figsize=(_WIDTH * across, (_HEIGHT + room) * down + 0.9), layout="constrained"
     )
     axes = sheet.subplots(down, across, squeeze=False).ravel()
-    for place, panel, columns in zip(axes, figure.panels, beside, strict=False):
-        _draw_panel(sheet, place, panel)
+    for panel_axes, panel, columns in zip(axes, figure.panels, columns_of_legends, strict=False):
+        _draw_panel(sheet, panel_axes, panel)
         if not shared and panel.legend:
-            place.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns,
-                         frameon=False, handlelength=2.6)  # fmt: skip
+            panel_axes.legend(
+                fontsize=7,
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.14),
+                ncols=columns,
+                frameon=False,
+                handlelength=2.6,
+            )
     for unused in axes[count:]:
         unused.set_axis_off()
     if shared and figure.panels[0].legend:
         handles, names = axes[0].get_legend_handles_labels()
-        sheet.legend(handles, names, fontsize=7.5, loc="outside lower center", ncols=across,
-                     frameon=False, handlelength=2.6)  # fmt: skip
+        sheet.legend(
+            handles,
+            names,
+            fontsize=7.5,
+            loc="outside lower center",
+            ncols=across,
+            frameon=False,
+            handlelength=2.6,
+        )
     letters = max(int(_TITLE_LETTERS * _WIDTH * across), 1)
     sheet.suptitle(textwrap.fill(figure.title, letters), fontsize=10.5)
     sheet.savefig(path, dpi=140)
@@ -105,13 +120,13 @@ def _draw_panel(sheet: Any, axes: Any, panel: Panel) -> None:
         if not points:
             continue
         x, y, errors = (list(column) for column in zip(*points, strict=True))
-        known = [2 * e if e is not None and math.isfinite(e) else 0.0 for e in errors]
+        reach = [2 * e if e is not None and math.isfinite(e) else 0.0 for e in errors]
         below = series.marks and number == 0 and len(panel.series) == 2  # seen under the others
-        aside = (number - middle) * _DODGE / 72 if any(known) else 0.0
-        drawn = axes.errorbar(
+        aside = (number - middle) * _DODGE / 72 if any(reach) else 0.0
+        bars = axes.errorbar(
             x,
             y,
-            yerr=known if any(known) else None,
+            yerr=reach if any(reach) else None,
             label=series.label,
             color=colour,
             marker="none" if len(points) > 60 and not series.marks else marker,
@@ -123,7 +138,7 @@ def _draw_panel(sheet: Any, axes: Any, panel: Panel) -> None:
             capsize=1.5,
         )
         shift = transforms.ScaledTranslation(aside, 0, sheet.dpi_scale_trans)
-        for part in drawn.get_children():
+        for part in bars.get_children():
             part.set_transform(part.get_transform() + shift)
     axes.set_title(textwrap.fill(panel.title, 50), fontsize=9)
     axes.set_xlabel(panel.x, fontsize=8)

@@ -36,7 +36,7 @@ GREEDY, OURS_GREEDY = LITERAL, "loki-greedy"
 SEQUENCE_BUDGET, SEQUENCE_CAP = 0.5, 40.0
 DENSE_ALPHAS = (0.0, 1.0)
 PARTS = 8
-"""A sequence of surveys is shown in so many parts."""
+"""Parts of a sequence of surveys, over which errors are averaged."""
 
 DELTA = 0.01
 
@@ -184,7 +184,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, c
     order = np.concatenate([rng.permutation(films) for _ in range(-(-surveys // len(films)))])
     spent = np.zeros(ratings.people)
     cells: Cells = []
-    for place, film in enumerate(order[:surveys].tolist()):
+    for number, film in enumerate(order[:surveys].tolist()):
         pool = crowd.pool(film, spent, cap)
         raters = ratings.person[ratings.question == film]
         budget = SEQUENCE_BUDGET * float(pool.cost[raters].sum())
@@ -198,8 +198,8 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, c
             {
                 "policy": policy,
                 "alpha": alpha,
-                "survey": place,
-                "part": place * PARTS // surveys,
+                "survey": number,
+                "part": number * PARTS // surveys,
                 "squared": (NOBODY if math.isnan(estimate) else estimate - truth) ** 2,
                 "exhausted": float(exhausted.mean()),
             }
