@@ -18,8 +18,8 @@ import numpy as np
 from card import Cards, sized
 from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.truth import ESTIMATORS, level_mean, level_shares
+from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.levels import LevelValues, combine
-from masquerade.truth.response_channel import ResponseChannel
 
 CARDS = Cards(__file__)
 SHARES = np.array([0.137, 0.244, 0.389, 0.229])
@@ -133,7 +133,7 @@ def shares(
         sizes = rng.multinomial(n, share)
         groups = {}
         for name, size, one in zip(names, sizes, held, strict=True):
-            reported = ResponseChannel.of(mechanisms[name]).reported(one)
+            reported = SymbolChannel.of(mechanisms[name]).reported(one)
             groups[name] = (rng.multinomial(size, reported).tolist(), mechanisms[name])
         found = level_shares(groups)
         warned += found.heterogeneity.differ

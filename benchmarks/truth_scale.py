@@ -127,11 +127,11 @@ def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | No
         watch = Watch(engine, kill_after)
         fit = fit_partitions(partitions, method, engine=engine, progress=watch)
         name = "two processes" if kill_after is None else "two processes, one killed"
-        report(f"{name}, {fit.census.n_claims:,} claims", started, watch)
+        report(f"{name}, {fit.index.n_claims:,} claims", started, watch)
         peaks = engine.client.run(_peak_memory).values()
         print(f"    peak memory of each process {', '.join(f'{peak:.0f} MiB' for peak in peaks)}")
         print(f"    rounds {fit.iterations_}, converged {fit.converged_}")
-        if fit.census.n_claims <= LARGEST_IN_MEMORY:
+        if fit.index.n_claims <= LARGEST_IN_MEMORY:
             _ = fit.truths_
     return fit
 

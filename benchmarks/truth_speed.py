@@ -64,14 +64,14 @@ def main() -> None:
     ours: dict[str, float] = {}
     for name, method, repeat in (
         ("MajorityVote", MajorityVote(), 10),
-        ("OneCoinDawidSkene10", OneCoinDawidSkene(n_iter=10, tol=0), 2),
-        ("DawidSkene10", DawidSkene(n_iter=10, tol=0), 2),
+        ("OneCoinDawidSkene10", OneCoinDawidSkene(max_iterations=10, tolerance=0), 2),
+        ("DawidSkene10", DawidSkene(max_iterations=10, tolerance=0), 2),
     ):
         ours[name] = timed(partial(labels, method, claims), repeat=repeat)
     more = {
         "truth discovery": lambda k: TruthDiscovery(max_iterations=k),
         "one-coin": lambda k: OneCoin(max_iterations=k, tolerance=1e-300),
-        "Dawid-Skene": lambda k: DawidSkene(n_iter=k, tol=0),
+        "Dawid-Skene": lambda k: DawidSkene(max_iterations=k, tolerance=0),
     }
     for name, make in more.items():
         each = per_iteration(make, claims)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from masquerade.errors import ParameterError, UnknownLabel
-from masquerade.truth import GLAD, MajorityVote, OneCoinDawidSkene, WeightedVote
-from masquerade.truth import DawidSkene as Model
+from masquerade.truth import WeightedVote
+from masquerade.truth.crowd_kit import GLAD, MajorityVote, OneCoinDawidSkene
+from masquerade.truth.crowd_kit import DawidSkene as Model
 
 pandas = pytest.importorskip("pandas")
 

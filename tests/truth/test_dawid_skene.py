@@ -26,13 +26,13 @@ TOY = {
     "worker": ["a", "b", "c", "a", "b", "c", "a", "b"],
     "label": ["x", "x", "y", "y", "y", "y", "x", "y"],
 }
-MODELS = [DawidSkene(), OneCoinDawidSkene(), TwoCoin(), MACE(), GLAD(n_iter=20)]
+MODELS = [DawidSkene(), OneCoinDawidSkene(), TwoCoin(), MACE(), GLAD(max_iterations=20)]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
 
 
 def test_maximum_likelihood_is_crowd_kits() -> None:
     """Without smoothing, posteriors and class shares are those of crowd-kit 1.4.2."""
-    fit = DawidSkene(smoothing=0, tol=1e-6).fit(TOY)
+    fit = DawidSkene(smoothing=0, tolerance=1e-6).fit(TOY)
     posterior = fit.solution_.posteriors
     assert posterior[0] == pytest.approx([1, 0], abs=1e-4)
     assert posterior[1] == pytest.approx([0, 1], abs=1e-4)
@@ -46,7 +46,7 @@ def test_the_likelihood_grows() -> None:
     mask = TwoLayer(3, low=0, high="0.5")
     reports = mask.simulate(claims, np.random.default_rng(2))
     for data, mechanism in ((claims, None), (reports, RandomizedResponse(3, epsilon=1))):
-        fit = DawidSkene(smoothing=0, tol=0, n_iter=30).fit(data, mechanism=mechanism)
+        fit = DawidSkene(smoothing=0, tolerance=0, max_iterations=30).fit(data, mechanism=mechanism)
         steps = np.diff(fit.solution_.losses)
         assert (steps > -1e-9).all() or mechanism is not None
         assert fit.solution_.losses[-1] > fit.solution_.losses[0]
@@ -128,12 +128,12 @@ def test_glad_is_crowd_kits() -> None:
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        (DawidSkene, {"n_iter": 0}),
-        (DawidSkene, {"tol": -1.0}),
+        (DawidSkene, {"max_iterations": 0}),
+        (DawidSkene, {"tolerance": -1.0}),
         (DawidSkene, {"smoothing": -1.0}),
         (MACE, {"alpha": 0.0}),
-        (GLAD, {"m_step_max_iter": 0}),
-        (GLAD, {"m_step_tol": 0.0}),
+        (GLAD, {"max_steps": 0}),
+        (GLAD, {"gradient_tolerance": 0.0}),
         (TwoCoin, {"accuracy_prior": (0.0, 1.0)}),
         (TwoCoin, {"tolerance": 0.0}),
         (TwoCoin, {"max_iterations": 0}),

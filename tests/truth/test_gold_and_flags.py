@@ -12,9 +12,18 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import MixedTypes, UnknownLabel
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
-from masquerade.truth import METHODS, CategoricalEstimator, MajorityVote, accuracy
-from masquerade.truth.ballots import Ballots, judge_tasks, judge_workers
-from masquerade.truth.mask import Mask
+from masquerade.truth import (
+    METHODS,
+    CategoricalEstimator,
+    DawidSkene,
+    MajorityVote,
+    accuracy,
+    components,
+)
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.confusions import LabelWeights
+from masquerade.truth.dawid_skene import DawidSkeneModel
+from masquerade.truth.expectation_maximization import Block, Crowd, SufficientStatistics
 from masquerade.truth.votes import Votes
 
 CATEGORICAL = [method for method in METHODS if issubclass(method, CategoricalEstimator)]
@@ -118,16 +127,16 @@ def test_exact_the_mask_given_that_an_option_was_reported() -> None:
     table = mechanism.channel().matrix()
     null_share = away * table[3, 3] + (1 - away) * table[0, 3]
     joint = (1 - away) * table[0, :3] + away * table[3, :3]  # truth 0, all who answer know it
-    mask = Mask.of(mechanism, n_options=options, null_share=float(null_share))
-    assert mask.flip == pytest.approx([1 - joint[0] / joint.sum()])
-    assert mask.channels()[0].sum(axis=1) == pytest.approx(np.ones(3))
+    channel = OptionChannel.of(mechanism, n_options=options, null_share=float(null_share))
+    assert channel.flip == pytest.approx([1 - joint[0] / joint.sum()])
+    assert channel.channels()[0].sum(axis=1) == pytest.approx(np.ones(3))
 
 
 def test_unmasked_shares_are_those_of_answers() -> None:
     """Shares of reports that are exactly expected give back the shares of answers."""
-    mask = Mask.of(RandomizedResponse(4, epsilon=1), n_options=4, null_share=0)
+    channel = OptionChannel.of(RandomizedResponse(4, epsilon=1), n_options=4, null_share=0)
     shares = np.array([[0.5, 0.3, 0.2, 0.0], [0.25] * 4])
-    assert mask.unmasked(shares @ mask.channels()[0]) == pytest.approx(shares)
+    assert channel.unmasked(shares @ channel.channels()[0]) == pytest.approx(shares)
 
 
 def test_blocks_of_tasks_add_up() -> None:
@@ -137,7 +146,11 @@ def test_blocks_of_tasks_add_up() -> None:
     log_confusion = np.log(rng.dirichlet(np.ones(3), size=(12, 3)))
     log_prior = np.log(np.array([0.5, 0.3, 0.2]))
 
-    def sums(rows: np.ndarray) -> Any:
+    model = DawidSkeneModel(
+        DawidSkene(), Crowd(3, np.ones(12), 0.0, None, lambda: components(claims))
+    )
+
+    def statistics(rows: np.ndarray) -> SufficientStatistics:
         part = Claims(
             claims.task[rows],
             claims.worker[rows],
@@ -146,13 +159,12 @@ def test_blocks_of_tasks_add_up() -> None:
             claims.workers,
             claims.options,
         )
-        ballots = Ballots.of(Votes.of(part))
-        none = np.full(claims.n_tasks, -1, dtype=np.int32)
-        posterior, likelihood = judge_tasks(ballots, log_confusion, log_prior, none)
-        return judge_workers(ballots, posterior, log_likelihood=likelihood)
+        block = Block(Votes.of(part), np.full(claims.n_tasks, -1, dtype=np.int32))
+        return model.expectation_step(block, LabelWeights(log_confusion, log_prior))[1]
 
     half = claims.task < 30
-    both, whole = sums(half) + sums(~half), sums(np.ones(len(claims), dtype=bool))
+    both = statistics(half) + statistics(~half)
+    whole = statistics(np.ones(len(claims), dtype=bool))
     assert both.counts == pytest.approx(whole.counts)
     assert both.log_likelihood == pytest.approx(whole.log_likelihood)
 

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, level_named
 from masquerade.truth import ESTIMATORS, estimate_shares, level_shares, likeliest_shares
-from masquerade.truth.response_channel import ResponseChannel, on_simplex
+from masquerade.truth.channel_view import SymbolChannel, on_simplex
 
 NAMES = ("high", "medium", "low")
 
@@ -30,7 +30,7 @@ def drawn(
     """Return counts of reports of people who hold answers with the given shares."""
     groups: dict[str, tuple[list[int], CategoricalMechanism]] = {}
     for (name, mask), n, shares in zip(mechanisms.items(), sizes, held, strict=True):
-        reported = ResponseChannel.of(mask).reported(np.array(shares))
+        reported = SymbolChannel.of(mask).reported(np.array(shares))
         groups[name] = (rng.multinomial(n, reported).tolist(), mask)
     return groups
 
@@ -58,7 +58,7 @@ def test_respondents_count_once() -> None:
             sum(p.n * p.estimates[code].value for p in parts) / 600
         )
     assert sum(estimate.value for estimate in found) == pytest.approx(1)
-    signal = ResponseChannel.of(groups["high"][1]).signal
+    signal = SymbolChannel.of(groups["high"][1]).signal
     assert found[0].mechanism_error > 200 / 600 * np.sqrt(0.2 / 200) / signal
 
 
@@ -134,7 +134,7 @@ def test_with_two_options_the_test_is_cochrans() -> None:
     q = 0.0
     value, weight = [], []
     for counts, mask in groups.values():
-        channel, n = ResponseChannel.of(mask), sum(counts)
+        channel, n = SymbolChannel.of(mask), sum(counts)
         seen = channel.other + channel.signal * held
         value.append((counts[0] / n - channel.other) / channel.signal)
         weight.append(n * channel.signal**2 / (seen * (1 - seen)))
@@ -190,7 +190,7 @@ def log_likelihood(
     total = 0.0
     for counts, mask in groups.values():
         seen = np.array(counts) > 0
-        reported = ResponseChannel.of(mask).reported(held)
+        reported = SymbolChannel.of(mask).reported(held)
         total += float(np.array(counts)[seen] @ np.log(np.maximum(reported[seen], 1e-300)))
     return total
 
@@ -207,7 +207,7 @@ def test_the_likeliest_shares_are_a_maximum(seed: int) -> None:
     n = sum(sum(counts) for counts, _ in groups.values())
     step = np.zeros(4)
     for counts, mask in groups.values():
-        channel = ResponseChannel.of(mask)
+        channel = SymbolChannel.of(mask)
         ratio = np.array(counts) / channel.reported(found)
         step += channel.other * ratio.sum() + channel.signal * ratio
     assert found * step / n == pytest.approx(found, abs=1e-8)

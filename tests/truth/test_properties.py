@@ -32,9 +32,9 @@ ESTIMATORS = [
     OneCoin(max_iterations=20),
     WeightedVote(),
     TwoCoin(max_iterations=20),
-    DawidSkene(n_iter=5),
-    OneCoinDawidSkene(n_iter=5),
-    MACE(n_iter=5),
+    DawidSkene(max_iterations=5),
+    OneCoinDawidSkene(max_iterations=5),
+    MACE(max_iterations=5),
     BayesianCombination(),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)

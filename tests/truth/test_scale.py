@@ -50,8 +50,8 @@ METHODS = (
     TruthDiscovery(max_iterations=2, ties="abstain"),
     OneCoin(),
     DawidSkene(),
-    DawidSkene(n_iter=1),
-    OneCoinDawidSkene(n_iter=20),
+    DawidSkene(max_iterations=1),
+    OneCoinDawidSkene(max_iterations=20),
 )
 
 

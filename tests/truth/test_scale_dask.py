@@ -60,7 +60,7 @@ def whole(folder: Path) -> Claims:
 
 @pytest.mark.parametrize(
     "method",
-    [MajorityVote(), TruthDiscovery(), OneCoin(max_iterations=6), DawidSkene(n_iter=6)],
+    [MajorityVote(), TruthDiscovery(), OneCoin(max_iterations=6), DawidSkene(max_iterations=6)],
     ids=lambda one: one.name,
 )
 def test_a_cluster_gives_what_memory_gives(
@@ -132,5 +132,5 @@ def test_a_cluster_is_joined_by_its_address(cluster: DaskCluster, folder: Path) 
     address = cluster.client.scheduler.address
     with DaskCluster(address) as second:
         found = fit_partitions(Partitions.at(folder), "majority-vote", engine=second)
-    assert found.census.n_claims == 2000
+    assert found.index.n_claims == 2000
     assert len(cluster.client.nthreads()) == 2

@@ -14,7 +14,7 @@ from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys.codebook import labels_of
 from masquerade.truth import Estimate, shown_shares
-from masquerade.truth.response_channel import ResponseChannel
+from masquerade.truth.channel_view import SymbolChannel
 
 FEWEST_IN_CELL = 20
 """Reports in a cell of a cross-table below which the cell is not shown."""
@@ -162,7 +162,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
     )
 
 
-def _channel(mechanism: Any, level: str) -> ResponseChannel:
+def _channel(mechanism: Any, level: str) -> SymbolChannel:
     if not isinstance(mechanism, RandomizedResponse):
         what = (
             "masks all answers of a person with one flip probability"
@@ -173,4 +173,4 @@ def _channel(mechanism: Any, level: str) -> ResponseChannel:
             f"{mechanism} at level {level!r} {what}; a cross-table needs categories that are "
             "masked one by one."
         )
-    return ResponseChannel.of(mechanism)
+    return SymbolChannel.of(mechanism)

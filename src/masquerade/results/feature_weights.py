@@ -14,7 +14,7 @@ from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Comparison
-from masquerade.truth.response_channel import ResponseChannel
+from masquerade.truth.channel_view import SymbolChannel
 
 
 def feature_weights(
@@ -86,7 +86,7 @@ def feature_weights(
         for place, _ in asked:
             mechanism = codebook.levels[name][place]
             assert isinstance(mechanism, CategoricalMechanism)
-            row.append(ResponseChannel.of(mechanism).signal)
+            row.append(SymbolChannel.of(mechanism).signal)
         contrast.append(np.tile(row, (n, 1)))
     people = len(reports)
     fit = fit_masked_choices(

@@ -8,8 +8,10 @@ and masks.
 
 from masquerade.truth.accuracy import (
     accuracy,
+    calibration_table,
     error_rate,
     error_rate_change,
+    expected_calibration_error,
     mean_absolute_error,
     root_mean_squared_error,
     scored,
@@ -17,12 +19,14 @@ from masquerade.truth.accuracy import (
 from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.calibration import calibration_table, expected_calibration_error
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.components import Components, components
-from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
+from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
+from masquerade.truth.diagnostics import Components, Remark, components
 from masquerade.truth.error_bounds import (
+    FlipProduct,
     Formula,
+    importance,
+    important_workers,
     masked_accuracy,
     published_error_formula,
     weighted_vote_bound,
@@ -30,16 +34,12 @@ from masquerade.truth.error_bounds import (
 from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.expected_margin import ReportVariance, expected_margin, report_variance
-from masquerade.truth.flip_product import FlipProduct
 from masquerade.truth.forecast import Expected, Forecast, forecast
 from masquerade.truth.glad import GLAD
-from masquerade.truth.importance import importance, important_workers
 from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
 from masquerade.truth.level_means import LevelMean, level_mean
 from masquerade.truth.level_shares import LevelShares, level_shares
 from masquerade.truth.levels import ESTIMATORS, Combination, Heterogeneity
-from masquerade.truth.mace import MACE
-from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.numeric import (
     ChannelEM,
@@ -53,16 +53,14 @@ from masquerade.truth.numeric import (
     NumericEstimator,
     QualityWeighted,
     Reliability,
-    Remark,
 )
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
 from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
-from masquerade.truth.share_likelihood import likeliest_shares
-from masquerade.truth.shares import Shares, estimate_shares
+from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
-from masquerade.truth.weighted_vote import WeightedVote
+from masquerade.truth.voting import MajorityVote, WeightedVote
 
 __all__ = [
     "ESTIMATORS",

@@ -1,4 +1,4 @@
-"""Scores against known truths.
+"""Scores against known truths: accuracy, errors, calibration.
 
 Categories are scored in expectation over fair random tie-breaks: a task whose best score is shared
 by r labels counts 1/r if the truth is among them. So a score has no luck in it, and does not reward
@@ -17,6 +17,7 @@ from masquerade.answers import Frame, Truths, to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.errors import InputError, ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.numeric import NumericEstimator
@@ -99,10 +100,10 @@ def hits(answers: Answers, truths: Truths) -> Floats:
         counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
         right = np.maximum(code[counted], 0)
         return _some(np.where(code[counted] >= 0, chances[counted, right], 0.0))
-    given, true = _matched(answers, truths)
-    if given.type != true.type:
-        given, true = given.cast(pa.string()), true.cast(pa.string())
-    equal = pc.equal(given, true).to_numpy(zero_copy_only=False)
+    answer, true = _matched(answers, truths)
+    if answer.type != true.type:
+        answer, true = answer.cast(pa.string()), true.cast(pa.string())
+    equal = pc.equal(answer, true).to_numpy(zero_copy_only=False)
     return _some(equal.astype(np.float64))
 
 
@@ -115,9 +116,9 @@ def deviations(answers: Answers, truths: Truths) -> Floats:
     if isinstance(answers, NumericEstimator):
         off = answers.values_ - truths.numbers(answers.claims_)
         return _some(off[~np.isnan(off)])
-    given, true = _matched(answers, truths)
+    answer, true = _matched(answers, truths)
     try:
-        return _some(given.cast(pa.float64()).to_numpy() - true.cast(pa.float64()).to_numpy())
+        return _some(answer.cast(pa.float64()).to_numpy() - true.cast(pa.float64()).to_numpy())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"values and truths must be numbers to be compared: {error}") from error
 
@@ -133,16 +134,16 @@ def _some(scores: Floats) -> Floats:
 def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
     """Return answers and truths of the tasks that have both, aligned."""
     table = to_arrow(_as_frame(answers))
-    found = next((name for name in ("label", "value") if name in table.column_names), None)
-    if "task" not in table.column_names or found is None:
+    column = next((name for name in ("label", "value") if name in table.column_names), None)
+    if "task" not in table.column_names or column is None:
         raise SchemaError(
             f"the answers have columns {table.column_names}; expected 'task' and 'label' (or "
             "'value')."
         )
     true = truths.of_tasks(plain_column(table, "task"))
-    given = plain_column(table, found)
-    both = pc.and_(pc.is_valid(true), pc.is_valid(given))
-    return given.filter(both), true.filter(both)
+    answer = plain_column(table, column)
+    both = pc.and_(pc.is_valid(true), pc.is_valid(answer))
+    return answer.filter(both), true.filter(both)
 
 
 def _as_frame(answers: Any) -> Frame:
@@ -150,3 +151,77 @@ def _as_frame(answers: Any) -> Frame:
     if name.startswith("agg_") and hasattr(answers, "reset_index"):
         return answers.rename(name.removeprefix("agg_")).reset_index()
     return answers
+
+
+def expected_calibration_error(
+    fit: CategoricalEstimator, truths: Truths, *, bins: int = 10
+) -> float:
+    """Return the mean distance between how sure labels are and how often they are right.
+
+    Parameters
+    ----------
+    fit : CategoricalEstimator
+        Fitted. Tied labels count as their chance to be picked.
+    truths : Truths
+        Tasks without a truth, or without a label, do not count.
+    bins : int
+        Equal parts of the range 0 to 1 of posteriors, at least 1.
+
+    Returns
+    -------
+    float
+        0 (calibrated) to 1; biased upwards where few tasks are scored, for chance alone makes
+        shares differ from probabilities.
+
+    Raises
+    ------
+    InputError
+        No task has both a label and a truth.
+
+    Notes
+    -----
+    Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
+    """
+    table = calibration_table(fit, truths, bins=bins)
+    tasks, sure, right = (
+        table[name].to_numpy() for name in ("tasks", "mean_posterior", "accuracy")
+    )
+    return float((tasks * np.abs(sure - right)).sum() / tasks.sum())
+
+
+def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 10) -> pa.Table:
+    """Return a row for each range of posteriors that labels have: how many are right.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``low``, ``high`` (the range), ``tasks``, ``mean_posterior``, ``accuracy``.
+    """
+    bins = whole(bins, "bins", low=1)
+    sure, right = _sureness(fit, truths)
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    count = np.bincount(place, minlength=bins)
+    some = np.flatnonzero(count)
+    return pa.table(
+        {
+            "low": some / bins,
+            "high": (some + 1) / bins,
+            "tasks": count[some],
+            "mean_posterior": np.bincount(place, sure, bins)[some] / count[some],
+            "accuracy": np.bincount(place, right, bins)[some] / count[some],
+        }
+    )
+
+
+def _sureness(fit: CategoricalEstimator, truths: Truths) -> tuple[Floats, Floats]:
+    """Return for every task scored its label's posterior, and the chance that it is right."""
+    code, chances = truths.codes(fit.claims_), fit.chances_
+    counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
+    if len(counted) == 0:
+        raise InputError(
+            "no task has both a label and a truth; check that the two tables name tasks alike."
+        )
+    posterior = fit.solution_.posteriors[counted]
+    sure = np.clip((posterior * chances[counted]).sum(axis=1), 0, 1)
+    right = chances[counted, np.maximum(code[counted], 0)] * (code[counted] >= 0)
+    return sure, right

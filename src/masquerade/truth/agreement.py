@@ -9,8 +9,7 @@ import numpy as np
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.ballots import Ballots
-from masquerade.truth.votes import Votes
+from masquerade.truth.votes import LabelVotes, Votes
 
 
 def krippendorff_alpha(data: Claims | Frame) -> float:
@@ -108,26 +107,26 @@ def agreement_surplus(votes: Votes) -> float:
     Without regard to tasks, a worker gives labels at the worker's own rates. The standard
     deviation is that of agreements under such rates; 0 where nothing can vary.
     """
-    ballots = Ballots.of(votes)
+    votes_by_label = LabelVotes.of(votes)
     s = votes.n_options
-    given = np.asarray(ballots.matrix.sum(axis=0)).reshape(votes.n_workers, s)
+    given = np.asarray(votes_by_label.matrix.sum(axis=0)).reshape(votes.n_workers, s)
     rate = (given + 0.5) / (given.sum(axis=1, keepdims=True) + 0.5 * s)
     # With r[vote, option] = indicator - rate, agreements of pairs are sums of products of r.
-    expected = _per_task(ballots, rate)
+    expected = _per_task(votes_by_label, rate)
     left = votes.count() - expected
     square = (1 - 2 * rate) + (rate**2).sum(axis=1, keepdims=True)
-    own = ballots.matrix @ square.ravel()
+    own = votes_by_label.matrix @ square.ravel()
     surplus = float(((left**2).sum(axis=1) - own).sum()) / 2
     spread = np.stack([(rate[:, k, None] * ((k == np.arange(s)) - rate)) for k in range(s)], axis=1)
-    total = _per_task(ballots, spread.reshape(votes.n_workers, s * s))
-    alone = _per_task(ballots, (spread**2).reshape(votes.n_workers, s * s))
+    total = _per_task(votes_by_label, spread.reshape(votes.n_workers, s * s))
+    alone = _per_task(votes_by_label, (spread**2).reshape(votes.n_workers, s * s))
     variance = float(((total**2).sum() - alone.sum()) / 2)
     return surplus / math.sqrt(variance) if variance > 1e-12 else 0.0
 
 
-def _per_task(ballots: Ballots, of_worker: Floats) -> Floats:
+def _per_task(votes_by_label: LabelVotes, of_worker: Floats) -> Floats:
     """Return the sum over a task's votes of the voters' rows."""
-    table: Floats = ballots.matrix @ np.repeat(of_worker, ballots.n_options, axis=0)
+    table: Floats = votes_by_label.matrix @ np.repeat(of_worker, votes_by_label.n_options, axis=0)
     return table
 
 

@@ -1,9 +1,9 @@
-"""The default: workers' confusions, drawn towards the crowd's, with bounded trust in agreement."""
+"""Bayesian classifier combination with bounded trust in agreement: the default method."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -11,15 +11,24 @@ from scipy.special import digamma, gammaln
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
-from masquerade.truth.ballots import WorkerSums, judge_tasks, judge_workers
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.confusions import ConfusionModel, LabelWeights, initial_posterior
+from masquerade.truth.diagnostics import Remark, prior_only
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.expectation_maximization import (
+    Block,
+    FixedPoint,
+    Parameters,
+    Posterior,
+    SufficientStatistics,
+    entropy,
+    largest_change,
+    row_softmax,
+)
 from masquerade.truth.intervals import mixture_errors
-from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.remarks import Remark, prior_only
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.start import first_posterior
-from masquerade.truth.votes import Votes
+from masquerade.truth.votes import LabelVotes, Votes
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
 _MOST_CELLS = 40_000_000
@@ -105,23 +114,27 @@ class BayesianCombination(CategoricalEstimator):
             raise ParameterError(f"strength is {self.strength}, expected above 0.")
         check_iteration(self.max_iterations, tolerance=self.tolerance)
 
-    def _solve(self, problem: Problem) -> Solution:
-        votes = problem.votes
+    def solve(self, problem: Problem) -> Solution:
+        """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
+        votes, crowd = problem.votes, problem.crowd
         if votes.n_workers * votes.n_options**2 > _MOST_CELLS:
-            found = OneCoin(ties=self.ties, seed=self.seed)._solve(problem)
+            simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
             note = "one-coin inference was used: confusions of this many options do not fit"
-            return replace(found, remarks=(*found.remarks, Remark("MANY_OPTIONS", note)))
-        anchor = first_posterior(problem)
-        start = WorkerPrior.start(problem.mask, accuracy=self.accuracy, strength=self.strength)
+            return replace(simple, remarks=(*simple.remarks, Remark("MANY_OPTIONS", note)))
+        anchor = initial_posterior(problem.block, crowd.channel)
+        start = WorkerPrior.start(crowd.channel, accuracy=self.accuracy, strength=self.strength)
+        votes_alone = _statistics(problem.block.label_votes, anchor, anchor)
         levels = sorted(set(self.trust), reverse=True)
-        tracks = [_Track.follow(self, problem, start, anchor, level) for level in levels]
-        posterior = np.mean([track.posterior for track in tracks], axis=0)
-        prior, sums, own = tracks[0].prior, tracks[0].sums, tracks[0].posterior
+        models = [CombinationModel(self, level, start, anchor, votes_alone) for level in levels]
+        results = [problem.fit(model) for model in models]
+        first = results[0]
+        posterior = np.mean([_shares(result) for result in results], axis=0)
+        prior, statistics, own = first.parameters.state, first.statistics, _shares(first)
         remarks: tuple[Remark, ...] = ()
-        without = log_evidence_without_truth(tracks[0].sums.counts.sum(axis=1))
+        without = log_evidence_without_truth(statistics.counts.sum(axis=1))
         gated = votes.n_options > 1 and levels[0] == 1 and not (problem.gold >= 0).any()
-        if gated and tracks[0].log_evidence() <= without:
-            simple = OneCoin(ties=self.ties, seed=self.seed)._solve(problem)
+        if gated and evidence_bound(prior, statistics) <= without:
+            simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
             surplus = agreement_surplus(votes)
             if surplus > _CLEAR or _beats_chance(simple, votes):
                 note = "one-coin inference was used: the claims do not bear out more"
@@ -132,105 +145,135 @@ class BayesianCombination(CategoricalEstimator):
             )
             remarks = (prior_only(reason),)
             posterior, prior = _by_the_prior(problem, start), start
-            sums, own = judge_workers(problem.ballots, posterior), posterior
-        totals = (sums.totals + 1) / (sums.totals.sum() + votes.n_options)
-        reliability, variance = prior.accuracies(sums.counts, totals)
+            statistics = _statistics(problem.block.label_votes, posterior, posterior)
+            own = posterior
+        totals = (statistics.totals + 1) / (statistics.totals.sum() + votes.n_options)
+        reliability, variance = prior.accuracies(statistics.counts, totals)
         # Mean field takes expected agreements for known: what is missing of them (Louis, 1982).
         doubt = own * (1 - own)
         hit = np.clip(votes.agreement(own) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
         missing = votes.agreement(doubt) / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
         variance = np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08)
-        table = prior.log_confusion(sums.counts)
+        message = models[0].message(prior, statistics)
+        table = message.log_confusion
         return Solution(
             scores=posterior,
             posteriors=posterior,
             reliability=reliability,
-            weight=vote_weight(table, totals),
-            converged=all(track.converged for track in tracks),
-            iterations=max(track.iterations for track in tracks),
-            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            weight=message.mean_log_ratio(totals),
+            converged=all(result.converged for result in results),
+            iterations=max(result.iterations for result in results),
+            orientation_ambiguous=crowd.orientation_ambiguous,
             reliability_error=np.sqrt(variance),
             confusion=np.exp(table) / np.exp(table).sum(axis=2, keepdims=True),
             priors=totals,
             truth_shares=own.mean(axis=0),
-            truth_share_errors=_share_errors(problem, own, prior, sums.counts),
-            losses=tracks[0].bounds,
+            truth_share_errors=_share_errors(problem, own, prior, statistics.counts),
+            losses=first.objectives,
             remarks=remarks,
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Track:
-    """What one level of trust leads to."""
+class CombinationModel(ConfusionModel):
+    """Variational Bayes at one level of trust; the state is the `WorkerPrior`.
 
-    posterior: Floats
-    prior: WorkerPrior
-    sums: WorkerSums
-    converged: bool
-    iterations: int
-    bounds: tuple[float, ...]
+    Parameters
+    ----------
+    method : BayesianCombination
+    trust : float
+        Workers are judged by ``trust * posterior + (1 - trust) * anchor``.
+    start : WorkerPrior
+    anchor : float array, shape (n_tasks, n_options)
+        Posteriors by plain votes. They are of all tasks, so this model works in memory only.
+    votes_alone : SufficientStatistics
+        Of workers judged by the anchor.
+    """
 
-    @classmethod
-    def follow(
-        cls,
+    def __init__(
+        self,
         method: BayesianCombination,
-        problem: Problem,
-        prior: WorkerPrior,
-        anchor: Floats,
         trust: float,
-    ) -> _Track:
-        """Return the fixed point that is reached from plain votes."""
-        posterior, most = anchor, method.max_iterations
-        sums = judge_workers(problem.ballots, posterior)
-        converged, iterations, bounds = False, 0, []
-        claims = max(float(problem.votes.of_task.sum()), 1.0)
-        while not converged and iterations < most:
-            iterations += 1
-            prior = prior.learn(sums.counts)
-            totals = sums.totals + 1
-            earlier = posterior
-            posterior, _ = judge_tasks(
-                problem.ballots,
-                prior.log_confusion(sums.counts),
-                digamma(totals) - digamma(totals.sum()),
-                problem.gold,
-            )
-            if trust == 0:  # workers are judged by the votes alone, so nothing will change
-                converged = True
-                break
-            sums = judge_workers(
-                problem.ballots, posterior, anchor=anchor, trust=trust, earlier=earlier
-            )
-            bounds.append(_bound(prior, sums) / claims)
-            converged = sums.change < method.tolerance
-            problem.done(iterations, most)
-        return cls(posterior, prior, sums, converged, iterations, tuple(bounds))
+        start: WorkerPrior,
+        anchor: Floats,
+        votes_alone: SufficientStatistics,
+    ) -> None:
+        self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
+        self.channel, self.trust, self.start = start.channel, trust, start
+        self.anchor, self.votes_alone = anchor, votes_alone
+        self.n_answers = max(float(votes_alone.counts.sum()), 1.0)
 
-    def log_evidence(self) -> float:
-        """Return the lower bound of the log probability of all reports."""
-        return _bound(self.prior, self.sums)
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """Return the posteriors; the anchor at the start."""
+        if message is None:
+            return Posterior(self.anchor, self.anchor)
+        return super().posterior(block, message)
+
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """Return expected counts by the mix of posteriors and plain votes."""
+        if earlier is None:
+            return self.votes_alone
+        if self.trust == 0:  # workers are judged by the votes alone, so nothing will change
+            return replace(self.votes_alone, change=0.0)
+        judged = posterior.shares
+        if self.trust < 1:
+            judged = self.trust * judged + (1 - self.trust) * self.anchor
+        change = largest_change(posterior.shares, earlier.shares)
+        return replace(_statistics(block.label_votes, judged, posterior.shares), change=change)
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return the crowd's prior after one step, and each worker's expected log confusions."""
+        prior = (self.start if earlier is None else earlier.state).learn(statistics.counts)
+        return Parameters(self.message(prior, statistics), prior)
+
+    def message(self, prior: WorkerPrior, statistics: SufficientStatistics) -> LabelWeights:
+        """Return expected log probabilities under the variational Dirichlet posteriors."""
+        totals = statistics.totals + 1  # a uniform Dirichlet prior of the truths' shares
+        return LabelWeights(
+            prior.log_confusion(statistics.counts), digamma(totals) - digamma(totals.sum())
+        )
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return accuracies and mean log ratios by plain votes' shares of truths."""
+        totals = self.votes_alone.totals / max(self.votes_alone.totals.sum(), 1e-300)
+        accuracy, _ = parameters.state.accuracies(self.votes_alone.counts, totals)
+        return accuracy, parameters.message.mean_log_ratio(totals)
+
+    def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
+        """Return the lower bound of a claim's log probability; None where nothing is iterated."""
+        if self.trust == 0:
+            return None
+        return evidence_bound(parameters.state, statistics) / self.n_answers
 
 
-def _beats_chance(found: Solution, votes: Votes) -> bool:
+def _beats_chance(simple: Solution, votes: Votes) -> bool:
     """Return whether a one-coin fit explains reports better than even chance does."""
-    assert found.log_evidence is not None
+    assert simple.log_evidence is not None
     chance = -float(votes.of_worker.sum()) * np.log(votes.n_options)
-    return bool(found.log_evidence > chance + 1e-6 * abs(chance))
+    return bool(simple.log_evidence > chance + 1e-6 * abs(chance))
 
 
-def vote_weight(table: Floats, truth_share: Floats) -> Floats:
-    """Return the mean log ratio of a true vote to a vote for another option, by worker."""
-    s = table.shape[1]
-    hit = np.einsum("waa->wa", table)
-    miss = (table.sum(axis=2) - hit) / max(s - 1, 1)
-    return np.asarray((hit - miss) @ truth_share)
-
-
-def _bound(prior: WorkerPrior, sums: WorkerSums) -> float:
+def evidence_bound(prior: WorkerPrior, statistics: SufficientStatistics) -> float:
     """Return the lower bound of the log evidence (up to the mix with plain votes)."""
-    totals = sums.totals + 1
+    # ln p(truths), shares integrated out under a uniform Dirichlet; then E[ln p] + entropy.
+    totals = statistics.totals + 1
     shares = float(gammaln(totals).sum() - gammaln(totals.sum()) + gammaln(len(totals)))
-    return prior.nodes(sums.counts)[1] + shares + sums.entropy
+    return prior.nodes(statistics.counts)[1] + shares + statistics.entropy
+
+
+def _statistics(votes: LabelVotes, judged: Floats, posterior: Floats) -> SufficientStatistics:
+    """Return expected counts by `judged`, with the entropy of `posterior`."""
+    return SufficientStatistics(
+        votes.counts(judged), judged.sum(axis=0), entropy=entropy(posterior)
+    )
+
+
+def _shares(result: FixedPoint) -> Floats:
+    assert result.posterior is not None
+    return result.posterior.shares
 
 
 def _share_errors(
@@ -242,17 +285,17 @@ def _share_errors(
     of the worker's tasks by their doubt, and so the shares.
     """
     n, s = posterior.shape
-    error, told = mixture_errors(posterior)
-    move = problem.ballots.counts(posterior * (1 - posterior)) / n
+    error, information = mixture_errors(posterior)
+    move = problem.block.label_votes.counts(posterior * (1 - posterior)) / n
     of_truth = prior.log_variances(counts, move)  # [worker, truth moved, truth]
     others = (of_truth.sum(axis=2) - np.einsum("waa->wa", of_truth)) / max(s - 1, 1)
-    moved = (np.einsum("waa->wa", of_truth) + others).sum(axis=0) / np.maximum(told, 0.1) ** 2
-    return np.asarray(np.sqrt(error**2 + moved))
+    shift = (np.einsum("waa->wa", of_truth) + others).sum(axis=0) / np.maximum(
+        information, 0.1
+    ) ** 2
+    return np.asarray(np.sqrt(error**2 + shift))
 
 
 def _by_the_prior(problem: Problem, prior: WorkerPrior) -> Floats:
     """Return posteriors if all workers were as the prior says: more votes, more probable."""
-    table = np.log(np.tensordot(prior.mask.weight, prior.reports(), 1))
-    score = problem.votes.count() @ table.T
-    odds = np.exp(score - score.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    table = np.log(np.tensordot(prior.channel.weight, prior.reports(), 1))
+    return row_softmax(problem.votes.count() @ table.T)

@@ -1,8 +1,9 @@
-"""What every method for categories can do, on top of `Estimator`."""
+"""Base of the methods for categories, and the tables of what they learn."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,25 +13,19 @@ import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.frames import is_pandas
-from masquerade.errors import ParameterError
+from masquerade.errors import NotFitted, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
-from masquerade.mechanisms import CategoricalMechanism, FlipMixture, Mechanism
-from masquerade.truth.components import components
-from masquerade.truth.crowd_kit import CrowdKitNames, probabilities_like
-from masquerade.truth.estimator import Estimator, Kind, as_series
-from masquerade.truth.gold import Gold, gold_codes
-from masquerade.truth.numeric.remarks import Remark, remarks_on
-from masquerade.truth.problem import Problem, Progress, Solution, vote_shares
-from masquerade.truth.tally import Tally
-from masquerade.truth.ties import Ties, best, chances, check_ties, pick
-from masquerade.truth.votes import Votes
-
-__all__ = ["CategoricalEstimator", "Fitted", "Solution", "ambiguous", "is_symmetric",
-           "vote_shares", "winners"]  # fmt: skip
+from masquerade.mechanisms import CategoricalMechanism, Mechanism
+from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.truth.diagnostics import Remark, components, remarks_on
+from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, as_series
+from masquerade.truth.expectation_maximization import Progress
+from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
+from masquerade.truth.ties import Ties, chances, check_ties, pick, winners
 
 
 @dataclass(eq=False, kw_only=True)
-class CategoricalEstimator(CrowdKitNames, Estimator):
+class CategoricalEstimator(Estimator):
     """Base of the methods for categories.
 
     Parameters
@@ -46,10 +41,7 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
 
     ties: Ties = "random"
     seed: int = 0
-    _found: Fitted | None = field(default=None, init=False, repr=False)
-    _given: Gold | None = field(default=None, init=False, repr=False)
-    _progress: Progress | None = field(default=None, init=False, repr=False)
-    _pandas: Frame | None = field(default=None, init=False, repr=False)
+    _results: Fitted | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_ties(self.ties, self.seed)
@@ -83,12 +75,21 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
         ParameterError
             The claims are of another kind, or not of the mechanism's domain.
         """
-        self._given, self._progress = gold, progress
-        self._pandas = data if is_pandas(data) else None
-        try:
-            return super().fit(data, mechanism=mechanism)
-        finally:
-            self._given = self._progress = None
+        if mechanism is not None:
+            require_mechanism(mechanism)
+        claims = self._as_claims(data, mechanism)
+        if mechanism is not None:
+            mechanism.check(claims)
+        if not isinstance(mechanism, CategoricalMechanism | None):
+            raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
+        problem = Problem(claims, mechanism, gold_codes(gold, claims), progress)
+        solution = self.solve(problem)
+        votes = problem.unsorted_votes
+        # The sorted votes are let go: they take more memory than all results.
+        self._results = Fitted(
+            claims, problem.gold, votes.undecided(), votes.of_worker, solution, self.ties, self.seed
+        )
+        return self
 
     def fit_predict(
         self,
@@ -131,25 +132,25 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
         return probabilities_like(table, data) if is_pandas(data) else like_frame(table, data)
 
     @abstractmethod
-    def _solve(self, problem: Problem) -> Solution:
-        """Return what the method makes of the votes."""
+    def solve(self, problem: Problem) -> Solution:
+        """Return what the method makes of checked claims, as arrays."""
 
-    def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
-        if not isinstance(mechanism, CategoricalMechanism | None):
-            raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-        problem = Problem(claims, mechanism, gold_codes(self._given, claims), self._progress)
-        solution = self._solve(problem)
-        told = problem.tally.of_task, problem.tally.of_worker
-        self._found = Fitted(
-            claims, *told, problem.gold, solution, self.ties, self.seed, self._pandas
-        )
+    def unfitted(self) -> Self:
+        """Return a copy that has learnt nothing: small enough to be sent around."""
+        method = copy(self)
+        method._results = None
+        return method
 
     @property
     def _fitted(self) -> Fitted:
-        claims = self.claims_  # raises where nothing is fitted
-        assert self._found is not None
-        assert claims is self._found.claims
-        return self._found
+        if self._results is None:
+            raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
+        return self._results
+
+    @property
+    def claims_(self) -> Claims:
+        """The claims that were fitted."""
+        return self._fitted.claims
 
     @property
     def truths_(self) -> pa.Table:
@@ -188,15 +189,8 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
 
     @property
     def labels_(self) -> Any:
-        """Each task's label.
-
-        After a pandas table, a series as crowd-kit's; else the label's code in
-        ``claims_.options``, int32 array of shape (n_tasks,), -1 for none.
-        """
-        fitted = self._fitted
-        if fitted.pandas is not None:
-            return as_series(fitted.truths, fitted.pandas)
-        return fitted.labels
+        """Each task's label as a code in ``claims_.options``, shape (n_tasks,); -1 for none."""
+        return self._fitted.labels
 
     @property
     def remarks_(self) -> tuple[Remark, ...]:
@@ -216,7 +210,7 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered (all reports are "no answer")."""
         fitted = self._fitted
-        return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.undecided())))
+        return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.undecided)))
 
     @property
     def components_(self) -> int:
@@ -245,44 +239,39 @@ class CategoricalEstimator(CrowdKitNames, Estimator):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A solution with the claims it is of; tables are built when asked for."""
+    """A solution with the claims it belongs to; tables are built when they are read."""
 
     claims: Claims
-    of_task: Floats
-    of_worker: Floats
     gold: Codes
+    undecided: Flags  # tasks without a vote
+    of_worker: Floats  # votes of each worker
     solution: Solution
     ties: Ties
     seed: int
-    pandas: Frame | None
-
-    def undecided(self) -> Flags:
-        """Return which tasks have no vote, shape (n_tasks,)."""
-        return np.asarray(self.of_task == 0)
 
     @cached_property
     def components(self) -> int:
-        """Return the number of connected components."""
+        """Number of connected components."""
         return components(self.claims).count
 
     @cached_property
     def winners(self) -> Flags:
         """Return which options share the best score."""
-        best = winners(self, self.solution.scores)
+        leaders = winners(self.solution.scores, self.undecided)
         known = np.flatnonzero(self.gold >= 0)
-        best[known] = False
-        best[known, self.gold[known]] = True
-        return best
+        leaders[known] = False
+        leaders[known, self.gold[known]] = True
+        return leaders
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
         """Return what the method remarked, and what is unusual about the claims."""
-        found = self.solution
-        remarks = (*found.remarks, *remarks_on(self.claims))
-        if not found.converged:
-            text = f"still changing after {found.iterations} iterations"
+        solution = self.solution
+        remarks = (*solution.remarks, *remarks_on(self.claims))
+        if not solution.converged:
+            text = f"still changing after {solution.iterations} iterations"
             remarks = (*remarks, Remark("NOT_CONVERGED", text))
-        if found.orientation_ambiguous:
+        if solution.orientation_ambiguous:
             text = "the mask hides which of the two labels is which"
             remarks = (*remarks, Remark("ORIENTATION", text))
         return remarks
@@ -325,22 +314,16 @@ class Fitted:
         )
 
 
-def winners(votes: Votes | Tally | Fitted, scores: Floats) -> Flags:
-    """Return which options share the best score of a task; none where nobody voted."""
-    leaders = best(scores)
-    leaders[votes.undecided()] = False
-    return leaders
+def probabilities(posteriors: pa.Table) -> Any:
+    """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
+    frame = posteriors.to_pandas().set_index("task").sort_index()
+    frame.columns.name = "label"
+    return frame
 
 
-def is_symmetric(mixture: FlipMixture | None) -> bool:
-    """Return whether a flip probability p is as likely as 1 - p (never without a mechanism)."""
-    if mixture is None:
-        return False
-    off = mixture.flip_probability - 0.5
-    return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
-
-
-def ambiguous(n_options: int, mechanism: CategoricalMechanism | None) -> bool:
-    """Return whether the mechanism leaves two options exchangeable."""
-    mixture = None if mechanism is None else mechanism.flip_mixture()
-    return n_options == 2 and is_symmetric(mixture)
+def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
+    """Return posteriors as a pandas frame with the types of a pandas table of claims."""
+    frame = probabilities(posteriors)
+    if "task" in data.columns:
+        frame.index = frame.index.astype(data["task"].dtype)
+    return frame

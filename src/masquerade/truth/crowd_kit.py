@@ -1,43 +1,87 @@
-"""The names that crowd-kit gives to what its methods learn, for code that was written for it."""
+"""crowd-kit's methods, with its names of parameters and fitted attributes.
+
+Code written for crowd-kit changes its import only: ``from masquerade.truth.crowd_kit import
+DawidSkene``. The methods are those of `masquerade.truth`.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 
+from masquerade.answers import Claims, Frame
 from masquerade.answers.frames import is_pandas
-from masquerade.truth.problem import Solution
+from masquerade.mechanisms import Mechanism
+from masquerade.truth import dawid_skene, glad, voting
+from masquerade.truth.categorical import CategoricalEstimator, probabilities
+from masquerade.truth.estimator import as_series
+from masquerade.truth.expectation_maximization import Progress
+from masquerade.truth.problem import Gold
+from masquerade.truth.ties import Ties
+
+__all__ = ["GLAD", "MACE", "DawidSkene", "MajorityVote", "OneCoinDawidSkene", "Wawa"]
 
 
-class CrowdKitNames:
+class CrowdKitNames(CategoricalEstimator):
     """Fitted attributes as pandas objects, with crowd-kit's names, indexes and columns.
 
     An attribute that a method does not learn raises `AttributeError`.
     """
 
+    _frame: Frame | None = None
+
+    def fit(
+        self,
+        data: Claims | Frame,
+        true_labels: Gold | None = None,
+        *,
+        mechanism: Mechanism | None = None,
+        gold: Gold | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from claims; `true_labels` is crowd-kit's name of `gold`.
+
+        See `CategoricalEstimator.fit`.
+        """
+        gold = true_labels if gold is None else gold
+        super().fit(data, mechanism=mechanism, gold=gold, progress=progress)
+        self._frame = data if is_pandas(data) else None
+        return self
+
+    def fit_predict(
+        self,
+        data: Claims | Frame,
+        true_labels: Gold | None = None,
+        *,
+        mechanism: Mechanism | None = None,
+        gold: Gold | None = None,
+        progress: Progress | None = None,
+    ) -> Frame:
+        """Return each task's label; see `CategoricalEstimator.fit_predict`."""
+        gold = true_labels if gold is None else gold
+        return super().fit_predict(data, mechanism=mechanism, gold=gold, progress=progress)
+
     @property
-    @abstractmethod
-    def _fitted(self) -> Any:
-        """What was fitted."""
+    def labels_(self) -> Any:
+        """Each task's label: a series by task after a pandas table, else codes."""
+        return super().labels_ if self._frame is None else as_series(self.truths_, self._frame)
 
     @property
     def probas_(self) -> Any:
         """Posteriors: data frame, a row a task (sorted), a column a label."""
-        return probabilities(self._fitted.posteriors)
+        return probabilities(self.posteriors_)
 
     @property
     def skills_(self) -> Any:
         """Reliability of workers: series by worker (sorted)."""
-        return self._series(self._solution.reliability, "skill", "worker")
+        return self._series(self.solution_.reliability, "skill", "worker")
 
     @property
     def priors_(self) -> Any:
         """How often each truth holds: series by label."""
-        return self._series(self._learnt("priors"), "prior", "label")
+        return self._series(self._value("priors"), "prior", "label")
 
     @property
     def errors_(self) -> Any:
@@ -46,7 +90,8 @@ class CrowdKitNames:
         Unlike crowd-kit's, it has a row for labels that a worker never gave, too.
         """
         pandas = import_module("pandas")
-        claims, confusion = self._fitted.claims, self._learnt("confusion")
+        claims, confusion = self.claims_, self._value("confusion")
+        assert claims.options is not None
         labels = claims.options.to_pylist()
         index = pandas.MultiIndex.from_product(
             [claims.workers.to_pylist(), labels], names=["worker", "label"]
@@ -57,9 +102,9 @@ class CrowdKitNames:
     @property
     def loss_history_(self) -> list[float]:
         """What was optimized, for each claim, after every iteration; larger is better."""
-        if not self._solution.losses:
+        if not self.solution_.losses:
             raise AttributeError(f"{type(self).__name__} optimizes nothing; it has no losses.")
-        return list(self._solution.losses)
+        return list(self.solution_.losses)
 
     @property
     def alphas_(self) -> Any:
@@ -71,54 +116,117 @@ class CrowdKitNames:
         """Log inverse difficulties of tasks (GLAD): series by task."""
         return self._series(self._own("betas"), "beta", "task")
 
-    @property
-    def knowing_(self) -> pa.Table:
-        """``worker``, ``knowing``: how often a worker knows the truth (MACE)."""
-        claims = self._fitted.claims
-        return pa.table({"worker": claims.workers, "knowing": self._own("knowing")})
-
-    @property
-    def habits_(self) -> pa.Table:
-        """``worker``, then a column a label: what a worker says without knowing (MACE)."""
-        claims = self._fitted.claims
-        columns = [claims.workers, *(pa.array(c) for c in self._own("habits").T)]
-        return pa.Table.from_arrays(columns, ["worker", *map(str, claims.options.to_pylist())])
-
-    @property
-    def _solution(self) -> Solution:
-        solution: Solution = self._fitted.solution
-        return solution
-
-    def _learnt(self, name: str) -> Any:
-        value = getattr(self._solution, name)
+    def _value(self, name: str) -> Any:
+        value = getattr(self.solution_, name)
         if value is None:
             raise AttributeError(f"{type(self).__name__} does not learn {name}.")
         return value
 
     def _own(self, name: str) -> np.ndarray:
-        extra = self._solution.extra or {}
+        extra = self.solution_.extra or {}
         if name not in extra:
             raise AttributeError(f"{type(self).__name__} does not learn {name}.")
         return extra[name]
 
     def _series(self, values: Any, name: str, axis: str) -> Any:
         pandas = import_module("pandas")
-        claims = self._fitted.claims
+        claims = self.claims_
         names = {"worker": claims.workers, "task": claims.tasks, "label": claims.options}[axis]
         index = pandas.Index(names.to_pylist(), name=axis)
         return pandas.Series(values, index=index, name=name).sort_index()
 
 
-def probabilities(posteriors: pa.Table) -> Any:
-    """Return a table of posteriors as crowd-kit's data frame."""
-    frame = posteriors.to_pandas().set_index("task").sort_index()
-    frame.columns.name = "label"
-    return frame
+class MajorityVote(CrowdKitNames, voting.MajorityVote):
+    """Majority vote; see `masquerade.truth.MajorityVote`."""
 
 
-def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
-    """Return posteriors in crowd-kit's form for a pandas table, with its types."""
-    frame = probabilities(posteriors)
-    if is_pandas(data) and "task" in data.columns:
-        frame.index = frame.index.astype(data["task"].dtype)
-    return frame
+class Wawa(CrowdKitNames, voting.WeightedVote):
+    """Votes weighted by agreement with the majority; see `masquerade.truth.WeightedVote`."""
+
+
+class DawidSkene(CrowdKitNames, dawid_skene.DawidSkene):
+    """Dawid-Skene; see `masquerade.truth.DawidSkene`.
+
+    ``n_iter`` and ``tol`` are its ``max_iterations`` and ``tolerance``.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        smoothing: float = 0.01,
+        ties: Ties = "random",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            max_iterations=n_iter, tolerance=tol, smoothing=smoothing, ties=ties, seed=seed
+        )
+
+
+class OneCoinDawidSkene(CrowdKitNames, dawid_skene.OneCoinDawidSkene):
+    """One-coin Dawid-Skene; see `masquerade.truth.OneCoinDawidSkene`.
+
+    ``n_iter`` and ``tol`` are its ``max_iterations`` and ``tolerance``.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        smoothing: float = 0.01,
+        ties: Ties = "random",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            max_iterations=n_iter, tolerance=tol, smoothing=smoothing, ties=ties, seed=seed
+        )
+
+
+class MACE(CrowdKitNames, dawid_skene.MACE):
+    """MACE; see `masquerade.truth.MACE`.
+
+    ``n_iter`` is its ``max_iterations``.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_iter: int = 50,
+        tol: float = 1e-5,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        ties: Ties = "random",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            max_iterations=n_iter, tolerance=tol, alpha=alpha, beta=beta, ties=ties, seed=seed
+        )
+
+
+class GLAD(CrowdKitNames, glad.GLAD):
+    """GLAD; see `masquerade.truth.GLAD`.
+
+    ``n_iter`` and ``tol`` are its ``max_iterations`` and ``tolerance``; ``m_step_max_iter`` and
+    ``m_step_tol`` its ``max_steps`` and ``gradient_tolerance``.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        m_step_max_iter: int = 25,
+        m_step_tol: float = 1e-2,
+        ties: Ties = "random",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            max_iterations=n_iter,
+            tolerance=tol,
+            max_steps=m_step_max_iter,
+            gradient_tolerance=m_step_tol,
+            ties=ties,
+            seed=seed,
+        )

@@ -1,25 +1,25 @@
-"""Dawid-Skene: each worker's confusions by expectation-maximization."""
+"""The Dawid-Skene family: each worker's confusions by expectation-maximization."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+from scipy.special import digamma
 
-from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import Mechanism
-from masquerade.truth.ballots import WorkerSums, judge_tasks, judge_workers
-from masquerade.truth.bayesian_combination import vote_weight
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous
-from masquerade.truth.gold import Gold
-from masquerade.truth.mask import Mask
-from masquerade.truth.problem import Problem, Progress, Solution
-from masquerade.truth.start import first_posterior
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.confusions import LEAST, ConfusionModel, LabelWeights
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
+from masquerade.truth.problem import Problem, Solution
 
-_LEAST = 1e-10
+_ROUNDS = 10
+_HABIT_PRIOR = 10.0
 
 
 @dataclass(eq=False, kw_only=True)
@@ -28,9 +28,9 @@ class DawidSkene(CategoricalEstimator):
 
     Parameters
     ----------
-    n_iter : int
+    max_iterations : int
         Most iterations, at least 1.
-    tol : float
+    tolerance : float
         Iteration ends when the log-likelihood of a claim grows by less, at least 0.
     smoothing : float
         Pseudo-answers for every entry of a confusion matrix, at least 0. 0 is maximum likelihood,
@@ -59,98 +59,90 @@ class DawidSkene(CategoricalEstimator):
 
     name: ClassVar[str] = "dawid-skene"
 
-    n_iter: int = 100
-    tol: float = 1e-5
+    max_iterations: int = 100
+    tolerance: float = 1e-5
     smoothing: float = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_iter < 1:
-            raise ParameterError(f"n_iter is {self.n_iter}, expected at least 1.")
-        if not 0 <= self.tol < np.inf:
-            raise ParameterError(f"tol is {self.tol}, expected at least 0.")
+        check_iteration(self.max_iterations)
+        if not 0 <= self.tolerance < np.inf:
+            raise ParameterError(f"tolerance is {self.tolerance}, expected at least 0.")
         if not 0 <= self.smoothing < np.inf:
             raise ParameterError(f"smoothing is {self.smoothing}, expected at least 0.")
 
-    def fit(
-        self,
-        data: Claims | Frame,
-        true_labels: Gold | None = None,
-        *,
-        mechanism: Mechanism | None = None,
-        gold: Gold | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Learn from claims; `true_labels` is crowd-kit's name of `gold`.
-
-        See `CategoricalEstimator.fit`.
-        """
-        gold = true_labels if gold is None else gold
-        return super().fit(data, mechanism=mechanism, gold=gold, progress=progress)
-
-    def fit_predict(
-        self,
-        data: Claims | Frame,
-        true_labels: Gold | None = None,
-        *,
-        mechanism: Mechanism | None = None,
-        gold: Gold | None = None,
-        progress: Progress | None = None,
-    ) -> Frame:
-        """Return each task's label; see `CategoricalEstimator.fit_predict`."""
-        gold = true_labels if gold is None else gold
-        return super().fit_predict(data, mechanism=mechanism, gold=gold, progress=progress)
-
-    def _confusion(self, credit: Floats) -> Floats:
-        """Return the confusion matrices of answers that were credited to workers."""
+    def confusion(self, credit: Floats) -> Floats:
+        """Return confusion matrices of credited answers: Dawid and Skene, equation 2.3."""
         smooth = credit + self.smoothing
+        # Without any answer of a truth, maximum likelihood says nothing: even.
         total = smooth.sum(axis=2, keepdims=True)
         even = np.full_like(smooth, 1 / credit.shape[2])
         return np.asarray(np.divide(smooth, total, out=even, where=total > 0))
 
-    def _priors(self, sums: WorkerSums) -> Floats:
-        """Return how often each truth holds."""
-        return np.asarray(sums.totals / max(sums.totals.sum(), 1e-300))
+    def priors(self, statistics: SufficientStatistics) -> Floats:
+        """Return how often each truth holds: Dawid and Skene, equation 2.4."""
+        return np.asarray(statistics.totals / max(statistics.totals.sum(), 1e-300))
 
-    def _extra(self, credit: Floats) -> dict[str, Floats]:
+    def extra(self, credit: Floats) -> dict[str, Floats]:
         """Return the model's own parameters."""
         return {}
 
-    def _solve(self, problem: Problem) -> Solution:
-        ballots, mask = problem.ballots, problem.mask
-        posterior = first_posterior(problem)
-        sums = judge_workers(ballots, posterior)
-        confusion: Floats | None = None
-        claims = max(float(problem.votes.of_task.sum()), 1.0)
-        losses: list[float] = []
-        converged, iterations = False, 0
-        while not converged and iterations < self.n_iter:
-            iterations += 1
-            priors = self._priors(sums)
-            confusion = self._confusion(credited(sums.counts, confusion, mask))
-            table = log_reports(sums.counts, confusion, mask)
-            posterior, likelihood = judge_tasks(
-                ballots, table, np.log(np.maximum(priors, _LEAST)), problem.gold
-            )
-            sums = judge_workers(ballots, posterior, log_likelihood=likelihood)
-            losses.append(likelihood / claims)
-            converged = len(losses) > 1 and abs(losses[-1] - losses[-2]) < self.tol
-            problem.done(iterations, self.n_iter)
-        assert confusion is not None
-        hit = np.einsum("waa->wa", confusion)
+    def solve(self, problem: Problem) -> Solution:
+        """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
+        model = DawidSkeneModel(self, problem.crowd)
+        result = problem.fit(model)
+        assert result.posterior is not None
+        confusion, priors = result.parameters.state
+        reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
-            scores=posterior,
-            posteriors=posterior,
-            reliability=np.clip(hit @ priors, 0, 1),
-            weight=vote_weight(table, priors),
-            converged=converged,
-            iterations=iterations,
-            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            scores=result.posterior.scores,
+            posteriors=result.posterior.shares,
+            reliability=reliability,
+            weight=weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
             confusion=confusion,
             priors=priors,
-            losses=tuple(losses),
-            extra=self._extra(credited(sums.counts, confusion, mask)),
+            losses=result.objectives,
+            extra=self.extra(expected_answers(result.statistics.counts, confusion, model.channel)),
         )
+
+
+class DawidSkeneModel(ConfusionModel):
+    """Dawid-Skene and its kin; the state is the confusions and how often each truth holds."""
+
+    compares = False
+
+    def __init__(self, method: DawidSkene, crowd: Crowd) -> None:
+        self.method = method.unfitted()
+        self.channel, self.n_answers = crowd.channel, crowd.n_answers
+        self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return confusions of answers and truths' shares: Dawid and Skene, (2.3) and (2.4)."""
+        confusion = None if earlier is None else earlier.state[0]
+        priors = self.method.priors(statistics)
+        answers = expected_answers(statistics.counts, confusion, self.channel)
+        confusion = self.method.confusion(answers)
+        table = log_reports(statistics.counts, confusion, self.channel)
+        return Parameters(LabelWeights.of(table, priors), (confusion, priors))
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return how often answers are true, and mean log ratios of votes."""
+        confusion, priors = parameters.state
+        hit = np.einsum("waa->wa", confusion)
+        return np.clip(hit @ priors, 0, 1), parameters.message.mean_log_ratio(priors)
+
+    def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float:
+        """Return the log-likelihood of a claim: Dawid and Skene, equation 2.7."""
+        return statistics.log_likelihood / self.n_answers
+
+    def converged(self, statistics: SufficientStatistics, objectives: list[float]) -> bool:
+        """Return whether the log-likelihood of a claim hardly grew."""
+        return len(objectives) > 1 and abs(objectives[-1] - objectives[-2]) < self.tolerance
 
 
 @dataclass(eq=False, kw_only=True)
@@ -161,7 +153,7 @@ class OneCoinDawidSkene(DawidSkene):
 
     Parameters
     ----------
-    n_iter, tol, smoothing, ties, seed
+    max_iterations, tolerance, smoothing, ties, seed
         See `DawidSkene`; `smoothing` is for right and for wrong answers, by worker.
 
     Notes
@@ -178,7 +170,8 @@ class OneCoinDawidSkene(DawidSkene):
 
     name: ClassVar[str] = "one-coin-dawid-skene"
 
-    def _confusion(self, credit: Floats) -> Floats:
+    def confusion(self, credit: Floats) -> Floats:
+        """Return confusion matrices of one accuracy each."""
         s = credit.shape[2]
         agreed = np.einsum("waa->w", credit) + self.smoothing
         total = credit.sum(axis=(1, 2)) + 2 * self.smoothing
@@ -188,13 +181,117 @@ class OneCoinDawidSkene(DawidSkene):
         return confusion
 
 
-def node_shares(counts: Floats, confusion: Floats, mask: Mask) -> Floats:
+@dataclass(eq=False, kw_only=True)
+class MACE(DawidSkene):
+    """Tell spammers apart: with every answer a worker either gives the truth, or a habitual label.
+
+    A worker knows the truth with the worker's own probability, and otherwise draws a label from
+    the worker's own habits, whatever the task. ``knowing_`` and ``habits_`` are those
+    probabilities: a worker of low `knowing_` spams.
+
+    Parameters
+    ----------
+    max_iterations : int
+        Most iterations, at least 1.
+    tolerance : float
+        Iteration ends when the log-likelihood of a claim changes by less, at least 0.
+    alpha, beta : float
+        Prior of knowing and of not knowing, as pseudo-answers, above 0.
+    smoothing : float
+        Not used.
+    ties : {"random", "first", "abstain"}
+        See `CategoricalEstimator`.
+    seed : int
+        See `CategoricalEstimator`.
+
+    Notes
+    -----
+    Hovy et al., "Learning whom to trust with MACE", NAACL 2013, its variational version. Where we
+    differ: the only start is the votes instead of random ones, so results are the same every time.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b", "b", "b"], "worker": ["x", "y", "x", "y", "z"],
+    ...          "label": ["no", "no", "no", "yes", "no"]}
+    >>> MACE().fit(table).truths_.to_pylist()
+    [{'task': 'a', 'label': 'no'}, {'task': 'b', 'label': 'no'}]
+    """
+
+    name: ClassVar[str] = "mace"
+
+    max_iterations: int = 50
+    alpha: float = 0.5
+    beta: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            if not 0 < value < np.inf:
+                raise ParameterError(f"{name} is {value}, expected above 0.")
+
+    def priors(self, statistics: SufficientStatistics) -> Floats:
+        """Return the even distribution: MACE has no prior of truths."""
+        return np.full(len(statistics.totals), 1 / len(statistics.totals))
+
+    def confusion(self, credit: Floats) -> Floats:
+        """Return P(label | truth) of knowing or answering out of habit."""
+        knowing, habit = self._habits(credit)
+        s = credit.shape[2]
+        table = np.broadcast_to(((1 - knowing)[:, None] * habit)[:, None, :], credit.shape).copy()
+        table[:, np.arange(s), np.arange(s)] += knowing[:, None]
+        return np.asarray(table / table.sum(axis=2, keepdims=True))
+
+    def extra(self, credit: Floats) -> dict[str, Floats]:
+        """Return how often workers know, and their habits."""
+        knowing, habit = self._habits(credit)
+        return {"knowing": knowing, "habits": habit}
+
+    @property
+    def knowing_(self) -> pa.Table:
+        """``worker``, ``knowing``: how often a worker knows the truth."""
+        return pa.table({"worker": self.claims_.workers, "knowing": self._parameter("knowing")})
+
+    @property
+    def habits_(self) -> pa.Table:
+        """``worker``, then a column a label: what a worker says without knowing."""
+        columns = [self.claims_.workers, *(pa.array(c) for c in self._parameter("habits").T)]
+        assert self.claims_.options is not None
+        names = ["worker", *map(str, self.claims_.options.to_pylist())]
+        return pa.Table.from_arrays(columns, names)
+
+    def _parameter(self, name: str) -> Floats:
+        extra = self.solution_.extra
+        assert extra is not None
+        return extra[name]
+
+    def _habits(self, credit: Floats) -> tuple[Floats, Floats]:
+        """Return P(knows), shape (n_workers,), and P(label | does not), (n_workers, n_options)."""
+        right, labels = np.einsum("waa->wa", credit), credit.sum(axis=1)
+        total = labels.sum(axis=1)
+        known = right / 2
+        for _ in range(_ROUNDS):
+            knowing, habit = self._expected(known, labels, total)
+            # P(the worker knew | a right label): a wrong one was surely out of habit
+            odds = knowing[:, None] / (knowing[:, None] + (1 - knowing)[:, None] * habit)
+            known = right * odds
+        return self._expected(known, labels, total)
+
+    def _expected(self, known: Floats, labels: Floats, total: Floats) -> tuple[Floats, Floats]:
+        """Return geometric means of the two kinds of parameters, each made to sum to 1."""
+        # Variational M-step (Johnson, 2007): exp(digamma(n + prior)) in place of n.
+        yes = np.exp(digamma(known.sum(axis=1) + self.alpha))
+        no = np.exp(digamma(total - known.sum(axis=1) + self.beta))
+        habit = np.exp(digamma(labels - known + _HABIT_PRIOR))
+        return yes / (yes + no), habit / habit.sum(axis=1, keepdims=True)
+
+
+def flip_posteriors(counts: Floats, confusion: Floats, mask: OptionChannel) -> Floats:
     """Return ``share[worker, node]``: how probable each flip probability is."""
     if len(mask.flip) == 1:
         return np.ones((len(counts), 1))
     fit = np.stack(
         [
-            (counts * np.log(np.maximum(confusion @ channel, _LEAST))).sum(axis=(1, 2))
+            (counts * np.log(np.maximum(confusion @ channel, LEAST))).sum(axis=(1, 2))
             for channel in mask.channels()
         ],
         axis=1,
@@ -205,7 +302,7 @@ def node_shares(counts: Floats, confusion: Floats, mask: Mask) -> Floats:
     return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
-def credited(counts: Floats, confusion: Floats | None, mask: Mask) -> Floats:
+def expected_answers(counts: Floats, confusion: Floats | None, mask: OptionChannel) -> Floats:
     """Return expected answers ``answer[worker, truth, answer]`` from counts of reports."""
     if mask.is_clear:
         return counts
@@ -213,21 +310,21 @@ def credited(counts: Floats, confusion: Floats | None, mask: Mask) -> Floats:
     if confusion is None:  # mostly right at first, else nothing could be learnt of who is
         confusion = np.broadcast_to(np.full((s, s), 0.35 / max(s - 1, 1)), counts.shape).copy()
         confusion[:, np.arange(s), np.arange(s)] = 0.65
-    share = node_shares(counts, confusion, mask)
+    share = flip_posteriors(counts, confusion, mask)
     credit = np.zeros_like(counts)
     for node, channel in enumerate(mask.channels()):
-        seen = np.maximum(confusion @ channel, 1e-300)
-        credit += share[:, node, None, None] * confusion * ((counts / seen) @ channel.T)
+        reported = np.maximum(confusion @ channel, 1e-300)
+        credit += share[:, node, None, None] * confusion * ((counts / reported) @ channel.T)
     return credit
 
 
-def log_reports(counts: Floats, confusion: Floats, mask: Mask) -> Floats:
+def log_reports(counts: Floats, confusion: Floats, mask: OptionChannel) -> Floats:
     """Return ``log P(label | truth)`` of each worker's reports, the flip's mean."""
     if mask.is_clear:
-        return np.asarray(np.log(np.maximum(confusion, _LEAST)))
-    share = node_shares(counts, confusion, mask)
+        return np.asarray(np.log(np.maximum(confusion, LEAST)))
+    share = flip_posteriors(counts, confusion, mask)
     table: Any = 0.0
     for node, channel in enumerate(mask.channels()):
-        seen = np.log(np.maximum(confusion @ channel, _LEAST))
-        table = table + share[:, node, None, None] * seen
+        reported = np.log(np.maximum(confusion @ channel, LEAST))
+        table = table + share[:, node, None, None] * reported
     return np.asarray(table)

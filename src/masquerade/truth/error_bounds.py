@@ -1,4 +1,4 @@
-"""How often a weighted vote is wrong at most: a bound that holds, and the published formula.
+"""Errors of a weighted vote: a bound that holds, and the published formulas.
 
 Li et al., "An efficient two-layer mechanism for privacy-preserving truth discovery", KDD 2018,
 section 6.2.
@@ -6,13 +6,15 @@ section 6.2.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaincc, gammainccinv
 
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +180,147 @@ def probabilities(values: ArrayLike, name: str) -> Floats:
 def _check_options(options: int) -> None:
     if options < 2:
         raise ParameterError(f"options is {options}, expected at least 2.")
+
+
+def importance(accuracy: ArrayLike) -> Floats:
+    """Return each worker's importance: the error formula without the worker over that with.
+
+    Parameters
+    ----------
+    accuracy : float array, shape (n_workers,)
+        Probability of a true report, 0 to 1; the paper takes it to be at most 1/2.
+
+    Returns
+    -------
+    float array, shape (n_workers,)
+        ``1 / G(accuracy)``, section 6.2.3 of Li et al., KDD 2018: 1 for a worker who guesses
+        between two options, infinite for one who is always right or always wrong. It inherits what
+        is wrong with `published_error_formula`: below 1 for accuracies between 0.5 and 0.73, and
+        different for q and 1 - q. The score orders workers of accuracy at most 1/2 rightly.
+
+    Raises
+    ------
+    ParameterError
+        A probability is outside 0 to 1.
+
+    Examples
+    --------
+    >>> importance([0.1, 0.3, 0.5]).round(2).tolist()
+    [7.38, 1.81, 1.0]
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-log_error_factor(accuracy)))
+
+
+def important_workers(accuracy: ArrayLike, *, share: float) -> Flags:
+    """Return which workers have at least a share of the greatest importance.
+
+    Parameters
+    ----------
+    accuracy : float array, shape (n_workers,)
+        See `importance`.
+    share : float
+        The paper's c, above 0 and at most 1: 1 keeps the best alone, a value near 0 nearly everyone
+        (the paper says: those near the best). Where someone's importance is infinite, only such
+        workers are kept.
+
+    Returns
+    -------
+    bool array, shape (n_workers,)
+
+    Raises
+    ------
+    ParameterError
+        `share` or a probability is out of range.
+
+    Examples
+    --------
+    >>> important_workers([0.1, 0.12, 0.3], share=0.5).tolist()
+    [True, True, False]
+    """
+    if not 0 < share <= 1:
+        raise ParameterError(f"share is {share}, expected above 0 and at most 1.")
+    # Compared in logs: a great importance does not overflow.
+    score = -log_error_factor(accuracy)
+    return np.asarray(score >= np.max(score, initial=-np.inf) + np.log(share))
+
+
+@dataclass(frozen=True, slots=True)
+class FlipProduct:
+    """The distribution of the product of `workers` independent draws from U(0, high).
+
+    Li et al., KDD 2018, section 6.2.3, take it for the error rate that masking adds (up to a factor
+    2 to the number of workers, which they leave out) and compare it with ``(high / 2) ** workers``
+    under the one-layer mechanism of the same mean. Its density is as they give it. What follows
+    from it is less than they say: the mean is the same under both mechanisms; only the typical
+    value is smaller, see `below_one_layer`.
+
+    Parameters
+    ----------
+    workers : int
+        At least 1.
+    high : float
+        Above 0 and at most 1.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range.
+
+    Examples
+    --------
+    >>> product = FlipProduct(workers=5, high=0.5)
+    >>> round(product.mean, 6), round(product.below_one_layer, 3)
+    (0.000977, 0.732)
+    """
+
+    workers: int
+    high: float
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or self.workers != int(self.workers):
+            raise ParameterError(f"workers is {self.workers}, expected a whole number, at least 1.")
+        if not 0 < self.high <= 1:
+            raise ParameterError(f"high is {self.high}, expected above 0 and at most 1.")
+
+    def density(self, product: ArrayLike) -> Floats:
+        """Return ``ln(high**n / x)**(n - 1) / (high**n (n - 1)!)``; 0 outside ``(0, high**n]``.
+
+        At 0 it is infinite, but for one worker.
+        """
+        # section 6.2.3: minus the log of a product of uniform draws is Gamma-distributed
+        drop = self._drop(product)
+        inside = (drop >= 0) & (np.asarray(product) >= 0)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            power = (self.workers - 1) * np.log(drop) if self.workers > 1 else np.zeros_like(drop)
+            density = np.exp(power - self.workers * math.log(self.high) - math.lgamma(self.workers))
+        return np.where(inside, density, 0.0)
+
+    def distribution(self, product: ArrayLike) -> Floats:
+        """Return the probability that the product is at most `product`."""
+        return np.asarray(gammaincc(self.workers, np.maximum(self._drop(product), 0)))
+
+    def quantile(self, probability: ArrayLike) -> Floats:
+        """Return the value that the product is at most with this probability, 0 to 1."""
+        chance = probabilities(probability, "probability")
+        drop = gammainccinv(self.workers, chance)
+        return np.asarray(np.exp(self.workers * math.log(self.high) - drop))
+
+    @property
+    def mean(self) -> float:
+        """``(high / 2) ** workers``: exactly the one-layer mechanism's product."""
+        return float((self.high / 2) ** self.workers)
+
+    @property
+    def below_one_layer(self) -> float:
+        """Probability that the product is at most its mean, the one-layer mechanism's value.
+
+        It does not depend on `high`; 0.5 for one worker, and nearly 1 for many.
+        """
+        return float(gammaincc(self.workers, self.workers * math.log(2)))
+
+    def _drop(self, product: ArrayLike) -> Floats:
+        """Return ``ln(high**n / x)``; infinite where x is 0 or below."""
+        value = np.maximum(np.asarray(product, dtype=np.float64), 0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.workers * math.log(self.high) - np.log(value))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from masquerade.truth.response_channel import on_simplex
+from masquerade.truth.channel_view import on_simplex
 
 
 @dataclass(frozen=True, slots=True)

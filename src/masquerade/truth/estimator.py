@@ -1,7 +1,8 @@
-"""What every truth method can do: fit, predict, and say what it found."""
+"""Base of all truth methods: fit, predict, fitted attributes."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
@@ -11,11 +12,15 @@ import pyarrow as pa
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.claims import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
-from masquerade.errors import NotFitted, ParameterError
+from masquerade.errors import ParameterError
 from masquerade.mechanisms import Mechanism
-from masquerade.mechanisms.mechanism import require_mechanism
 
 Kind = Literal["categorical", "numeric"]
+
+NOT_FITTED = (
+    "has learnt nothing yet; call fit(claims) or fit_predict(claims) before asking for results."
+)
+"""Message of `NotFitted`, after the name of the method."""
 
 
 class Estimator(ABC):
@@ -31,8 +36,7 @@ class Estimator(ABC):
     kind: ClassVar[Kind]
     """Which claims the method takes."""
 
-    _claims: Claims | None = None
-
+    @abstractmethod
     def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
         """Learn from claims, masked or not, and return the estimator.
 
@@ -51,14 +55,6 @@ class Estimator(ABC):
         ParameterError
             The claims are of another kind, or not of the mechanism's domain.
         """
-        if mechanism is not None:
-            require_mechanism(mechanism)
-        claims = self._as_claims(data, mechanism)
-        if mechanism is not None:
-            self._check(claims, mechanism)
-        self._learn(claims, mechanism)
-        self._claims = claims
-        return self
 
     def fit_predict(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Frame:
         """Learn from claims and return each task's answer, in the kind of `data`.
@@ -75,14 +71,15 @@ class Estimator(ABC):
         return as_series(table, data) if is_pandas(data) else like_frame(table, data)
 
     @property
+    @abstractmethod
     def claims_(self) -> Claims:
-        """The claims that were fitted."""
-        if self._claims is None:
-            raise NotFitted(
-                f"{type(self).__name__} has learnt nothing yet; call fit(claims) or "
-                "fit_predict(claims) before asking for results."
-            )
-        return self._claims
+        """The claims that were fitted.
+
+        Raises
+        ------
+        NotFitted
+            Nothing is fitted yet.
+        """
 
     @property
     @abstractmethod
@@ -99,17 +96,10 @@ class Estimator(ABC):
     def iterations_(self) -> int:
         """Number of iterations done."""
 
-    def _check(self, claims: Claims, mechanism: Mechanism) -> None:
-        """Raise where the claims cannot be reports of the mechanism."""
-        mechanism.check(claims)
-
-    @abstractmethod
-    def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
-        """Set everything that is learnt."""
-
     def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+        """Return data as claims of the method's kind."""
         if not isinstance(data, Claims):
-            null = self.kind == "categorical" and mechanism is not None and mechanism.null
+            null = mechanism is not None and mechanism.null
             return Claims.from_frame(data, kind=self.kind, null=null)
         if data.kind != self.kind:
             raise ParameterError(
@@ -129,3 +119,17 @@ def as_series(table: pa.Table, frame: Frame) -> Any:
     if table.column_names[1] == "label" and table.column(1).null_count == 0:
         series = series.astype(frame[given].dtype)
     return series.sort_index()
+
+
+def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> None:
+    """Raise `ParameterError` unless the limits of an iteration are in range."""
+    if tolerance is not None and not tolerance > 0:
+        raise ParameterError(f"tolerance is {tolerance}, expected above 0.")
+    if not max_iterations >= 1:
+        raise ParameterError(f"max_iterations is {max_iterations}, expected at least 1.")
+
+
+def check_accuracy_prior(prior: tuple[float, float]) -> None:
+    """Raise `ParameterError` unless `prior` holds the two numbers of a Beta distribution."""
+    if len(prior) != 2 or not all(0 < value < math.inf for value in prior):
+        raise ParameterError(f"accuracy_prior is {prior!r}, expected two positive numbers (a, b).")

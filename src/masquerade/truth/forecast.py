@@ -18,8 +18,8 @@ from masquerade.mechanisms.mechanism import Presence
 from masquerade.truth.accuracy import accuracy, mean_absolute_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
-from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.methods import method_named
+from masquerade.truth.voting import MajorityVote
 
 CrowdMaker = Callable[[np.random.Generator], tuple[Claims, Truths]]
 """Makes up a crowd's true answers and the truths of its tasks, such as

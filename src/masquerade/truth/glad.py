@@ -10,9 +10,10 @@ from scipy.special import expit
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.rows import row_max
 
 
 @dataclass(eq=False, kw_only=True)
@@ -20,18 +21,18 @@ class GLAD(CategoricalEstimator):
     """Infer truths, abilities and difficulties: a hard task is answered worse by everybody.
 
     A worker of ability alpha answers a task of inverse difficulty exp(beta) right with probability
-    ``1 / (1 + exp(-alpha exp(beta)))``, else with one of the other options evenly. ``alphas_`` and
-    ``betas_`` are the estimates.
+    ``1 / (1 + exp(-alpha exp(beta)))``, else with one of the other options evenly. The
+    estimates are ``solution_.extra["alphas"]`` and ``["betas"]``.
 
     Parameters
     ----------
-    n_iter : int
+    max_iterations : int
         Most iterations, at least 1.
-    tol : float
+    tolerance : float
         Iteration ends when the log posterior of a claim grows by less, at least 0.
-    m_step_max_iter : int
+    max_steps : int
         Most steps of the inner optimization, at least 1.
-    m_step_tol : float
+    gradient_tolerance : float
         Gradient below which it ends, above 0.
     ties : {"random", "first", "abstain"}
         See `CategoricalEstimator`.
@@ -57,48 +58,53 @@ class GLAD(CategoricalEstimator):
 
     name: ClassVar[str] = "glad"
 
-    n_iter: int = 100
-    tol: float = 1e-5
-    m_step_max_iter: int = 25
-    m_step_tol: float = 1e-2
+    max_iterations: int = 100
+    tolerance: float = 1e-5
+    max_steps: int = 25
+    gradient_tolerance: float = 1e-2
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value in (("n_iter", self.n_iter), ("m_step_max_iter", self.m_step_max_iter)):
-            if value < 1:
-                raise ParameterError(f"{name} is {value}, expected at least 1.")
-        if not 0 <= self.tol < np.inf:
-            raise ParameterError(f"tol is {self.tol}, expected at least 0.")
-        if not 0 < self.m_step_tol < np.inf:
-            raise ParameterError(f"m_step_tol is {self.m_step_tol}, expected above 0.")
+        check_iteration(self.max_iterations)
+        if self.max_steps < 1:
+            raise ParameterError(f"max_steps is {self.max_steps}, expected at least 1.")
+        if not 0 <= self.tolerance < np.inf:
+            raise ParameterError(f"tolerance is {self.tolerance}, expected at least 0.")
+        if not 0 < self.gradient_tolerance < np.inf:
+            raise ParameterError(
+                f"gradient_tolerance is {self.gradient_tolerance}, expected above 0."
+            )
 
-    def _solve(self, problem: Problem) -> Solution:
+    def solve(self, problem: Problem) -> Solution:
+        """Return posteriors and abilities; see `CategoricalEstimator.solve`."""
         from scipy.optimize import minimize
 
         votes = problem.votes
         model = _Model(problem)
         point = np.ones(votes.n_workers + votes.n_tasks)
-        model.see(point)
+        model.weigh_flips(point)
         scores = model.scores(point)
-        posterior = problem.anchored(_softmax(scores))
+        posterior = problem.block.anchored(row_softmax(scores))
         losses: list[float] = []
         converged, iterations = votes.n_options < 2, 0
-        while not converged and iterations < self.n_iter:
+        while not converged and iterations < self.max_iterations:
             iterations += 1
+            # M-step: the paper's function Q has no maximum in closed form, so it is climbed.
             point = minimize(
                 model.loss,
                 point,
                 args=(posterior,),
                 jac=True,
                 method="L-BFGS-B",
-                options={"maxiter": self.m_step_max_iter, "gtol": self.m_step_tol},
+                options={"maxiter": self.max_steps, "gtol": self.gradient_tolerance},
             ).x
-            model.see(point)
+            model.weigh_flips(point)
             scores = model.scores(point)
-            posterior = problem.anchored(_softmax(scores))
+            posterior = problem.block.anchored(row_softmax(scores))
             losses.append(-model.loss(point, posterior)[0] / max(len(model.task), 1))
-            converged = len(losses) > 1 and abs(losses[-1] - losses[-2]) < self.tol
-            problem.done(iterations, self.n_iter)
+            converged = len(losses) > 1 and abs(losses[-1] - losses[-2]) < self.tolerance
+            if problem.progress is not None:
+                problem.progress(iterations, self.max_iterations)
         alpha, beta = point[: votes.n_workers], point[votes.n_workers :]
         right = expit(alpha * np.exp(float(beta.mean())))
         return Solution(
@@ -108,7 +114,7 @@ class GLAD(CategoricalEstimator):
             weight=alpha,
             converged=converged,
             iterations=max(iterations, 1),
-            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
             losses=tuple(losses),
             extra={"alphas": alpha, "betas": beta},
         )
@@ -118,17 +124,17 @@ class _Model:
     """The likelihood of claims, as a function of abilities and log inverse difficulties."""
 
     def __init__(self, problem: Problem) -> None:
-        told = problem.claims.answered()
-        self.task, self.worker, self.value = told.task, told.worker, told.value
+        claims = problem.answered
+        self.task, self.worker, self.value = claims.task, claims.worker, claims.value
         self.n_tasks, self.n_workers = problem.votes.n_tasks, problem.votes.n_workers
-        self.mask, self.s = problem.mask, max(problem.votes.n_options, 2)
+        self.channel, self.s = problem.crowd.channel, max(problem.votes.n_options, 2)
         self.n_options = problem.votes.n_options
-        self.node = np.tile(self.mask.weight, (self.n_workers, 1))
+        self.node = np.tile(self.channel.weight, (self.n_workers, 1))
         self.posterior: Floats | None = None
 
-    def see(self, point: Floats) -> None:
+    def weigh_flips(self, point: Floats) -> None:
         """Weigh each person's flip probabilities by how well they explain the person's reports."""
-        if len(self.mask.flip) == 1 or self.posterior is None:
+        if len(self.channel.flip) == 1 or self.posterior is None:
             return
         share = self.posterior[self.task, self.value]
         right, _, _ = self._right(point)
@@ -142,7 +148,7 @@ class _Model:
                 for hit in self._hits(right)
             ],
             axis=1,
-        ) + np.log(self.mask.weight)
+        ) + np.log(self.channel.weight)
         odds = np.exp(fit - fit.max(axis=1, keepdims=True))
         self.node = odds / odds.sum(axis=1, keepdims=True)
 
@@ -163,7 +169,7 @@ class _Model:
         share = posterior[self.task, self.value]
         right, alpha, steep = self._right(point)
         value, slope = 0.0, np.zeros(len(self.task))
-        signal = self.mask.signal()
+        signal = self.channel.signal()
         for node, hit in enumerate(self._hits(right)):
             weight = self.node[self.worker, node]
             value += float(weight @ (share * np.log(hit) + (1 - share) * np.log1p(-hit)))
@@ -188,10 +194,5 @@ class _Model:
         """Return P(report is the truth) of every claim, for each node."""
         return [
             np.clip(right * keep + (1 - keep) / self.s, 1e-12, 1 - 1e-12)
-            for keep in self.mask.signal()
+            for keep in self.channel.signal()
         ]
-
-
-def _softmax(scores: Floats) -> Floats:
-    odds = np.exp(scores - row_max(scores)[:, None])
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))

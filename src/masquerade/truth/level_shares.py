@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.channel_view import SymbolChannel, on_simplex
 from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
@@ -23,9 +24,7 @@ from masquerade.truth.levels import (
     combine,
     pool_counts,
 )
-from masquerade.truth.response_channel import ResponseChannel, on_simplex
-from masquerade.truth.share_likelihood import likeliest_shares
-from masquerade.truth.shares import estimate_shares
+from masquerade.truth.shares import estimate_shares, likeliest_shares
 
 Groups = Mapping[str, tuple[Sequence[int], CategoricalMechanism]]
 
@@ -120,7 +119,7 @@ class LevelShares:
             n = int(self.counts[place].sum())
             if n == 0:
                 continue
-            channel = ResponseChannel.of(mechanism)
+            channel = SymbolChannel.of(mechanism)
             expected = channel.reported(on_simplex(used.level_values[place]))
             drawn = rng.multinomial(n, expected / expected.sum(), draws)
             total += used.weights[place] * (drawn / n - channel.other) / channel.signal
@@ -149,7 +148,7 @@ class LevelShares:
         value, seen, masks = np.zeros(len(n)), np.zeros(len(n)), np.zeros(len(n))
         base, deviation = self._deviation(score)
         for place, (_, mechanism) in enumerate(self._groups):
-            channel = ResponseChannel.of(mechanism)
+            channel = SymbolChannel.of(mechanism)
             masks[place] = channel.mask_variance(deviation, self._held)
             if n[place] > 0:
                 count = self.counts[place]
@@ -185,7 +184,7 @@ class LevelShares:
         if base <= 0:
             return None
         centre = self._centre(score)
-        channels = (ResponseChannel.of(mechanism) for _, mechanism in self._groups)
+        channels = (SymbolChannel.of(mechanism) for _, mechanism in self._groups)
         return np.stack([centre + channel.values(deviation) for channel in channels])
 
     def _scores(self, scores: Sequence[float]) -> Floats:
@@ -274,7 +273,7 @@ def level_shares(
         keep = [place for place, (counts, _) in enumerate(used) if sum(counts)]
         names, used = tuple(names[i] for i in keep), tuple(used[i] for i in keep)
     count = np.array([counts for counts, _ in used], dtype=np.float64)
-    channels = [ResponseChannel.of(mechanism) for _, mechanism in used]
+    channels = [SymbolChannel.of(mechanism) for _, mechanism in used]
     n = count.sum(axis=1)
     value = np.zeros_like(count)
     for place, channel in enumerate(channels):
@@ -314,7 +313,7 @@ def _remaining(variance: Floats, n: Floats, pool: Floats | None) -> Floats:
 
 
 def _differences(
-    count: Floats, channels: list[ResponseChannel], value: Floats, held: Floats
+    count: Floats, channels: list[SymbolChannel], value: Floats, held: Floats
 ) -> Heterogeneity:
     """Test whether all levels have the same shares: Cochran's Q for several shares at once.
 

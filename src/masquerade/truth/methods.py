@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from masquerade.errors import ParameterError
 from masquerade.truth.bayesian_combination import BayesianCombination
-from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
+from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.glad import GLAD
-from masquerade.truth.mace import MACE
-from masquerade.truth.majority_vote import MajorityVote
 from masquerade.truth.numeric import (
     ChannelEM,
     ConfidenceAware,
@@ -24,7 +22,7 @@ from masquerade.truth.numeric import (
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
-from masquerade.truth.weighted_vote import WeightedVote
+from masquerade.truth.voting import MajorityVote, WeightedVote
 
 METHODS: tuple[type[Estimator], ...] = (
     MajorityVote,

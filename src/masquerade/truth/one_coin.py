@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
-from masquerade.truth.ballots import largest_change
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous
-from masquerade.truth.components import Components, components
-from masquerade.truth.iteration import check_accuracy_prior, check_iteration
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.channel_view import hit_given_option
+from masquerade.truth.estimator import check_accuracy_prior, check_iteration
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Blocks,
+    Crowd,
+    FixedPoint,
+    Model,
+    Parameters,
+    Posterior,
+    SufficientStatistics,
+    fit_blocks,
+    largest_change,
+    row_softmax,
+)
 from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.rows import row_max
 
 _ACCURACY_NODES = 64
 _MOST_NODES = 129
@@ -87,71 +98,143 @@ class OneCoin(CategoricalEstimator):
         check_accuracy_prior(self.accuracy_prior)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
 
-    def _solve(self, problem: Problem) -> Solution:
-        votes, mechanism = problem.votes, problem.mechanism
-        grid = Grid.of(
-            self.accuracy_prior,
-            mechanism,
-            n_options=votes.n_options,
-            null_share=problem.null_share,
-        )
-        groups = components(problem.claims)
-        s = votes.n_options
-        start = (votes.count() + 1) / (votes.of_task + s)[:, None]
-        if s > 1 and grid.mean_hit() < 1 / s:
-            start = (1 - start) / (s - 1)
-        a, b = self.accuracy_prior
-        open_orientation = ambiguous(problem.claims.n_options, mechanism) or (s == 2 and a == b)
-        solution, bound = self._iterate(problem, groups, grid, start)
-        if s == 2 and not open_orientation:
-            other, other_bound = self._iterate(problem, groups, grid, start[:, ::-1])
-            swapped = other_bound > bound + _SURELY_LARGER * (1 + np.abs(bound))
-            swapped = np.append(swapped, False)  # tasks and workers without any answer
-            solution = _merged(solution, other, swapped, groups)
-            bound = np.where(swapped[:-1], other_bound, bound)
-        even = float((votes.of_task > 0).sum()) * np.log(s)  # before the claims, truths are even
-        return replace(
-            solution,
-            orientation_ambiguous=open_orientation,
-            log_evidence=float(bound.sum()) - even,
+    def solve(self, problem: Problem) -> Solution:
+        """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""
+        model = OneCoinModel(self, problem.crowd)
+        blocks = problem.blocks(model)
+        result = fit_blocks(model, blocks, problem.progress)
+        evidence = model.evidence(blocks, result) if result.evidence is None else result.evidence
+        posterior = result.posterior or model.posterior(problem.block, result.message)
+        workers = result.parameters.state
+        # Before the claims, truths are even: that is what entropies are compared with.
+        even = float((problem.votes.of_task > 0).sum()) * np.log(problem.votes.n_options)
+        return Solution(
+            scores=posterior.scores,
+            posteriors=posterior.shares,
+            reliability=workers.accuracy,
+            weight=workers.weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=model.orientation_ambiguous,
+            reliability_error=workers.error,
+            log_evidence=float(evidence[:-1].sum()) - even,
         )
 
-    def _iterate(
-        self, problem: Problem, groups: Components, grid: Grid, posterior: Floats
-    ) -> tuple[Solution, Floats]:
-        """Return the fixed point reached from `posterior`, and each component's evidence bound."""
-        votes = problem.votes
-        posterior = problem.anchored(posterior)
-        converged = False
-        iterations = 0
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
-            workers = grid.workers(votes.agreement(posterior), votes.of_worker)
-            scores = votes.score(workers.weight)
-            earlier, posterior = posterior, problem.anchored(_softmax(scores))
-            converged = largest_change(posterior, earlier) < self.tolerance
-            problem.done(iterations, self.max_iterations)
-        workers = grid.workers(votes.agreement(posterior), votes.of_worker)
-        entropy = -np.sum(posterior * np.log(np.maximum(posterior, 1e-300)), axis=1)
-        bound = np.zeros(groups.count + 1)
-        bound += np.bincount(groups.of_worker, workers.log_evidence, groups.count + 1)
-        bound += np.bincount(groups.of_task, entropy, groups.count + 1)
-        solution = Solution(
-            scores,
-            posterior,
-            workers.accuracy,
-            workers.weight,
-            converged,
-            iterations,
-            False,
-            reliability_error=workers.error,
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where one-coin inference starts: vote shares, turned round or not.
+
+    Attributes
+    ----------
+    complement : bool
+        Whether the least voted options are taken for the likeliest.
+    reverse : bool
+        Whether two options are exchanged.
+    """
+
+    complement: bool
+    reverse: bool = False
+
+    def posterior(self, block: Block) -> Floats:
+        """Return smoothed vote shares."""
+        votes, s = block.sorted_votes, block.sorted_votes.n_options
+        share: Floats = (votes.count() + 1) / (votes.of_task + s)[:, None]
+        if self.complement:
+            share = (1 - share) / (s - 1)
+        return block.anchored(share[:, ::-1] if self.reverse else share)
+
+
+class OneCoinModel(Model):
+    """One-coin inference; messages are a `Start`, then the weights of votes.
+
+    Attributes
+    ----------
+    orientation_ambiguous : bool
+        Whether two options are exchangeable.
+    """
+
+    maximizes_last = True
+
+    def __init__(self, method: OneCoin, crowd: Crowd) -> None:
+        self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
+        self.answers, s = crowd.answers, crowd.n_options
+        self.grid = Grid.of(
+            method.accuracy_prior, crowd.mechanism, n_options=s, null_share=crowd.null_share
         )
-        return solution, bound[: groups.count]
+        a, b = method.accuracy_prior
+        self.orientation_ambiguous = crowd.orientation_ambiguous or (s == 2 and a == b)
+        start = Start(s > 1 and self.grid.mean_hit() < 1 / s)
+        self.starts = (start,)
+        if s == 2 and not self.orientation_ambiguous:
+            self.starts = (start, Start(start.complement, reverse=True))
+
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """Return the softmax of summed weights: the mean-field posterior of each truth."""
+        if isinstance(message, Start):
+            share = message.posterior(block)
+            return Posterior(share, share)
+        scores = block.sorted_votes.score(block.own(message))
+        return Posterior(scores, block.anchored(row_softmax(scores)))
+
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """Return each worker's expected agreements with the truths."""
+        change = np.inf if earlier is None else largest_change(posterior.shares, earlier.shares)
+        agreed = block.sorted_votes.agreement(posterior.shares)
+        return SufficientStatistics(block.spread(agreed), change=change)
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return what the grid makes of the agreements: each accuracy's posterior."""
+        workers = self.grid.workers(statistics.counts, self.answers)
+        return Parameters(workers.weight, workers)
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return posterior means of accuracies, and weights."""
+        return parameters.state.accuracy, parameters.state.weight
+
+    def best(self, blocks: Blocks, fits: list[FixedPoint]) -> FixedPoint:
+        """Return in each component the fixed point with the larger evidence bound."""
+        if len(fits) == 1:
+            return fits[0]
+        first, second = fits
+        components = blocks.components
+        bounds = [self.evidence(blocks, fit) for fit in fits]
+        # The majority's orientation stays where rounding alone would decide.
+        swapped = bounds[1] > bounds[0] + _SURELY_LARGER * (1 + np.abs(bounds[0]))
+        swapped[components.count] = False  # workers without any answer
+        evidence = np.where(swapped, bounds[1], bounds[0])
+        if not swapped.any():
+            return replace(first, evidence=evidence)
+        turned = swapped[components.of_worker]  # all voters of a task are of one component
+        workers = first.parameters.state.merged(second.parameters.state, turned)
+        message = np.where(turned, second.message, first.message)
+        return FixedPoint(
+            message,
+            Parameters(workers.weight, workers),
+            first.statistics,
+            second.converged and (first.converged or bool(swapped[:-1].all())),
+            max(first.iterations, second.iterations),
+            evidence=evidence,
+        )
+
+    def evidence(self, blocks: Blocks, fit: FixedPoint) -> Floats:
+        """Return each component's evidence bound, and one of the workers without answers.
+
+        The workers' log evidence given expected agreements, plus the entropy of the truths.
+        """
+        components = blocks.components
+        of_workers = fit.parameters.state.log_evidence
+        size = components.count + 1
+        return blocks.entropies(fit) + np.bincount(components.of_worker, of_workers, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workers:
-    """What expected agreements say about workers; arrays of shape (n_workers,).
+    """Posteriors of workers, given expected agreements; arrays of shape (n_workers,).
 
     ``log_evidence`` is the log probability of the worker's votes, ``weight`` the expected log
     ratio of a vote, ``accuracy`` and ``error`` the posterior mean and standard deviation of alpha.
@@ -161,6 +244,13 @@ class Workers:
     weight: Floats
     accuracy: Floats
     error: Floats
+
+    def merged(self, other: Workers, chosen: Flags) -> Workers:
+        """Return the other posteriors for the workers that are chosen, and these elsewhere."""
+        names = ("log_evidence", "weight", "accuracy", "error")
+        return Workers(
+            *(np.where(chosen, getattr(other, name), getattr(self, name)) for name in names)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +295,7 @@ class Grid:
         flip = np.tile(mixture.flip_probability, _ACCURACY_NODES)
         others = max(n_options - 1, 1)
         if mechanism is not None and mechanism.null:
-            hit = _hit_given_option(nodes, flip, null_share, n_options)
+            hit = np.clip(hit_given_option(nodes, flip, null_share, n_options), 1e-12, 1 - 1e-12)
         else:
             hit = nodes * (1 - flip) + (1 - nodes) * flip / others
         prior, hit, nodes = _grouped(prior, hit, nodes)
@@ -221,6 +311,7 @@ class Grid:
         ratio = self.log_hit - self.log_miss
         for start in range(0, len(agreed), _BLOCK):  # bounds the memory of workers x nodes
             block = slice(start, start + _BLOCK)
+            # ln prior + agreed ln q + (answers - agreed) ln((1 - q)/(s - 1)), worker by node
             log_joint = np.outer(agreed[block], ratio)
             log_joint += np.outer(answers[block], self.log_miss) + self.log_prior
             top = log_joint.max(axis=1, keepdims=True)
@@ -233,20 +324,6 @@ class Grid:
             out[3, block] = joint @ self.accuracy**2 / total - out[2, block] ** 2
         out[3] = np.sqrt(np.maximum(out[3], 0))
         return Workers(*out)
-
-
-def _hit_given_option(alpha: Floats, flip: Floats, null_share: float, options: int) -> Floats:
-    """Return P(report is the truth | report is not null) under a channel with a null symbol."""
-    other = flip / options  # each other symbol; options + 1 symbols in all
-    gain = 1 - flip - other
-    moved = null_share - other
-    answered = 1 - np.clip(np.divide(moved, gain, out=np.zeros_like(gain), where=gain != 0), 0, 1)
-    truth = answered * (alpha * (1 - flip) + (1 - alpha) * other) + (1 - answered) * other
-    null = answered * other + (1 - answered) * (1 - flip)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        hit = truth / (1 - null)
-    # nobody answered and nothing is masked: there is no report to explain
-    return np.clip(np.where(null < 1, hit, 1 / options), 1e-12, 1 - 1e-12)
 
 
 def _grouped(prior: Floats, hit: Floats, accuracy: Floats) -> tuple[Floats, Floats, Floats]:
@@ -263,29 +340,3 @@ def _grouped(prior: Floats, hit: Floats, accuracy: Floats) -> tuple[Floats, Floa
     )
     hit, accuracy = means
     return total[kept], hit, accuracy
-
-
-def _softmax(scores: Floats) -> Floats:
-    odds = np.exp(scores - row_max(scores)[:, None])
-    odds /= (odds @ np.ones(odds.shape[1]))[:, None]
-    shares: Floats = odds
-    return shares
-
-
-def _merged(first: Solution, second: Solution, swapped: np.ndarray, groups: Components) -> Solution:
-    """Return the second solution in the components that `swapped` marks, the first elsewhere."""
-    if not swapped.any():
-        return first
-    task, worker = swapped[groups.of_task], swapped[groups.of_worker]
-    assert first.reliability_error is not None
-    assert second.reliability_error is not None
-    return Solution(
-        scores=np.where(task[:, None], second.scores, first.scores),
-        posteriors=np.where(task[:, None], second.posteriors, first.posteriors),
-        reliability=np.where(worker, second.reliability, first.reliability),
-        weight=np.where(worker, second.weight, first.weight),
-        converged=second.converged and (first.converged or bool(swapped[:-1].all())),
-        iterations=max(first.iterations, second.iterations),
-        orientation_ambiguous=False,
-        reliability_error=np.where(worker, second.reliability_error, first.reliability_error),
-    )

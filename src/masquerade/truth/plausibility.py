@@ -18,7 +18,7 @@ from scipy.special import bdtr, bdtrc, chdtr, ndtr, pdtrc
 
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
-from masquerade.truth.response_channel import ResponseChannel
+from masquerade.truth.channel_view import SymbolChannel
 
 FALSE_ALARM = 1e-3
 """Most honest questions that are said to be doubtful: one in a thousand."""
@@ -125,7 +125,7 @@ def share_plausibility(
     tests = []
     for level, (counts, mechanism) in groups.items():
         n = int(sum(counts))
-        channel = ResponseChannel.of(mechanism)
+        channel = SymbolChannel.of(mechanism)
         least, most = sorted((channel.other, channel.other + channel.signal))
         for count in counts if n else ():
             share = f"{count} of {n} people at level {level} sent one report"

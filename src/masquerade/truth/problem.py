@@ -1,30 +1,73 @@
-"""A problem: all that a method for categories is given, and all that it gives back."""
+"""Input and result of a method for categories: `Problem` and `Solution`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from masquerade.answers import Claims
+from masquerade.answers import Claims, Truths
+from masquerade.errors import UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.truth.ballots import Ballots
-from masquerade.truth.mask import Mask
-from masquerade.truth.numeric.remarks import Remark
-from masquerade.truth.rows import blocks, row_max, row_sum
-from masquerade.truth.tally import Tally
-from masquerade.truth.votes import Votes
+from masquerade.truth.diagnostics import Components, Remark, components
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Crowd,
+    FixedPoint,
+    InMemory,
+    Model,
+    Progress,
+    fit_blocks,
+)
+from masquerade.truth.votes import UnsortedVotes, Votes
 
-Progress = Callable[[int, int], None]
-"""Called after every iteration with its number, from 1, and the most there can be."""
+Gold = Any
+"""Known truths of some tasks.
+
+`Truths`, a table with columns ``task`` and ``truth``, a pandas series, or a dict by task.
+"""
+
+
+def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
+    """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown.
+
+    Raises
+    ------
+    UnknownLabel
+        A gold label is none of the options; a method could never give it.
+    """
+    if gold is None:
+        return np.full(claims.n_tasks, -1, dtype=np.int32)
+    codes = _truths(gold).codes(claims)
+    strange = np.flatnonzero(codes == -2)
+    if len(strange):
+        assert claims.options is not None
+        raise UnknownLabel(
+            f"gold: the truth of task {claims.tasks[int(strange[0])].as_py()!r} is none of the "
+            f"{claims.n_options} options {claims.options.to_pylist()[:10]}; correct it, or declare "
+            "all options when reading the claims."
+        )
+    return codes
+
+
+def _truths(gold: Gold) -> Truths:
+    if isinstance(gold, Truths):
+        return gold
+    if isinstance(gold, Mapping) and not {"task", "truth"} <= set(gold):
+        return Truths.from_frame({"task": list(gold), "truth": list(gold.values())})
+    if hasattr(gold, "index") and hasattr(gold, "to_numpy") and not hasattr(gold, "columns"):
+        pairs = {"task": gold.index.to_numpy(), "truth": gold.to_numpy()}
+        return Truths.from_frame(pairs)
+    return Truths.from_frame(gold)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a method for categories is given.
+    """Input of a method for categories.
 
     Attributes
     ----------
@@ -43,52 +86,53 @@ class Problem:
 
     @cached_property
     def answered(self) -> Claims:
-        """Return the claims that are not "no answer"."""
+        """The claims that are not "no answer"."""
         return self.claims.answered()
 
     @cached_property
+    def unsorted_votes(self) -> UnsortedVotes:
+        """The votes as they were cast."""
+        return UnsortedVotes(self.answered)
+
+    @cached_property
     def votes(self) -> Votes:
-        """Return the votes by worker."""
+        """The votes by worker."""
         return Votes.of(self.answered)
 
     @cached_property
-    def tally(self) -> Tally:
-        """Return the votes as they were cast."""
-        return Tally(self.answered)
+    def block(self) -> Block:
+        """All tasks as one block, for methods that iterate."""
+        return Block(self.votes, self.gold)
 
     @cached_property
-    def ballots(self) -> Ballots:
-        """Return the votes by worker and label."""
-        return Ballots.of(self.votes)
+    def crowd(self) -> Crowd:
+        """What an M-step may know of the claims."""
+        null_share = float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
+        return Crowd(
+            self.claims.n_options,
+            self.unsorted_votes.of_worker,
+            null_share,
+            self.mechanism,
+            lambda: self.components,
+        )
 
     @cached_property
-    def mask(self) -> Mask:
-        """Return the channel of reports that are options."""
-        return Mask.of(self.mechanism, n_options=self.claims.n_options, null_share=self.null_share)
+    def components(self) -> Components:
+        """The groups of workers and tasks that share no answer."""
+        return components(self.claims)
 
-    @cached_property
-    def null_share(self) -> float:
-        """Return the share of claims that are "no answer"."""
-        return float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
+    def blocks(self, model: Model, block: Block | None = None) -> InMemory:
+        """Return the tasks as one block."""
+        return InMemory(model, block or self.block, self.crowd)
 
-    def anchored(self, shares: Floats) -> Floats:
-        """Return `shares` with 1 for each known truth (a copy where there are any)."""
-        known = np.flatnonzero(self.gold >= 0)
-        if len(known):
-            shares = shares.copy()
-            shares[known] = 0
-            shares[known, self.gold[known]] = 1
-        return shares
-
-    def done(self, iteration: int, most: int) -> None:
-        """Tell the caller that an iteration is done."""
-        if self.progress is not None:
-            self.progress(iteration, most)
+    def fit(self, model: Model, block: Block | None = None) -> FixedPoint:
+        """Return what a model's iteration leads to, all tasks in one block."""
+        return fit_blocks(model, self.blocks(model, block), self.progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What a method for categories found.
+    """Result of a method for categories.
 
     Attributes
     ----------
@@ -133,21 +177,3 @@ class Solution:
     losses: tuple[float, ...] = ()
     remarks: tuple[Remark, ...] = ()
     extra: dict[str, Floats] | None = None
-
-
-def vote_shares(scores: Floats) -> Floats:
-    """Return each option's share of a task's weighted votes; rows sum to 1.
-
-    Where weights below 0 make a score negative, the row is lifted so that its lowest score is 0: a
-    vote against one option of two is a vote for the other.
-    """
-    shares = np.empty(scores.shape)
-    for rows in blocks(len(scores)):
-        lifted = shares[rows]
-        np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
-        total = row_sum(lifted)
-        empty = total <= 0
-        lifted[empty] = 1
-        total[empty] = lifted.shape[1]
-        lifted /= total[:, None]
-    return shares

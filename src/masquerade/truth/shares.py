@@ -1,4 +1,4 @@
-"""How many people hold each answer, from masked reports: unbiased shares with intervals."""
+"""Shares of people who hold each answer, from masked reports: unbiased, or likeliest."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.estimate import Estimate, shown_shares
-from masquerade.truth.response_channel import ResponseChannel
+
+_MOST_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,7 @@ class Shares:
     reported: Floats
     estimates: tuple[Estimate, ...]
     confidence: float
-    _channel: ResponseChannel
+    _channel: SymbolChannel
     _options: int
 
     def mean(self, scores: Sequence[float]) -> Estimate:
@@ -126,13 +129,14 @@ def estimate_shares(
     n = int(counted.sum())
     if n == 0:
         raise EmptyTable("there are no reports; shares need at least one.")
-    channel = ResponseChannel.of(mechanism)
+    channel = SymbolChannel.of(mechanism)
     other, signal = channel.other, channel.signal
     reported = counted / n
     quantile = float(ndtri(0.5 + confidence / 2))
     estimates = []
     for share in reported:
         value = (share - other) / signal
+        # Of one report: r (1 - r); the channel's inverse stretches it by 1 / signal.
         total = share * (1 - share) / n / signal**2
         held = min(max(value, 0.0), 1.0)
         sampling = min(held * (1 - held) / n, total)
@@ -173,3 +177,76 @@ def _wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
     reach = math.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
     # The share lies within; rounding must not move an end past it.
     return max(min(centre - reach, share), 0.0), min(max(centre + reach, share), 1.0)
+
+
+def likeliest_shares(groups: Sequence[tuple[Sequence[int], CategoricalMechanism]]) -> Floats:
+    """Return the maximum-likelihood shares of answers, from reports at several levels.
+
+    They lie within 0 and 1 and sum to 1, and every report counts as much as its mask lets through.
+    That is best if levels do not differ, and biased if they do; shares near 0 are biased upwards.
+
+    Parameters
+    ----------
+    groups : sequence of (counts, CategoricalMechanism)
+        For each level how many people sent each report, and the mask; all of one question.
+
+    Returns
+    -------
+    float array, shape (n_symbols,)
+
+    Raises
+    ------
+    EmptyTable
+        No reports.
+
+    Notes
+    -----
+    The logarithm of the likelihood, ``sum over levels and symbols of count ln(q + D share)``, is
+    concave and a sum over symbols but for the constraint. So a symbol's share follows from the
+    constraint's multiplier by a monotone Newton iteration, and the multiplier is found by
+    bracketing: the same shares as by expectation and maximisation, which takes thousands of
+    iterations where masks are strong.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> mask = RandomizedResponse(2, flip_probability=0.25)
+    >>> likeliest_shares([([60, 40], mask), ([100, 0], mask)]).round(6).tolist()
+    [1.0, 0.0]
+    """
+    levels = [(np.asarray(counts, float), SymbolChannel.of(m)) for counts, m in groups]
+    levels = [(counts, channel) for counts, channel in levels if counts.sum() > 0]
+    if not levels:
+        raise EmptyTable("there are no reports; shares need at least one.")
+    count = np.stack([counts for counts, _ in levels])  # [level, symbol]
+    other = np.array([channel.other for _, channel in levels])[:, None]
+    signal = np.array([channel.signal for _, channel in levels])[:, None]
+    n = float(count.sum())
+
+    def shares_at(multiplier: float) -> Floats:
+        # From the left: each level alone would put the share no lower, and the slope is convex.
+        start = count / multiplier - other / signal
+        held: Floats = np.maximum(start.max(axis=0), 0.0)
+        for _ in range(_MOST_STEPS):
+            reported = other + signal * held
+            part = np.divide(signal, reported, out=np.zeros_like(count), where=count > 0)
+            slope = (count * part).sum(axis=0) - multiplier
+            curve = (count * part**2).sum(axis=0)
+            step = np.divide(slope, curve, out=np.zeros_like(held), where=curve > 0)
+            step = np.maximum(step, 0.0)  # below 0 only where the share is 0, or by rounding
+            held = held + step
+            if step.max() <= 1e-15:
+                break
+        return held
+
+    low = n
+    while shares_at(low).sum() < 1:
+        low /= 2
+    multiplier = low
+    if low < n:
+        multiplier = float(
+            brentq(lambda m: float(shares_at(m).sum()) - 1, low, 2 * low, xtol=1e-12 * n)
+        )
+    held = shares_at(multiplier)
+    total: Floats = held / held.sum()
+    return total

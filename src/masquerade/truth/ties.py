@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
-from masquerade.truth.rows import blocks, row_count, row_max
+from masquerade.truth.votes import blocks, row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
 
@@ -32,12 +32,19 @@ def check_ties(ties: object, seed: object) -> None:
 
 def best(scores: Floats) -> Flags:
     """Return which options have the best score of their task, ``best[task, option]``."""
-    found = np.empty(scores.shape, dtype=np.bool_)
+    leaders = np.empty(scores.shape, dtype=np.bool_)
     for rows in blocks(len(scores)):
         top = row_max(scores[rows])
         top -= _CLOSE * (1 + np.abs(top))
-        np.greater_equal(scores[rows], top[:, None], out=found[rows])
-    return found
+        np.greater_equal(scores[rows], top[:, None], out=leaders[rows])
+    return leaders
+
+
+def winners(scores: Floats, undecided: Flags) -> Flags:
+    """Return which options share the best score of a task; none where nobody voted."""
+    leaders = best(scores)
+    leaders[undecided] = False
+    return leaders
 
 
 def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous, winners
-from masquerade.truth.components import components
-from masquerade.truth.iteration import check_iteration
-from masquerade.truth.problem import Problem, Solution, vote_shares
-from masquerade.truth.ties import chances
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Crowd,
+    Model,
+    Parameters,
+    Posterior,
+    SufficientStatistics,
+    vote_shares,
+)
+from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.ties import chances, winners
 
 Weights = Literal["logit", "linear", "share"]
 
@@ -105,33 +113,20 @@ class TruthDiscovery(CategoricalEstimator):
             raise ParameterError(f"floor is {self.floor}, expected a finite number or None.")
         check_iteration(self.max_iterations)
 
-    def _solve(self, problem: Problem) -> Solution:
-        votes = problem.votes
-        component = components(problem.claims).of_worker if self.weights == "share" else None
-        leaders = winners(votes, votes.count())
-        agreed = votes.agreement(problem.anchored(chances(leaders, ties="random")))
-        converged = False
-        iterations = 0
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
-            accuracy = self.accuracy(agreed, votes.of_worker)
-            weight = self.weight(accuracy, votes.n_options, component)
-            scores = votes.score(weight)
-            earlier, leaders = leaders, winners(votes, scores)
-            moved = np.unique(np.flatnonzero(leaders != earlier) // votes.n_options)
-            converged = len(moved) == 0
-            moved = moved[problem.gold[moved] < 0]
-            change = chances(leaders[moved], ties="random") - chances(earlier[moved], ties="random")
-            agreed = agreed + votes.agreement(change, tasks=moved)
-            problem.done(iterations, self.max_iterations)
+    def solve(self, problem: Problem) -> Solution:
+        """Return weighted votes; see `CategoricalEstimator.solve`."""
+        model = DiscoveryModel(self, problem.crowd)
+        result = problem.fit(model)
+        assert result.posterior is not None
+        reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
-            scores=scores,
-            posteriors=problem.anchored(vote_shares(scores)),
-            reliability=accuracy,
+            scores=result.posterior.scores,
+            posteriors=problem.block.anchored(model.vote_shares(result.posterior)),
+            reliability=reliability,
             weight=weight,
-            converged=converged,
-            iterations=iterations,
-            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
         )
 
     def accuracy(self, agreed: Floats, answers: Floats) -> Floats:
@@ -151,3 +146,70 @@ class TruthDiscovery(CategoricalEstimator):
         else:
             weight = np.log(accuracy) - np.log1p(-accuracy) + math.log(max(n_options - 1, 1))
         return weight if self.floor is None else np.maximum(weight, self.floor)
+
+
+@dataclass(eq=False)
+class Leaders(Posterior):
+    """The E-step of truth discovery; ``shares[task, option]`` are true for the leading options.
+
+    Attributes
+    ----------
+    agreed : float array, shape (n_workers,), or None
+        Agreements of the block's workers with the leaders, once counted.
+    """
+
+    agreed: Floats | None = None
+
+
+class DiscoveryModel(Model):
+    """Truth discovery; messages are the workers' weights."""
+
+    def __init__(self, method: TruthDiscovery, crowd: Crowd) -> None:
+        self.method = method.unfitted()
+        self.max_iterations = method.max_iterations
+        self.answers, self.n_options = crowd.answers, crowd.n_options
+        self.component = crowd.components().of_worker if method.weights == "share" else None
+
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """Return the options with the largest sums of weights (Li et al., section 3)."""
+        votes = block.sorted_votes
+        scores = votes.count() if message is None else votes.score(block.own(message))
+        return Leaders(scores, winners(scores, votes.undecided()))
+
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """Return each worker's agreements; r tied leaders count 1/r each."""
+        votes = block.sorted_votes
+        assert isinstance(posterior, Leaders)
+        change = np.inf
+        if earlier is not None:
+            moved = np.flatnonzero(posterior.shares != earlier.shares) // votes.n_options
+            moved, change = np.unique(moved), float(len(moved) > 0)
+        if isinstance(earlier, Leaders) and earlier.agreed is not None:
+            # Few tasks move after the first rounds: only their votes are counted again.
+            moved = moved[block.gold[moved] < 0]
+            now, before = (
+                chances(one.shares[moved], ties="random") for one in (posterior, earlier)
+            )
+            posterior.agreed = earlier.agreed + votes.agreement(now - before, tasks=moved)
+        else:
+            leaders = block.anchored(chances(posterior.shares, ties="random"))
+            posterior.agreed = votes.agreement(leaders)
+        return SufficientStatistics(block.spread(posterior.agreed), change=change)
+
+    def vote_shares(self, posterior: Posterior) -> Floats:
+        """Return shares of the weighted votes."""
+        return vote_shares(posterior.scores)
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return weights: Li et al., equation 3, changed as `TruthDiscovery` says."""
+        accuracy = self.method.accuracy(statistics.counts, self.answers)
+        weight = self.method.weight(accuracy, self.n_options, self.component)
+        return Parameters(weight, accuracy)
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return accuracies and weights."""
+        return parameters.state, parameters.message

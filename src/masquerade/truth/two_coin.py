@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import softmax
 
 from masquerade.exact.arrays import Floats
-from masquerade.truth.ballots import judge_tasks, judge_workers
-from masquerade.truth.bayesian_combination import vote_weight
-from masquerade.truth.categorical import CategoricalEstimator, ambiguous
-from masquerade.truth.iteration import check_accuracy_prior, check_iteration
-from masquerade.truth.mask import Mask
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.confusions import ConfusionModel, LabelWeights
+from masquerade.truth.estimator import check_accuracy_prior, check_iteration
+from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
 from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.start import first_posterior
 
 _NODES = 32
 _EVEN_TASKS = 5.0  # of each truth, before the claims
@@ -72,40 +71,55 @@ class TwoCoin(CategoricalEstimator):
         check_accuracy_prior(self.accuracy_prior)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
 
-    def _solve(self, problem: Problem) -> Solution:
-        ballots, s = problem.ballots, problem.votes.n_options
-        posterior = first_posterior(problem)
-        sums = judge_workers(ballots, posterior)
-        converged, iterations = s < 2, 0
-        coins = Coins.of(self.accuracy_prior, problem.mask, sums.counts)
-        shares = np.ones(s) / s
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
-            coins = Coins.of(self.accuracy_prior, problem.mask, sums.counts)
-            shares = sums.totals + _EVEN_TASKS
-            shares /= shares.sum()
-            earlier = posterior
-            posterior, _ = judge_tasks(ballots, coins.table, np.log(shares), problem.gold)
-            sums = judge_workers(ballots, posterior, earlier=earlier)
-            converged = sums.change < self.tolerance
-            problem.done(iterations, self.max_iterations)
+    def solve(self, problem: Problem) -> Solution:
+        """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""
+        model = TwoCoinModel(self, problem.crowd)
+        result = problem.fit(model)
+        assert result.posterior is not None
+        coins, shares = result.parameters.state
+        reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
-            scores=posterior,
-            posteriors=posterior,
-            reliability=np.clip(coins.accuracy @ shares, 0, 1),
-            weight=vote_weight(coins.table, shares),
-            converged=converged,
-            iterations=max(iterations, 1),
-            orientation_ambiguous=ambiguous(problem.claims.n_options, problem.mechanism),
+            scores=result.posterior.scores,
+            posteriors=result.posterior.shares,
+            reliability=reliability,
+            weight=weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
             reliability_error=np.sqrt(coins.variance @ shares**2),
             confusion=_spread(coins.accuracy),
             priors=shares,
         )
 
 
+class TwoCoinModel(ConfusionModel):
+    """Two-coin inference; the state is the `Coins` and how often each truth holds."""
+
+    def __init__(self, method: TwoCoin, crowd: Crowd) -> None:
+        self.accuracy_prior, self.channel = method.accuracy_prior, crowd.channel
+        self.tolerance = method.tolerance
+        # With one option there is nothing to find out.
+        self.max_iterations = method.max_iterations if crowd.n_options > 1 else 0
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return each worker's posterior accuracies, and the truths' posterior mean shares."""
+        coins = Coins.of(self.accuracy_prior, self.channel, statistics.counts)
+        shares = statistics.totals + _EVEN_TASKS
+        shares /= shares.sum()
+        return Parameters(LabelWeights.of(coins.table, shares), (coins, shares))
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return mean accuracies, and mean log ratios of votes."""
+        coins, shares = parameters.state
+        accuracy = np.clip(coins.accuracy @ shares, 0, 1)
+        return accuracy, parameters.message.mean_log_ratio(shares)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Coins:
-    """What counts say of workers.
+    """Posteriors of workers, given expected counts of labels.
 
     Attributes
     ----------
@@ -120,7 +134,7 @@ class Coins:
     variance: Floats
 
     @classmethod
-    def of(cls, prior: tuple[float, float], mask: Mask, counts: Floats) -> Coins:
+    def of(cls, prior: tuple[float, float], channel: OptionChannel, counts: Floats) -> Coins:
         """Return what `counts` of reports say under a Beta prior of answers."""
         n, s, _ = counts.shape
         if s < 2:
@@ -128,22 +142,23 @@ class Coins:
         alpha = (np.arange(_NODES) + 0.5) / _NODES
         log_prior = (prior[0] - 1) * np.log(alpha) + (prior[1] - 1) * np.log1p(-alpha)
         agreed, answers = np.einsum("waa->wa", counts), counts.sum(axis=2)
-        each = []
-        fit = np.zeros((n, len(mask.flip)))
-        for node, flip in enumerate(mask.flip):
+        moments = []
+        fit = np.zeros((n, len(channel.flip)))
+        for node, flip in enumerate(channel.flip):
             hit = np.clip(alpha * (1 - flip) + (1 - alpha) * flip / (s - 1), 1e-12, 1 - 1e-12)
             log_hit, log_miss = np.log(hit), np.log1p(-hit) - np.log(s - 1)
+            # ln p(alpha) + ln P(a worker's labels where this truth holds | alpha, flip)
             joint = log_prior + answers[:, :, None] * log_miss
             joint += agreed[:, :, None] * (log_hit - log_miss)
             top = joint.max(axis=2)
             fit[:, node] = (top + np.log(np.exp(joint - top[:, :, None]).sum(axis=2))).sum(axis=1)
             share = softmax(joint, axis=2)
             mean = share @ alpha
-            each.append((share @ log_hit, share @ log_miss, mean, share @ alpha**2))
+            moments.append((share @ log_hit, share @ log_miss, mean, share @ alpha**2))
         with np.errstate(divide="ignore"):
-            nodes = softmax(fit + np.log(mask.weight), axis=1)
+            nodes = softmax(fit + np.log(channel.weight), axis=1)
         log_hit, log_miss, mean, square = (
-            sum(nodes[:, [node]] * found[part] for node, found in enumerate(each))
+            sum(nodes[:, [node]] * moment[part] for node, moment in enumerate(moments))
             for part in range(4)
         )
         table = np.broadcast_to(log_miss[:, :, None], counts.shape).copy()

@@ -1,4 +1,4 @@
-"""What a crowd has in common: the prior of a worker's confusions, learnt from all workers."""
+"""The prior of a worker's confusions, learnt from all workers (empirical Bayes)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from masquerade.exact.arrays import Floats
-from masquerade.truth.mask import Mask
+from masquerade.truth.channel_view import OptionChannel
 
 _STEP = 1.5
 _LEAST, _MOST = 0.5, 500.0
@@ -17,7 +17,7 @@ _LOOSEST = 1e7  # more pseudo-counts than this say nothing new
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerPrior:
-    """A prior over workers' confusion matrices, and the mask between answers and reports.
+    """A prior over workers' confusion matrices, and the channel between answers and reports.
 
     With truth a, a worker's answers follow a distribution drawn from
     ``Dirichlet(concentration[a] * pooled[a])``; reports are answers through the worker's own
@@ -34,31 +34,33 @@ class WorkerPrior:
         What `pooled` is drawn towards.
     strength : float
         By this many answers.
-    mask : Mask
+    channel : OptionChannel
     """
 
     pooled: Floats
     concentration: Floats
     centre: Floats
     strength: float
-    mask: Mask
+    channel: OptionChannel
 
     @classmethod
-    def start(cls, mask: Mask, *, accuracy: float, strength: float) -> WorkerPrior:
+    def start(cls, channel: OptionChannel, *, accuracy: float, strength: float) -> WorkerPrior:
         """Return the prior before anything is learnt: answers are true with `accuracy`."""
-        s = mask.n_options
+        s = channel.n_options
         centre = np.full((s, s), (1 - accuracy) / max(s - 1, 1))
         np.fill_diagonal(centre, accuracy if s > 1 else 1.0)
-        return cls(centre, np.full(s, 5.0), centre, strength, mask)
+        return cls(centre, np.full(s, 5.0), centre, strength, channel)
 
     def reports(self) -> Floats:
         """Return the pooled ``report[node, truth, label]``."""
-        return np.asarray(self.pooled @ self.mask.channels())
+        return np.asarray(self.pooled @ self.channel.channels())
 
     def pseudo_counts(self) -> Floats:
         """Return the Dirichlet parameters ``alpha[node, truth, label]`` of reports."""
+        # A Dirichlet of mean m has total variance (1 - sum m^2) / (A + 1): solved for A, so that
+        # reports vary as much as answers that went through the channel do.
         mean = self.reports()
-        left = self.mask.signal() ** 2
+        left = self.channel.signal() ** 2
         spread = (1 - (self.pooled**2).sum(axis=1)) / (self.concentration + 1)
         variance = left[:, None] * spread
         total = (1 - (mean**2).sum(axis=2)) / np.maximum(variance, 1e-12) - 1
@@ -67,8 +69,9 @@ class WorkerPrior:
     def log_evidence(self, counts: Floats) -> Floats:
         """Return log P(a worker's reports | node), by truth: ``[worker, node, truth]``."""
         answers = counts.sum(axis=2)
-        out = np.empty((len(counts), len(self.mask.flip), self.mask.n_options))
+        out = np.empty((len(counts), len(self.channel.flip), self.channel.n_options))
         for node, alpha in enumerate(self.pseudo_counts()):
+            # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
             total = alpha.sum(axis=1)
             out[:, node] = gammaln(total) - gammaln(answers + total)
             out[:, node] += (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=2)
@@ -77,7 +80,7 @@ class WorkerPrior:
     def nodes(self, counts: Floats) -> tuple[Floats, float]:
         """Return ``share[worker, node]``, and the log evidence of all workers' reports."""
         with np.errstate(divide="ignore"):
-            joint = self.log_evidence(counts).sum(axis=2) + np.log(self.mask.weight)
+            joint = self.log_evidence(counts).sum(axis=2) + np.log(self.channel.weight)
         total = logsumexp(joint, axis=1, keepdims=True)
         return np.exp(joint - total), float(total.sum())
 
@@ -90,7 +93,7 @@ class WorkerPrior:
         """
         share, _ = self.nodes(counts)
         credit = np.zeros_like(self.pooled)
-        channels, mean = self.mask.channels(), self.reports()
+        channels, mean = self.channel.channels(), self.reports()
         for node, alpha in enumerate(self.pseudo_counts()):
             tables = alpha * np.tensordot(
                 share[:, node], digamma(counts + alpha) - digamma(alpha), 1
@@ -101,8 +104,9 @@ class WorkerPrior:
         options = [better.concentration * factor for factor in (1 / _STEP, 1.0, _STEP)]
         scores = []
         for concentration in options:
-            tried = replace(better, concentration=concentration)
-            explained = np.einsum("wj,wja->a", share, tried.log_evidence(counts))
+            candidate = replace(better, concentration=concentration)
+            # An Exponential(1/2) prior of the concentration, in its logarithm, keeps it finite.
+            explained = np.einsum("wj,wja->a", share, candidate.log_evidence(counts))
             scores.append(explained + np.log(concentration) - concentration / 2)
         chosen = np.choose(np.round(scores, 9).argmax(axis=0), options)
         return replace(better, concentration=np.clip(chosen, _LEAST, _MOST))
@@ -113,6 +117,7 @@ class WorkerPrior:
         table = np.zeros_like(counts)
         for node, alpha in enumerate(self.pseudo_counts()):
             after = counts + alpha
+            # E[ln p_k] of a Dirichlet: digamma(a_k) - digamma(sum a)
             each = digamma(after) - digamma(after.sum(axis=2, keepdims=True))
             table += share[:, node, None, None] * each
         return table
@@ -129,6 +134,7 @@ class WorkerPrior:
         share, _ = self.nodes(counts)
         alpha = np.tensordot(share, self.pseudo_counts(), 1)
         after = counts + alpha
+        # Cov[ln p_k, ln p_l] = trigamma(a_k) [k = l] - trigamma(sum a)
         each = np.einsum("wsx,wax->wsa", move**2, polygamma(1, after))
         common = move.sum(axis=2)[:, :, None] ** 2 * polygamma(1, after.sum(axis=2))[:, None, :]
         return np.asarray(np.maximum(each - common, 0))
@@ -143,7 +149,7 @@ class WorkerPrior:
             How often each truth holds.
         """
         share, _ = self.nodes(counts)
-        keep = self.mask.signal()
+        keep = self.channel.signal()
         means, squares = np.zeros(len(counts)), np.zeros(len(counts))
         before = np.einsum("aa,a->", self.pooled, truth_share)
         for node, alpha in enumerate(self.pseudo_counts()):
@@ -153,7 +159,7 @@ class WorkerPrior:
             if abs(keep[node]) < 1e-6:  # reports tell nothing: the prior stays
                 mean, variance = np.full(len(counts), before), np.full(len(counts), 0.04)
             else:
-                even = (1 - keep[node]) / self.mask.n_options
+                even = (1 - keep[node]) / self.channel.n_options
                 mean = np.clip((hit - even) / keep[node], 0, 1) @ truth_share
                 variance = (hit * (1 - hit) / (total + 1)) @ truth_share**2 / keep[node] ** 2
             variance = np.minimum(variance, mean * (1 - mean))

@@ -2,15 +2,11 @@
 
 from masquerade.truth.numeric.auto import NumericAuto
 from masquerade.truth.numeric.channel_em import ChannelEM
-from masquerade.truth.numeric.confidence_aware import ConfidenceAware
 from masquerade.truth.numeric.estimator import NumericEstimator
-from masquerade.truth.numeric.gaussian_truth import GaussianTruth
-from masquerade.truth.numeric.mean import Mean
-from masquerade.truth.numeric.median import Median
+from masquerade.truth.numeric.location import Mean, Median
 from masquerade.truth.numeric.moments import Moments
-from masquerade.truth.numeric.quality_weighted import QualityWeighted
-from masquerade.truth.numeric.reliability import HeavyTail, Reliability
-from masquerade.truth.numeric.remarks import Remark
+from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
+from masquerade.truth.numeric.weighted_mean import ConfidenceAware, QualityWeighted
 
 __all__ = [
     "ChannelEM",
@@ -24,5 +20,4 @@ __all__ = [
     "NumericEstimator",
     "QualityWeighted",
     "Reliability",
-    "Remark",
 ]

@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags
 from masquerade.mechanisms import LatticeMechanism, Mechanism
 from masquerade.truth.numeric.channel_em import ChannelEM
-from masquerade.truth.numeric.estimator import Found, NumericEstimator
-from masquerade.truth.numeric.ordinal import ordinal_claims
-from masquerade.truth.numeric.quality_weighted import QualityWeighted
+from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.reliability import HeavyTail, Reliability
+from masquerade.truth.numeric.weighted_mean import QualityWeighted
 from masquerade.truth.ties import digest
 
 _ENOUGH_CLAIMS = 4
@@ -59,10 +58,8 @@ class NumericAuto(NumericEstimator):
     levels: tuple[float, ...] | None = None
     _chosen: NumericEstimator | None = field(default=None, init=False, repr=False)
 
-    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
-        return ordinal_claims(data, mechanism)
-
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         method: NumericEstimator
         if claims.kind == "categorical" or isinstance(mechanism, LatticeMechanism):
             method = ChannelEM(confidence=self.confidence, levels=self.levels)
@@ -71,7 +68,7 @@ class NumericAuto(NumericEstimator):
         else:
             method = self._steadier(claims)
         self._chosen = method.fit(claims, mechanism=mechanism)
-        return self._chosen._solution
+        return self._chosen.solution_
 
     def _steadier(self, claims: Claims) -> NumericEstimator:
         methods = (Reliability(confidence=self.confidence), HeavyTail(confidence=self.confidence))
@@ -114,6 +111,7 @@ def halves(claims: Claims) -> Flags:
     return np.asarray((place % 2 == 0) & (count >= _ENOUGH_CLAIMS)[claims.task])
 
 
-def _part(claims: Claims, kept: Flags) -> Claims:
-    return replace(claims, task=claims.task[kept], worker=claims.worker[kept],
-                   value=claims.value[kept])  # fmt: skip
+def _part(claims: Claims, rows: Flags) -> Claims:
+    return replace(
+        claims, task=claims.task[rows], worker=claims.worker[rows], value=claims.value[rows]
+    )

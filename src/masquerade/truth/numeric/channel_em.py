@@ -12,11 +12,10 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, NotFitted, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism, Presence
-from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.channel_model import CrowdModel, Grid, Pool
-from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator
-from masquerade.truth.numeric.ordinal import ordinal_claims
-from masquerade.truth.numeric.remarks import Remark, prior_only
+from masquerade.truth.diagnostics import Remark, prior_only
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.numeric.channel_model import CrowdModel, PooledEstimate, TruthGrid
+from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.reports_table import ReportTable
 
 Estimate = Literal["auto", "median", "mean", "answer"]
@@ -112,7 +111,7 @@ class ChannelEM(NumericEstimator):
     levels: tuple[float, ...] | None = None
     tolerance: float = 1e-4
     max_iterations: int = 100
-    _seen: Seen | None = field(default=None, init=False, repr=False)
+    _decoding: Decoding | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,60 +127,62 @@ class ChannelEM(NumericEstimator):
             raise ParameterError(f"presence is {self.presence!r}, expected 'hidden' or 'assigned'.")
 
     def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
-        claims = ordinal_claims(data, mechanism)
+        claims = super()._as_claims(data, mechanism)
         if self.presence == "hidden":
             _require_all_cells(claims)
         return claims
 
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         table = ReportTable.of(claims, mechanism, self.levels)
-        pool = Pool.of(table)
+        pool = PooledEstimate.of(table)
         fits = []
         for grid in _grids(table, pool):
             model = CrowdModel(table, pool, grid)
             fits.append((*model.fit(self.tolerance, self.max_iterations), model))
         converged, iterations, model = max(fits, key=lambda fit: fit[2].evidence)
         gate = -np.inf if mechanism is None else self.gate * len(fits)
-        self._seen = Seen(table, pool, model, closed=model.evidence < gate)
-        told = np.bincount(table.worker[table.spoken], minlength=table.n_workers) > 0
+        self._decoding = Decoding(table, pool, model, closed=model.evidence < gate)
+        active = np.bincount(table.worker[table.spoken], minlength=table.n_workers) > 0
         workers = {
-            "answering_rate": np.where(told, model.answering_rate(), 0.0),
-            "standard_deviation": np.where(told, self._seen.deviation(), np.nan),
+            "answering_rate": np.where(active, model.answering_rate(), 0.0),
+            "standard_deviation": np.where(active, self._decoding.deviation(), np.nan),
         }
-        remarks = self._seen.remarks(gate)
-        located = self._located(self._seen)
-        return Found(located, workers, converged, iterations, remarks)
+        remarks = self._decoding.remarks(gate)
+        intervals = self._values(self._decoding)
+        return NumericSolution(intervals, workers, converged, iterations, remarks)
 
-    def _located(self, seen: Seen) -> Located:
+    def _values(self, decoding: Decoding) -> ValueIntervals:
         kind = self.estimate
         if kind == "auto":
-            kind = "median" if seen.table.every_answer else "answer"
-        posterior, grid = seen.posterior, seen.truths
-        if seen.closed:
-            value = np.full(len(posterior), seen.constant)
+            kind = "median" if decoding.table.every_answer else "answer"
+        posterior, grid = decoding.posterior, decoding.truths
+        if decoding.closed:
+            value = np.full(len(posterior), decoding.constant)
         elif kind == "median":
             value = grid[(np.cumsum(posterior, axis=1) >= 0.5 - 1e-12).argmax(axis=1)]
         else:
-            value = posterior @ (grid if kind == "mean" else seen.mean_answer())
+            value = posterior @ (grid if kind == "mean" else decoding.mean_answer())
+        # the standard deviation of the truth around the value given
         error = np.sqrt(np.maximum((posterior * (grid - value[:, None]) ** 2).sum(axis=1), 0))
-        low, high = seen.interval(self.confidence)
-        located = Located(value, error, np.minimum(low, value), np.maximum(high, value))
-        silent = np.bincount(seen.table.task, minlength=seen.table.n_tasks) == 0
-        for figure in (located.value, located.standard_error, located.low, located.high):
+        low, high = decoding.interval(self.confidence)
+        intervals = ValueIntervals(value, error, np.minimum(low, value), np.maximum(high, value))
+        silent = np.bincount(decoding.table.task, minlength=decoding.table.n_tasks) == 0
+        for figure in (intervals.value, intervals.standard_error, intervals.low, intervals.high):
             figure[silent] = np.nan
-        return located
+        return intervals
 
     @property
-    def _decoded(self) -> Seen:
-        if self._seen is None:
+    def _decoded(self) -> Decoding:
+        if self._decoding is None:
             raise NotFitted("ChannelEM has learnt nothing yet; call fit(claims) first.")
-        return self._seen
+        return self._decoding
 
     @property
     def information_(self) -> Floats:
         """Nats by which each task's posterior differs from the prior, shape (n_tasks,)."""
-        seen = self._decoded
-        return np.zeros(seen.table.n_tasks) if seen.closed else seen.model.information()
+        decoding = self._decoded
+        return np.zeros(decoding.table.n_tasks) if decoding.closed else decoding.model.information()
 
     @property
     def evidence_(self) -> float:
@@ -196,18 +197,18 @@ class ChannelEM(NumericEstimator):
     @property
     def posteriors_(self) -> pa.Table:
         """``task``, then one column for each truth of the grid; rows sum to 1."""
-        seen = self._decoded
-        names = ["task", *(f"{truth:g}" for truth in seen.truths)]
-        columns = [self.claims_.tasks, *map(pa.array, seen.posterior.T)]
+        decoding = self._decoded
+        names = ["task", *(f"{truth:g}" for truth in decoding.truths)]
+        columns = [self.claims_.tasks, *map(pa.array, decoding.posterior.T)]
         return pa.Table.from_arrays(columns, names=names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """A fitted model, read as results; `closed` where the gate did."""
+class Decoding:
+    """Results of a fitted model; those of the pooled answers where the gate is `closed`."""
 
     table: ReportTable
-    pool: Pool
+    pool: PooledEstimate
     model: CrowdModel
     closed: bool
 
@@ -247,8 +248,8 @@ class Seen:
         """Return the ends of each task's central interval."""
         tail, posterior = (1 - confidence) / 2, self.posterior
         if not self.table.every_answer:
-            return (_quantile(self.truths, posterior, tail),
-                    _quantile(self.truths, posterior, 1 - tail))  # fmt: skip
+            low, high = (_quantile(self.truths, posterior, end) for end in (tail, 1 - tail))
+            return low, high
         middle = np.cumsum(posterior, axis=1) - posterior / 2
         low = self.truths[(middle >= tail - 1e-12).argmax(axis=1)]
         last = (middle <= 1 - tail + 1e-12).cumsum(axis=1).argmax(axis=1)
@@ -258,26 +259,26 @@ class Seen:
         """Return ``PRIOR_ONLY`` where the claims tell next to nothing."""
         evidence = f"log likelihood ratio {self.model.evidence:.2f}"
         if self.closed:
-            return (prior_only(f"the claims tell tasks apart no better than chance ({evidence}, "
-                               f"expected {gate:g} or more)"),)  # fmt: skip
+            reason = f"no better than chance ({evidence}, expected {gate:g} or more)"
+            return (prior_only(f"the claims tell tasks apart {reason}"),)
         information = self.model.information()
         if len(information) and information.mean() < _LITTLE:
-            return (prior_only(f"{information.mean():.4f} nats a task were learnt, less than "
-                               f"{_LITTLE}"),)  # fmt: skip
+            mean = f"{information.mean():.4f} nats a task"
+            return (prior_only(f"{mean} were learnt, less than {_LITTLE}"),)
         return ()
 
 
-def _grids(table: ReportTable, pool: Pool) -> list[Grid]:
+def _grids(table: ReportTable, pool: PooledEstimate) -> list[TruthGrid]:
     """Return the grids of truths to try."""
     size = len(table.levels)
     if table.every_answer and size <= _FINE:
-        return [Grid.of(table, pool, truths=size, pull=20.0)]
+        return [TruthGrid.of(table, pool, truths=size, pull=20.0)]
     if size >= _FINE:
-        return [Grid.of(table, pool, truths=_COARSE, pull=200.0)]
+        return [TruthGrid.of(table, pool, truths=_COARSE, pull=200.0)]
     return [
-        Grid.of(table, pool, truths=size, pull=20.0),
-        Grid.of(table, pool, truths=2 * size - 1, pull=50.0),
-        Grid.of(table, pool, truths=max(4 * size + 1, _FINE), pull=200.0),
+        TruthGrid.of(table, pool, truths=size, pull=20.0),
+        TruthGrid.of(table, pool, truths=2 * size - 1, pull=50.0),
+        TruthGrid.of(table, pool, truths=max(4 * size + 1, _FINE), pull=200.0),
     ]
 
 
@@ -289,8 +290,8 @@ def _quantile(truths: Floats, posterior: Floats, share: float) -> Floats:
     rows = np.arange(len(posterior))
     inside = posterior[rows, cell]
     part = (share - (cumulative[rows, cell] - inside)) / np.maximum(inside, 1e-300)
-    found: Floats = edges[cell] + np.clip(part, 0, 1) * (edges[cell + 1] - edges[cell])
-    return found
+    quantile: Floats = edges[cell] + np.clip(part, 0, 1) * (edges[cell + 1] - edges[cell])
+    return quantile
 
 
 def _require_all_cells(claims: Claims) -> None:

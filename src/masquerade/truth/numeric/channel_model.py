@@ -1,4 +1,4 @@
-"""The crowd behind a channel: truths, answers, answering rates and masks, learnt together.
+"""The model of `ChannelEM`: truths, answers, answering rates and masks, learnt together.
 
 A task's truth mu has the distribution pi over a grid. A worker answers a task with the worker's own
 rate s, else gives "no answer"; the answer x to truth mu has probability ``H[c, mu, x]``, c the
@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.special import logsumexp, ndtr
 
 from masquerade.exact.arrays import Floats, Integers
+from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.numeric.reports_table import ReportTable
 
 _RATES = 16
@@ -33,15 +34,15 @@ _FINE = 401
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """What is known before tasks are told apart.
+class PooledEstimate:
+    """Task-independent estimates: how people answer, whatever the task.
 
     Attributes
     ----------
     answers : float array, shape (n_levels,)
         Distribution of answers behind all reports.
     rates : float array, shape (n_rates,)
-        Grid of answering rates.
+        TruthGrid of answering rates.
     rate_prior : float array, shape (n_rates,)
     rate_of_worker : float array, shape (n_workers, n_rates)
         Posterior of each worker's rate from how often which symbol was reported.
@@ -53,7 +54,7 @@ class Pool:
     rate_of_worker: Floats
 
     @classmethod
-    def of(cls, table: ReportTable) -> Pool:
+    def of(cls, table: ReportTable) -> PooledEstimate:
         """Estimate by expectation-maximisation; linear in reports."""
         n_levels, n_symbols = table.given.shape
         counts = sparse.coo_array(
@@ -71,21 +72,23 @@ class Pool:
             chance = rates[:, None] * (answers @ table.given) + _TINY
             if table.skipped is not None:
                 chance += (1 - rates)[:, None] * table.skipped
-            of_worker = _softmax(counts @ np.log(chance).T + np.log(prior))
+            # E-step: posterior of each worker's rate
+            of_worker = row_softmax(counts @ np.log(chance).T + np.log(prior))
+            # M-step: answers, one pseudo-answer each, and rates
             reported = (counts.T @ of_worker).T  # [rate, symbol]
-            moved = answers * (table.given @ (rates @ (reported / chance))) + 1
-            moved /= moved.sum()
+            update = answers * (table.given @ (rates @ (reported / chance))) + 1
+            update /= update.sum()
             prior = of_worker.sum(axis=0) + 0.1
             prior /= prior.sum()
-            change, answers = np.abs(moved - answers).max(), moved
+            change, answers = np.abs(update - answers).max(), update
             if change < 1e-6:
                 break
         return cls(answers, rates, prior, of_worker)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
-    """Truths that are told apart, and how workers of each class answer them.
+class TruthGrid:
+    """The truths that are considered, and how workers of each class answer them.
 
     Attributes
     ----------
@@ -101,7 +104,7 @@ class Grid:
     pull: float
 
     @classmethod
-    def of(cls, table: ReportTable, pool: Pool, *, truths: int, pull: float) -> Grid:
+    def of(cls, table: ReportTable, pool: PooledEstimate, *, truths: int, pull: float) -> TruthGrid:
         """Return a grid of `truths` truths between the outermost levels, or the levels themselves.
 
         Classes answer normally around the truth, cut at the ends of the domain, with standard
@@ -132,7 +135,7 @@ def _rounding(answers: Floats, levels: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class PairBlock:
     """Some pairs of a worker and a symbol the worker reported, ordered by symbol.
 
     ``on_task[task, pair]`` counts reports. ``runs`` are (symbol, from, to).
@@ -144,7 +147,7 @@ class Block:
 
 
 class CrowdModel:
-    """The state of the iteration.
+    """Expectation-maximization over the reports; arrays are its state.
 
     Attributes
     ----------
@@ -157,7 +160,7 @@ class CrowdModel:
         Log likelihood ratio of the tasks being told apart against all being alike.
     """
 
-    def __init__(self, table: ReportTable, pool: Pool, grid: Grid) -> None:
+    def __init__(self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid) -> None:
         self.table, self.pool, self.grid = table, pool, grid
         n_classes, n_truths, _ = grid.answering.shape
         self.answering = grid.answering
@@ -175,7 +178,7 @@ class CrowdModel:
         converged, rounds = False, 0
         while not converged and rounds < most:
             rounds += 1
-            change = self._turn()
+            change = self._iterate()
             converged = change < tolerance
         self._finish()
         return converged, rounds
@@ -189,28 +192,34 @@ class CrowdModel:
             chance = chance + ((1 - rates)[:, None] * self.table.skipped)[:, None, :, None]
         return np.asarray(chance.reshape(-1, *chance.shape[2:]) + _TINY)
 
-    def _turn(self) -> float:
+    def _iterate(self) -> float:
+        """Update truths, workers and parameters; return the mean change of the posteriors."""
         chance = self._chances()
         log_chance = np.log(chance)
+        # E-step of truths: q(mu) ~ pi(mu) exp E[ln T[s, c, y, mu]]
         scores = self._scores(log_chance)
-        earlier, self.posterior = self.posterior, _softmax(scores)
+        earlier, self.posterior = self.posterior, row_softmax(scores)
+        # E-step of workers: q(s, c) ~ P(s, c) exp E[ln T]
         joint = np.tile(np.log(self.kinds), (self.table.n_workers, 1))
         if self.table.silent is not None:
             joint += np.outer(self.silences, log_chance[:, self.table.silent, 0])
         expected = [np.asarray(block.on_task.T @ self.posterior) for block in self.blocks]
-        for block, seen in zip(self.blocks, expected, strict=True):
+        for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
-                joint[block.worker[start:end]] += seen[start:end] @ log_chance[:, symbol].T
-        self.kind = _softmax(joint)
-        seen_by_kind = np.zeros_like(chance)
-        for block, seen in zip(self.blocks, expected, strict=True):
+                joint[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
+        self.kind = row_softmax(joint)
+        reports_by_kind = np.zeros_like(chance)
+        for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
-                seen_by_kind[:, symbol] += self.kind[block.worker[start:end]].T @ seen[start:end]
-        self._learn(seen_by_kind / chance)
+                reports_by_kind[:, symbol] += (
+                    self.kind[block.worker[start:end]].T @ reports[start:end]
+                )
+        self._maximization_step(reports_by_kind / chance)
         return float(np.abs(self.posterior - earlier).mean()) if len(earlier) else 0.0
 
-    def _learn(self, ratio: Floats) -> None:
+    def _maximization_step(self, ratio: Floats) -> None:
         """Update the shares of kinds, H and pi; `ratio` is expected reports over their chance."""
+        # Half a worker of each kind, `pull` answers of H and a task of each truth come before data.
         kinds = self.kind.sum(axis=0) + 0.5 / len(self.kinds)
         self.kinds = kinds / kinds.sum()
         n_classes = len(self.answering)
@@ -223,19 +232,22 @@ class CrowdModel:
         self.prior = prior / prior.sum()
 
     def _scores(self, log_chance: Floats) -> Floats:
+        """Return each task's log posterior of truths, up to a constant."""
         scores = np.tile(np.log(self.prior), (self.table.n_tasks, 1))
         for block in self.blocks:
             scores += block.on_task @ self._weights(block, log_chance)
         return scores
 
-    def _weights(self, block: Block, log_chance: Floats) -> Floats:
+    def _weights(self, block: PairBlock, log_chance: Floats) -> Floats:
         """Return the expected log chance of each pair's report, ``[pair, truth]``."""
-        return np.concatenate([
+        parts = [
             self.kind[block.worker[start:end]] @ log_chance[:, symbol]
             for symbol, start, end in block.runs
-        ])  # fmt: skip
+        ]
+        return np.concatenate(parts)
 
     def _finish(self) -> None:
+        """Set the final posteriors, and the evidence that tasks differ."""
         log_chance, log_prior = np.log(self._chances()), np.log(self.prior)
         scores, apart = np.tile(log_prior, (self.table.n_tasks, 1)), 0.0
         for block in self.blocks:
@@ -243,7 +255,7 @@ class CrowdModel:
             scores += block.on_task @ weights
             reports = np.asarray(block.on_task.sum(axis=0)).ravel()
             apart += float(reports @ logsumexp(weights + log_prior, axis=1))
-        self.posterior = _softmax(scores)
+        self.posterior = row_softmax(scores)
         self.evidence = float(logsumexp(scores, axis=1).sum()) - apart
 
     def information(self) -> Floats:
@@ -262,7 +274,7 @@ class CrowdModel:
         return np.asarray(by_class.sum(axis=1))
 
 
-def _blocks(table: ReportTable, n_truths: int) -> Iterator[Block]:
+def _blocks(table: ReportTable, n_truths: int) -> Iterator[PairBlock]:
     """Yield the pairs of a worker and a symbol, in blocks of bounded size times grid."""
     spoken = table.spoken
     n_symbols = table.given.shape[1]
@@ -283,10 +295,4 @@ def _blocks(table: ReportTable, n_truths: int) -> Iterator[Block]:
             (on_task.data[first:last], on_task.indices[first:last], pointers - first),
             shape=(table.n_tasks, end - start),
         )
-        yield Block(part, worker[start:end], runs)
-
-
-def _softmax(scores: Floats) -> Floats:
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: Floats = odds / odds.sum(axis=1, keepdims=True)
-    return shares
+        yield PairBlock(part, worker[start:end], runs)

@@ -1,26 +1,26 @@
-"""What every method for numbers can do, on top of `Estimator`."""
+"""Base of the methods for numbers, and the check that numbers are reports of a mechanism."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, Truths
-from masquerade.errors import InputError, ParameterError
+from masquerade.errors import InputError, MissingValue, NotFitted, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import Mechanism
-from masquerade.truth.components import components
-from masquerade.truth.estimator import Estimator, Kind
-from masquerade.truth.numeric.remarks import Remark, remarks_on
-from masquerade.truth.numeric.reports import check_reports
+from masquerade.exact.number import text_of
+from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
+from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.truth.diagnostics import Remark, components, remarks_on
+from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Located:
+class ValueIntervals:
     """Each task's value, its standard error and interval; NaN where there is none."""
 
     value: Floats
@@ -30,12 +30,12 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What a method found.
+class NumericSolution:
+    """Result of a method for numbers.
 
     Attributes
     ----------
-    located : Located
+    intervals : ValueIntervals
         Arrays of shape (n_tasks,).
     workers : dict of float arrays, each of shape (n_workers,)
         Columns of ``reliability_``.
@@ -45,7 +45,7 @@ class Found:
         Those of the method; the ones on the claims themselves are added.
     """
 
-    located: Located
+    intervals: ValueIntervals
     workers: dict[str, Floats] = field(default_factory=dict)
     converged: bool = True
     iterations: int = 1
@@ -67,8 +67,8 @@ class NumericEstimator(Estimator):
     """Whether the method takes categories that stand for numbers, too."""
 
     confidence: float = 0.95
-    _found: Found | None = field(default=None, init=False, repr=False)
-    _remarks: tuple[Remark, ...] = field(default=(), init=False, repr=False)
+    _claims: Claims | None = field(default=None, init=False, repr=False)
+    _solution: NumericSolution | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -76,28 +76,44 @@ class NumericEstimator(Estimator):
                 f"confidence is {self.confidence}, expected above 0 and below 1, such as 0.95."
             )
 
+    def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
+        """Learn from claims, masked or not, and return the estimator; see `Estimator.fit`."""
+        if mechanism is not None:
+            require_mechanism(mechanism)
+        claims = self._as_claims(data, mechanism)
+        if mechanism is not None:
+            check_reports(claims, mechanism)
+        self._solution = self.solve(claims, mechanism)
+        self._claims = claims
+        return self
+
     @abstractmethod
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
-        """Return each task's value and interval."""
-
-    def _learn(self, claims: Claims, mechanism: Mechanism | None) -> None:
-        self._found = self._solve(claims, mechanism)
-        self._remarks = self._found.remarks + remarks_on(claims)
-
-    def _check(self, claims: Claims, mechanism: Mechanism) -> None:
-        check_reports(claims, mechanism)
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return each task's value and interval, of claims that were checked."""
 
     def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
-        if isinstance(data, Claims):
+        if not self.ordinal:
             return super()._as_claims(data, mechanism)
-        null = mechanism is not None and mechanism.null
-        return Claims.from_frame(data, kind=self.kind, null=null)
+        # Methods by levels take either kind: that of the mechanism, else numbers.
+        if isinstance(data, Claims):
+            return data
+        if mechanism is None:
+            return Claims.from_frame(data, kind="numeric")
+        return Claims.from_frame(data, kind=mechanism.kind, null=mechanism.null)
 
     @property
-    def _solution(self) -> Found:
+    def claims_(self) -> Claims:
+        """The claims that were fitted."""
+        if self._claims is None:
+            raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
+        return self._claims
+
+    @property
+    def solution_(self) -> NumericSolution:
+        """All that was learnt, as arrays in the order of ``claims_``."""
         _ = self.claims_  # raises where nothing is fitted
-        assert self._found is not None
-        return self._found
+        assert self._solution is not None
+        return self._solution
 
     @property
     def truths_(self) -> pa.Table:
@@ -108,7 +124,7 @@ class NumericEstimator(Estimator):
     @property
     def values_(self) -> Floats:
         """Each task's value, shape (n_tasks,), in the order of ``claims_.tasks``; may be NaN."""
-        return self._solution.located.value
+        return self.solution_.intervals.value
 
     @property
     def intervals_(self) -> pa.Table:
@@ -117,17 +133,17 @@ class NumericEstimator(Estimator):
         ``claims`` are those that are not "no answer". Null where a task has too few of them for
         the figure.
         """
-        claims, located = self.claims_, self._solution.located
+        claims, intervals = self.claims_, self.solution_.intervals
         columns = {
-            "value": located.value,
-            "standard_error": located.standard_error,
-            "low": located.low,
-            "high": located.high,
+            "value": intervals.value,
+            "standard_error": intervals.standard_error,
+            "low": intervals.low,
+            "high": intervals.high,
         }
-        found = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
+        arrays = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
         counted = np.bincount(claims.answered().task, minlength=claims.n_tasks)
-        return pa.table({"task": claims.tasks, "value": found.pop("value"), "claims": counted,
-                         **found})  # fmt: skip
+        value = arrays.pop("value")
+        return pa.table({"task": claims.tasks, "value": value, "claims": counted, **arrays})
 
     @property
     def reliability_(self) -> pa.Table:
@@ -137,7 +153,7 @@ class NumericEstimator(Estimator):
         claims, where the method has them; see its own text.
         """
         claims = self.claims_
-        columns = {name: pa.array(column) for name, column in self._solution.workers.items()}
+        columns = {name: pa.array(column) for name, column in self.solution_.workers.items()}
         counted = np.bincount(claims.answered().worker, minlength=claims.n_workers)
         return pa.table({"worker": claims.workers, "claims": counted, **columns})
 
@@ -150,8 +166,7 @@ class NumericEstimator(Estimator):
     @property
     def remarks_(self) -> tuple[Remark, ...]:
         """What a reader should know: see `Remark`; ``PRIOR_ONLY`` comes first."""
-        _ = self.claims_
-        return self._remarks
+        return self.solution_.remarks + remarks_on(self.claims_)
 
     @property
     def constant_(self) -> float:
@@ -174,15 +189,65 @@ class NumericEstimator(Estimator):
     @property
     def converged_(self) -> bool:
         """Whether the result stopped changing before the last iteration allowed."""
-        return self._solution.converged
+        return self.solution_.converged
 
     @property
     def iterations_(self) -> int:
         """Number of iterations done; 1 where nothing is iterated."""
-        return self._solution.iterations
+        return self.solution_.iterations
 
 
 def middle_of(claims: Claims) -> float:
     """Return the median of all numbers given; NaN without any."""
-    given = claims.answered().value
-    return float(np.median(given)) if len(given) else np.nan
+    answers = claims.answered().value
+    return float(np.median(answers)) if len(answers) else np.nan
+
+
+def check_reports(claims: Claims, mechanism: Mechanism) -> None:
+    """Raise where a claim is not a report of the mechanism.
+
+    Unlike answers, reports with added noise may leave the range of answers, but not the lattice.
+
+    Raises
+    ------
+    ParameterError
+        The mechanism masks claims of the other kind.
+    MissingValue
+        "No answer" from a mechanism that never reports it.
+    UnknownLabel
+        A number that the mechanism never reports. Both name the row.
+    """
+    if mechanism.kind != claims.kind:
+        mechanism.check(claims)  # says so
+        raise ParameterError(f"{mechanism} does not mask {claims.kind} claims.")
+    if claims.kind == "categorical":
+        mechanism.check(claims)
+        return
+    quantised = isinstance(mechanism, QuantisedResponse)
+    missing = np.isnan(claims.value)
+    if not (quantised and mechanism.null) and missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise MissingValue(
+            f"row {row + 1}: there is no report, and {mechanism} always gives a number; remove "
+            "such rows, or name the mechanism that masked the claims."
+        )
+    if not isinstance(mechanism, LatticeMechanism):
+        return  # profiles stand for real numbers
+    reports = claims.value[~missing]
+    if isinstance(mechanism, QuantisedResponse):
+        levels = mechanism.level_values
+        spacing = levels[1] - levels[0]
+        place = np.clip(np.rint((reports - levels[0]) / spacing), 0, len(levels) - 1)
+        off = np.abs(reports - levels[place.astype(np.int64)]) > 1e-6 * spacing
+        expected = f"one of its {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}"
+    else:
+        steps = mechanism.lattice.offsets(reports)
+        off = np.abs(steps - np.rint(steps)) > 1e-6 * np.maximum(1, np.abs(steps) * 1e-6)
+        step = text_of(mechanism.lattice.step)
+        expected = f"a whole number of steps of {step} from {float(mechanism.lattice.low):g}"
+    if off.any():
+        row = int(np.flatnonzero(~missing)[np.flatnonzero(off)[0]])
+        raise UnknownLabel(
+            f"row {row + 1}: {claims.value[row]} is not a report of {mechanism}, expected "
+            f"{expected}; name the mechanism that masked the claims."
+        )

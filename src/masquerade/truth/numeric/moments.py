@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.numeric.estimator import Found, Located, NumericEstimator, middle_of
-from masquerade.truth.numeric.ordinal import ordinal_claims
-from masquerade.truth.numeric.remarks import Remark, prior_only
+from masquerade.truth.diagnostics import Remark, prior_only
+from masquerade.truth.numeric.estimator import (
+    NumericEstimator,
+    NumericSolution,
+    ValueIntervals,
+    middle_of,
+)
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
 
 
@@ -65,9 +69,6 @@ class Moments(NumericEstimator):
         if not 0 <= self.least < np.inf:
             raise ParameterError(f"least is {self.least}, expected at least 0.")
 
-    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
-        return ordinal_claims(data, mechanism)
-
     @property
     def constant_(self) -> float:
         """The median of all reports that are levels."""
@@ -76,7 +77,8 @@ class Moments(NumericEstimator):
             return middle_of(claims)
         return float(np.median(option_values(claims.options, self.levels)[claims.answered().value]))
 
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         table = ReportTable.of(claims, mechanism, self.levels)
         size = len(table.levels)
         if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:
@@ -86,21 +88,24 @@ class Moments(NumericEstimator):
         if mechanism is not None and np.ptp(table.given[:, :size]) == 0:
             nothing = np.full(claims.n_tasks, np.nan)
             remark = prior_only("reports are independent of answers")
-            return Found(Located(nothing, nothing, nothing, nothing), remarks=(remark,))
+            return NumericSolution(
+                ValueIntervals(nothing, nothing, nothing, nothing), remarks=(remark,)
+            )
         floor = float(table.given[0, 1]) if size > 1 else 0.0
         gain = float(table.given[0, 0]) - floor
-        told = table.symbol < size
+        is_level = table.symbol < size
         level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
 
         def total_of(figure: NDArray[Any]) -> Floats:
             return np.bincount(table.task, figure, claims.n_tasks).astype(np.float64)
 
-        reports = total_of(np.ones(len(told)))
+        reports = total_of(np.ones(len(is_level)))
         # one report's parts of sum c and of sum y c, levels counted from their mean
-        number = (told - size * floor) / gain
-        amount = told * level / gain
+        number = (is_level - size * floor) / gain
+        amount = is_level * level / gain
         answers, sums = total_of(number), total_of(amount)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # delta method: the variance of a ratio is that of y c(y) - ratio c(y)
             spread = total_of(number**2) - answers**2 / reports
             enough = answers > np.maximum(self.least * np.sqrt(np.maximum(spread, 0)), 0.5)
             ratio = np.where(enough, sums / answers, np.nan)
@@ -111,7 +116,7 @@ class Moments(NumericEstimator):
         ends = table.levels[[0, -1]]
         reach = float(ndtri((1 + self.confidence) / 2)) * error
         value = middle + ratio
-        located = Located(
+        intervals = ValueIntervals(
             np.clip(value, *ends),
             error,
             np.clip(value - reach, *ends),
@@ -119,4 +124,6 @@ class Moments(NumericEstimator):
         )
         missing = int(np.isnan(value).sum())
         text = f"{missing} tasks have too few answers behind the noise for a value"
-        return Found(located, remarks=(Remark("INSUFFICIENT", text),) if missing else ())
+        return NumericSolution(
+            intervals, remarks=(Remark("INSUFFICIENT", text),) if missing else ()
+        )

@@ -13,9 +13,9 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.iteration import check_iteration
-from masquerade.truth.numeric.crowd import Crowd
-from masquerade.truth.numeric.estimator import Found, NumericEstimator
+from masquerade.truth.estimator import check_iteration
+from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
+from masquerade.truth.numeric.weighted_mean import ScaledClaims
 
 _STRENGTHS = np.geomspace(0.25, 256, 31)
 _STEP = 0.1  # of the logarithm of the crowd's variance, in its search
@@ -70,10 +70,11 @@ class Reliability(NumericEstimator):
         if not 0 <= self.sharpness <= 1:
             raise ParameterError(f"sharpness is {self.sharpness}, expected 0 to 1.")
 
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
-        crowd = Crowd.of(claims)
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=math.inf, sharpness=self.sharpness, biased=False)
-        return model.found(self.tolerance, self.max_iterations, self.confidence)
+        return model.solution(self.tolerance, self.max_iterations, self.confidence)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -122,10 +123,93 @@ class HeavyTail(NumericEstimator):
         if not self.tail > 0:
             raise ParameterError(f"tail is {self.tail}, expected above 0.")
 
-    def _solve(self, claims: Claims, mechanism: Mechanism | None) -> Found:
-        crowd = Crowd.of(claims)
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=self.tail, sharpness=1.0, biased=self.biased)
-        return model.found(self.tolerance, self.max_iterations, self.confidence)
+        return model.solution(self.tolerance, self.max_iterations, self.confidence)
+
+
+@dataclass(eq=False, kw_only=True)
+class GaussianTruth(NumericEstimator):
+    """Infer normal truths from normal claims whose variance is the worker's.
+
+    Claims are standardised within their task; a task's standardised truth is N(0, 1), a claim of a
+    worker N(truth, variance of the worker), the variance inverse-gamma; by
+    expectation-maximisation.
+
+    Parameters
+    ----------
+    shape, scale : float
+        Of the inverse-gamma prior of a worker's variance, above 0. Its mode is
+        ``scale / (shape + 1)``.
+    tolerance, max_iterations, confidence
+        See `QualityWeighted`.
+
+    Notes
+    -----
+    Zhao and Han, "A probabilistic model for estimating real-valued truth from conflicting sources",
+    QDB 2012 (GTM). Where all claims on a task agree, its standard deviation is taken as 1.
+
+    The interval is the posterior's, with Student's quantile for one claim less than the task has:
+    standardised claims make it a share of the claims' own spread, which few claims tell badly (with
+    the normal quantile, 90 % intervals of four claims a task hold 76 % of truths).
+
+    **Cost**: each round linear in claims; memory linear in claims.
+
+    Examples
+    --------
+    >>> table = {"task": [1, 1, 1, 2, 2, 2], "worker": ["x", "y", "z"] * 2,
+    ...          "value": [1.0, 1.1, 4.0, 2.0, 2.2, 9.0]}
+    >>> GaussianTruth().fit(table).values_.round(1).tolist()
+    [2.0, 4.2]
+    """
+
+    name: ClassVar[str] = "gaussian-truth"
+
+    shape: float = 10.0
+    scale: float = 10.0
+    tolerance: float = 1e-6
+    max_iterations: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
+        for name, number in (("shape", self.shape), ("scale", self.scale)):
+            if not 0 < number < np.inf:
+                raise ParameterError(f"{name} is {number}, expected above 0.")
+
+    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
+        mean = crowd.by_task(crowd.value) / crowd.of_task
+        spread = np.sqrt(crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task)
+        spread[spread == 0] = 1.0
+        claim = (crowd.value - mean[crowd.task]) / spread[crowd.task]
+        variance = np.ones(crowd.n_workers)
+        truth, converged, iterations = np.zeros(len(mean)), False, 0
+        while not converged and iterations < self.max_iterations:
+            iterations += 1
+            # E-step: the normal posterior of a standardised truth
+            precision = 1 / variance[crowd.worker]
+            left = 1 / (1 + crowd.by_task(precision))
+            earlier, truth = truth, left * crowd.by_task(precision * claim)
+            squares = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
+            # M-step: the mode of each worker's inverse-gamma posterior
+            variance = (2 * self.scale + squares) / (2 * (self.shape + 1) + crowd.of_worker)
+            moved = (np.abs(truth - earlier) * spread).max(initial=0.0)
+            converged = iterations > 1 and bool(moved < 2 * self.tolerance)
+        error = spread * np.sqrt(left) if iterations else spread
+        # A task's scale is learnt from its own claims.
+        freedom = np.maximum(crowd.of_task - 1, 1)
+        reach = stdtrit(freedom, (1 + self.confidence) / 2) * error
+        intervals = crowd.on_claims_scale(mean + spread * truth, error, reach)
+        active = crowd.of_worker > 0
+        workers = {
+            "standard_deviation": np.where(active, np.sqrt(variance), np.nan),
+            "weight": np.where(active, 1 / variance, 0.0),
+        }
+        return NumericSolution(intervals, workers, converged, iterations)
 
 
 class _Model:
@@ -135,7 +219,7 @@ class _Model:
     distribution that variances come from: shape, and mode's counterpart in the crowd.
     """
 
-    def __init__(self, crowd: Crowd, *, tail: float, sharpness: float, biased: bool) -> None:
+    def __init__(self, crowd: ScaledClaims, *, tail: float, sharpness: float, biased: bool) -> None:
         self.crowd, self.tail, self.sharpness, self.biased = crowd, tail, sharpness, biased
         self.value, self.uncertainty = crowd.median, np.zeros(len(crowd.tasks))
         self.bias, self.bias_variance = np.zeros(crowd.n_workers), np.zeros(crowd.n_workers)
@@ -148,30 +232,32 @@ class _Model:
         self.shared = 0.0  # variance of the mean bias, which the values take on
         self.weight = np.zeros(len(crowd.value))
 
-    def found(self, tolerance: float, most: int, confidence: float) -> Found:
+    def solution(self, tolerance: float, most: int, confidence: float) -> NumericSolution:
         converged, iterations = False, 0
         while not converged and iterations < most:
             iterations += 1
             earlier = self.value
-            self._turn()
+            self._iterate()
             converged = bool(np.abs(self.value - earlier).max(initial=0.0) < 2 * tolerance)
-        crowd, told = self.crowd, self.crowd.of_worker > 0
+        crowd, active = self.crowd, self.crowd.of_worker > 0
         unit = crowd.half_width
         workers = {
-            "standard_deviation": np.where(told, np.sqrt(self.variance), np.nan) * unit,
-            "weight": np.where(told, self.variance**-self.sharpness, 0.0),
+            "standard_deviation": np.where(active, np.sqrt(self.variance), np.nan) * unit,
+            "weight": np.where(active, self.variance**-self.sharpness, 0.0),
         }
         if self.biased:
-            workers["bias"] = np.where(told, self.bias, np.nan) * unit
-        located = crowd.located(self.value, *self._error(confidence))
-        return Found(located, workers, converged, iterations)
+            workers["bias"] = np.where(active, self.bias, np.nan) * unit
+        intervals = crowd.on_claims_scale(self.value, *self._error(confidence))
+        return NumericSolution(intervals, workers, converged, iterations)
 
-    def _turn(self) -> None:
+    def _iterate(self) -> None:
+        """Update workers' variances and biases, then the values."""
         crowd = self.crowd
         off = crowd.value - self.value[crowd.task] - self.bias[crowd.worker]
         square = off**2 + self.uncertainty[crowd.task]
         damped = np.ones(len(off))
         if math.isfinite(self.tail):
+            # E-step of Student errors as a scale mixture (Lange, Little and Taylor, 1989)
             damped = (self.tail + 1) / (self.tail + square / self.variance[crowd.worker])
         self._variances(crowd.by_worker(damped * square))
         weight = damped * self.variance[crowd.worker] ** -self.sharpness
@@ -187,43 +273,47 @@ class _Model:
     def _variances(self, squares: Floats) -> None:
         """Learn the crowd's distribution by a step of its likelihood, then every worker's mean."""
         half = self.crowd.of_worker / 2
-        told = half > 0
-        half, squares = half[told], squares[told] / 2
+        active = half > 0
+        half, squares = half[active], squares[active] / 2
 
         def likelihood(place: int, typical: float) -> float:
             a, b = _STRENGTHS[place], _STRENGTHS[place] * typical
+            # marginal likelihood of squares under an inverse-gamma variance
             terms = gammaln(half + a) - gammaln(a) - (half + a) * np.log(b + squares)
             return float(terms.sum() + len(half) * a * math.log(b))
 
-        places = [p for p in (self.place, self.place - 1, self.place + 1)
-                  if 0 <= p < len(_STRENGTHS)]  # fmt: skip
-        tried = [(p, self.typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
+        nearby = (self.place, self.place - 1, self.place + 1)
+        places = [p for p in nearby if 0 <= p < len(_STRENGTHS)]
+        steps = [(p, self.typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
         if squares.size and squares.max() > 0:
-            self.place, self.typical = max(tried, key=lambda pair: likelihood(*pair))
+            self.place, self.typical = max(steps, key=lambda pair: likelihood(*pair))
         a = _STRENGTHS[self.place]
         self.variance = np.full(self.crowd.n_workers, self.typical)
-        self.variance[told] = (a * self.typical + squares) / (a + half)
+        self.variance[active] = (a * self.typical + squares) / (a + half)
         self.variance = np.maximum(self.variance, _SMALLEST * self.variance.max())
 
     def _biases(self, weight: Floats) -> None:
+        """Learn every worker's bias, shrunk as far as the crowd shows none."""
         crowd = self.crowd
         total = crowd.by_worker(weight)
         pull = crowd.by_worker(weight * (crowd.value - self.value[crowd.task]))
         prior = 1 / (self.bias_share * self.variance)
         self.bias_variance = 1 / (total + prior)
         bias = pull * self.bias_variance
-        seen = crowd.of_worker
+        count = crowd.of_worker
         # The median, by claims: a mean would follow the few who are far off.
-        middle = _weighted_median(bias, seen)
+        middle = _weighted_median(bias, count)
         self.bias = bias - middle
-        part = seen / max(seen.sum(), 1.0)
-        typical = _DEVIATION * _weighted_median(np.abs(self.bias), seen)
+        part = count / max(count.sum(), 1.0)
+        typical = _DEVIATION * _weighted_median(np.abs(self.bias), count)
+        # The variance of a median is pi / 2 times that of the mean of normal biases.
         self.shared = float(np.pi / 2 * typical**2 * (part**2).sum())
         shares = (self.bias**2 + self.bias_variance) / self.variance
-        spread = float((shares * (seen > 0)).sum() / max((seen > 0).sum(), 1))
+        spread = float((shares * (count > 0)).sum() / max((count > 0).sum(), 1))
         self.bias_share = min(max(spread, _LEAST_BIAS), _MOST_BIAS)
 
     def _error(self, confidence: float) -> tuple[Floats, Floats]:
+        """Return each value's standard error and how far its interval reaches."""
         crowd = self.crowd
         weight = self.variance[crowd.worker] ** -self.sharpness
         share = weight / crowd.by_task(weight)[crowd.task]
@@ -233,7 +323,7 @@ class _Model:
             part += share**2 * self.bias_variance[crowd.worker]
         squared = crowd.by_task(part) + self.shared
         known = 2 * _STRENGTHS[self.place] + crowd.of_worker[crowd.worker]
-        spread = crowd.by_task(part**2 / known)
+        spread = crowd.by_task(part**2 / known)  # degrees of freedom by Satterthwaite
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(spread > 0, squared**2 / spread, np.inf)
         reach = stdtrit(np.clip(degrees, 1.0, 1e6), (1 + confidence) / 2)

@@ -1,4 +1,4 @@
-"""Reports as symbols with known probabilities: what every decoder starts from."""
+"""Reports as symbols with known probabilities, the input of all decoders by levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BEYOND = 3.0  # standard deviations of the noise; reports farther out count as 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportTable:
-    """Who reported which symbol on which task, and what symbols say about answers.
+    """Reports by task, worker and symbol, and the probability of each symbol given the answer.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class ReportTable:
         """Which reports say something about the answer, shape (n_reports,)."""
         if self.silent is None:
             return np.ones(len(self.symbol), dtype=np.bool_)
-        told: Flags = self.symbol != self.silent
-        return told
+        informative: Flags = self.symbol != self.silent
+        return informative
 
     @classmethod
     def of(
@@ -108,8 +108,18 @@ class ReportTable:
         if skipped is not None and mechanism is not None and given.shape[1] > len(values):
             last = given.shape[1] - 1
             silent = last if np.ptp(given[:, last]) == 0 else None
-        return cls(claims.task, claims.worker, symbol.astype(np.int32), claims.n_tasks,
-                   claims.n_workers, values, given, skipped, silent, every)  # fmt: skip
+        return cls(
+            claims.task,
+            claims.worker,
+            symbol.astype(np.int32),
+            claims.n_tasks,
+            claims.n_workers,
+            values,
+            given,
+            skipped,
+            silent,
+            every,
+        )
 
 
 Parts = tuple[Integers, Floats, Floats, Floats | None]
@@ -190,12 +200,12 @@ def _of_noise(claims: Claims, mechanism: LatticeMechanism) -> Parts:
     reach = _BEYOND * np.sqrt(mechanism.variance()) / float(lattice.step)
     first, last = np.floor(-reach), np.ceil(points - 1 + reach)
     bins = np.unique(np.rint(np.linspace(first, last, min(int(last - first) + 1, _MOST_BINS))))
-    seen = lattice.values(bins.astype(np.int64))
+    bin_values = lattice.values(bins.astype(np.int64))
     offset = np.clip(lattice.offsets(claims.value), first, last)
     symbol = np.searchsorted((bins[1:] + bins[:-1]) / 2, offset)
-    given = mechanism.probability(values[:, None], seen[None, :])
+    given = mechanism.probability(values[:, None], bin_values[None, :])
     # Where answers are many, one that stands in for "no answer" cannot be told from that answer
     # given by people; then stand-ins count as answers, and values are drawn to them as published.
     apart = mechanism.null and len(values) == points
-    skipped = mechanism.probability(np.array([np.nan]), seen) if apart else None
+    skipped = mechanism.probability(np.array([np.nan]), bin_values) if apart else None
     return symbol, values, given, skipped

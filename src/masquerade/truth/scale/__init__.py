@@ -1,16 +1,16 @@
 """Truths of more claims than memory holds: partitions streamed here or over a Dask cluster."""
 
-from masquerade.truth.scale.census import Census
 from masquerade.truth.scale.dask_engine import DaskCluster
 from masquerade.truth.scale.engines import Engine, Stream
 from masquerade.truth.scale.fit import AT_SCALE, PartitionFit, fit_partitions
+from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partition, Partitions, partition_by_task
 
 __all__ = [
     "AT_SCALE",
-    "Census",
     "DaskCluster",
     "Engine",
+    "Index",
     "Partition",
     "PartitionFit",
     "Partitions",

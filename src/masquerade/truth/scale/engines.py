@@ -1,4 +1,4 @@
-"""Who visits the partitions: one after the other here, or many workers of a cluster."""
+"""Engines that visit partitions: one after the other here, or many workers of a cluster."""
 
 from __future__ import annotations
 

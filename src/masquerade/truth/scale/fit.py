@@ -1,8 +1,7 @@
-"""Truths of claims in partitions: the same as in memory, from one machine's disk to a cluster."""
+"""Truths of claims in partitions, as in memory: from one machine's disk to a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,37 +15,33 @@ from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.dawid_skene import DawidSkene, OneCoinDawidSkene
+from masquerade.truth.dawid_skene import DawidSkene, DawidSkeneModel, OneCoinDawidSkene
+from masquerade.truth.diagnostics import Components
 from masquerade.truth.estimator import Estimator
-from masquerade.truth.majority_vote import MajorityVote
-from masquerade.truth.methods import method_named
-from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.scale import visits
-from masquerade.truth.scale.census import Census
-from masquerade.truth.scale.confusion_rounds import ConfusionRounds
-from masquerade.truth.scale.engines import Engine
-from masquerade.truth.scale.partitions import Partitions
-from masquerade.truth.scale.rounds import (
-    Discovery,
-    Learnt,
-    OneCoinRounds,
-    Rounds,
-    Sums,
-    Voting,
+from masquerade.truth.expectation_maximization import (
+    Blocks,
+    FixedPoint,
+    Model,
+    Posterior,
+    Progress,
+    SufficientStatistics,
+    fit_blocks,
 )
-from masquerade.truth.truth_discovery import TruthDiscovery
-
-_SURELY_LARGER = 1e-6
-
-Progress = Callable[[int, int], object]
-"""Is told the rounds done and the most there will be."""
+from masquerade.truth.methods import method_named
+from masquerade.truth.one_coin import OneCoin, OneCoinModel
+from masquerade.truth.scale import partition_tasks
+from masquerade.truth.scale.engines import Engine
+from masquerade.truth.scale.index import Index
+from masquerade.truth.scale.partitions import Partitions
+from masquerade.truth.truth_discovery import DiscoveryModel, TruthDiscovery
+from masquerade.truth.voting import MajorityVote, VotingModel
 
 AT_SCALE: dict[type[Estimator], Any] = {
-    MajorityVote: Voting,
-    TruthDiscovery: Discovery,
-    OneCoin: OneCoinRounds,
-    DawidSkene: ConfusionRounds,
-    OneCoinDawidSkene: ConfusionRounds,
+    MajorityVote: VotingModel,
+    TruthDiscovery: DiscoveryModel,
+    OneCoin: OneCoinModel,
+    DawidSkene: DawidSkeneModel,
+    OneCoinDawidSkene: DawidSkeneModel,
 }
 """The methods that work over partitions."""
 
@@ -72,7 +67,7 @@ def fit_partitions(
     mechanism : Mechanism, optional
         What masked the claims.
     progress : callable, optional
-        Called after each round.
+        Called after each round with its number and the most there can be.
 
     Returns
     -------
@@ -95,119 +90,74 @@ def fit_partitions(
     partition each, 8 bytes a task.
     """
     estimator = method_named(method)() if isinstance(method, str) else method
-    make = AT_SCALE.get(type(estimator))
-    if make is None or not isinstance(estimator, CategoricalEstimator):
+    model_of = AT_SCALE.get(type(estimator))
+    if model_of is None or not isinstance(estimator, CategoricalEstimator):
         raise ParameterError(
             f"{estimator.name} does not work over partitions; choose one of "
             f"{', '.join(one.name for one in AT_SCALE)}, or fit in memory."
         )
     if not isinstance(mechanism, CategoricalMechanism | None):
         raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-    census = Census.of(partitions, engine)
+    index = Index.of(partitions, engine)
     if mechanism is not None:
-        _check(mechanism, census)
-    rounds: Rounds = make(estimator, census, mechanism)
-    names = engine.share(census.names)
-    run = _Run(partitions, engine, rounds, names, progress)
-    tracks = [run.track(start) for start in rounds.starts]
-    found = tracks[0]
-    if len(tracks) > 1:
-        found = run.best(tracks[0], tracks[1])
+        _check(mechanism, index)
+    crowd = index.crowd(mechanism)
+    model: Model = model_of(estimator, crowd)
+    blocks = OverPartitions(partitions, engine, index, model)
+    result = fit_blocks(model, blocks, progress)
     return PartitionFit(
         estimator=estimator,
-        census=census,
-        converged_=found.converged,
-        iterations_=found.iterations,
-        orientation_ambiguous_=rounds.orientation_ambiguous,
-        _found=found,
-        _run=run,
+        index=index,
+        converged_=result.converged,
+        iterations_=result.iterations,
+        orientation_ambiguous_=getattr(model, "orientation_ambiguous", crowd.orientation_ambiguous),
+        _result=result,
+        _blocks=blocks,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Track:
-    """Where the rounds from one start led."""
+class OverPartitions(Blocks):
+    """Claims in partitions: a block each, which an engine partition_tasks."""
 
-    parameters: Any  # of the result
-    workers: Learnt  # how workers are judged
-    evidence: Floats | None  # log evidence of each worker's votes
-    converged: bool
-    iterations: int
+    def __init__(self, partitions: Partitions, engine: Engine, index: Index, model: Model) -> None:
+        self.partitions, self.engine, self.index, self.model = partitions, engine, index, model
+        self._shared = engine.share(index.names), engine.share(model)
 
+    def fold(self, task: Any, combine: Any, *arguments: Any) -> Any:
+        """Return the results of a task on all partitions, joined."""
+        files = self.partitions.files
+        return self.engine.fold(files, task, combine, *self._shared, *arguments)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """A method on its way over the partitions."""
+    def expectation_step(
+        self, message: Any, earlier: Any
+    ) -> tuple[SufficientStatistics, Posterior | None]:
+        """See `Blocks.expectation_step`."""
+        # Posteriors stay in the partitions; the message before gives them again where needed.
+        before = earlier if self.model.compares else None
+        task, join = partition_tasks.expectation_step, SufficientStatistics.__add__
+        return self.fold(task, join, message, before), None
 
-    partitions: Partitions
-    engine: Engine
-    rounds: Rounds
-    names: Any
-    progress: Progress | None
+    def entropies(self, fit: FixedPoint) -> Floats:
+        """See `Blocks.entropies`."""
+        groups = (self.index.component, self.index.n_components + 1)
+        total: Floats = self.fold(partition_tasks.entropies, np.add, fit.message, groups)
+        return total
 
-    def fold(self, visit: Any, combine: Any, *shared: Any) -> Any:
-        """Visit all partitions."""
-        return self.engine.fold(self.partitions.files, visit, combine, self.names, *shared)
-
-    def track(self, start: Any) -> _Track:
-        """Do rounds from `start` until shares stop changing."""
-        rounds = self.rounds
-        sums: Sums = self.fold(visits.round_of, Sums.__add__, type(rounds), start, None)
-        learnt = following = rounds.learn(sums.total, None)
-        parameters = start
-        converged, iterations = rounds.max_iterations == 0, int(rounds.max_iterations == 0)
-        while not converged and iterations < rounds.max_iterations:
-            iterations += 1
-            learnt, earlier = following, parameters
-            parameters = learnt.parameters
-            if not rounds.compares:
-                earlier = None
-            before = sums
-            sums = self.fold(visits.round_of, Sums.__add__, type(rounds), parameters, earlier)
-            following = rounds.learn(sums.total, learnt.state)
-            converged = rounds.converged(sums, before, iterations)
-            if self.progress is not None:
-                self.progress(iterations, rounds.max_iterations)
-        workers = following if rounds.looks_again else learnt
-        return _Track(parameters, workers, following.log_evidence, converged, iterations)
-
-    def best(self, first: _Track, second: _Track) -> _Track:
-        """Return, for each component, what the start with the larger evidence bound led to."""
-        census = self.rounds.census
-        bounds = []
-        groups = (census.component, census.n_components + 1)
-        for track in (first, second):
-            assert track.evidence is not None
-            entropy = self.fold(visits.entropy, np.add, type(self.rounds), track.parameters, groups)
-            bounds.append(entropy + np.bincount(census.component, track.evidence, len(entropy)))
-        swapped = bounds[1] > bounds[0] + _SURELY_LARGER * (1 + np.abs(bounds[0]))
-        swapped[census.n_components] = False  # workers without any answer
-        if not swapped.any():
-            return first
-        mine, other = first.workers, second.workers
-        turned = swapped[census.component]  # all voters of a task are of one component
-        return _Track(
-            np.where(turned, second.parameters, first.parameters),
-            Learnt(
-                None,
-                np.where(turned, other.reliability, mine.reliability),
-                np.where(turned, other.weight, mine.weight),
-            ),
-            None,
-            second.converged and (first.converged or bool(swapped[:-1].all())),
-            max(first.iterations, second.iterations),
-        )
+    @property
+    def components(self) -> Components:
+        """See `Blocks.components`."""
+        return self.index.components
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartitionFit:
-    """What was inferred from claims in partitions; names as of an estimator fitted in memory.
+    """Result of a fit over partitions; names are those of an estimator fitted in memory.
 
     Attributes
     ----------
     estimator : Estimator
         The method, with its parameters.
-    census : Census
+    index : Index
         Workers, options and numbers.
     converged_ : bool
     iterations_ : int
@@ -215,44 +165,46 @@ class PartitionFit:
     """
 
     estimator: CategoricalEstimator
-    census: Census
+    index: Index
     converged_: bool
     iterations_: int
     orientation_ambiguous_: bool
-    _found: _Track
-    _run: _Run
+    _result: FixedPoint
+    _blocks: OverPartitions
 
     @property
     def components_(self) -> int:
         """Number of groups of workers and tasks that share no answer with one another."""
-        return self.census.n_components
+        return self.index.n_components
 
     @property
     def reliability_(self) -> pa.Table:
         """``worker``, ``claims``, ``reliability``, ``weight``; see `CategoricalEstimator`."""
+        reliability, weight = self._blocks.model.reliability_and_weight(self._result.parameters)
         return pa.table(
             {
-                "worker": self.census.names.workers,
-                "claims": self.census.answers.astype(np.int64),
-                "reliability": self._found.workers.reliability,
-                "weight": self._found.workers.weight,
+                "worker": self.index.names.workers,
+                "claims": self.index.answers.astype(np.int64),
+                "reliability": reliability,
+                "weight": weight,
             }
         )
 
     @cached_property
     def truths_(self) -> pa.Table:
         """``task``, ``label`` of all partitions, brought here: memory linear in tasks."""
-        return self._fold(visits.truths, visits.stacked, self.estimator.ties, self.estimator.seed)
+        task, join = partition_tasks.truths, partition_tasks.join_tables
+        return self._fold(task, join, self.estimator.ties, self.estimator.seed)
 
     @cached_property
     def posteriors_(self) -> pa.Table:
         """``task``, then one column per option, of all partitions, brought here."""
-        return self._fold(visits.posteriors, visits.stacked)
+        return self._fold(partition_tasks.posteriors, partition_tasks.join_tables)
 
     @cached_property
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered."""
-        return self._fold(visits.unanswered, visits.appended)
+        return self._fold(partition_tasks.unanswered, partition_tasks.join_arrays)
 
     def write(self, folder: str | Path) -> None:
         """Write ``task``, ``label`` as a folder of Parquet files, one a partition.
@@ -269,7 +221,8 @@ class PartitionFit:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
         target.mkdir(parents=True, exist_ok=True)
-        self._fold(visits.written, visits.nothing, self.estimator.ties, self.estimator.seed, target)
+        task, join = partition_tasks.write_truths, partition_tasks.join_nothing
+        self._fold(task, join, self.estimator.ties, self.estimator.seed, target)
 
     def accuracy(self, truths: Truths) -> tuple[float, int]:
         """Return the accuracy, as `masquerade.truth.accuracy`, and the number of tasks scored.
@@ -279,7 +232,7 @@ class PartitionFit:
         InputError
             No task has both a label and a truth.
         """
-        hits, scored = self._fold(visits.hits, np.add, self.estimator.ties, truths)
+        hits, scored = self._fold(partition_tasks.hits, np.add, self.estimator.ties, truths)
         if scored == 0:
             raise InputError(
                 "no task has both an answer and a truth; check that the two tables name tasks "
@@ -287,20 +240,19 @@ class PartitionFit:
             )
         return float(hits / scored), int(scored)
 
-    def _fold(self, visit: Any, combine: Any, *shared: Any) -> Any:
-        run = self._run
-        return run.fold(visit, combine, type(run.rounds), self._found.parameters, *shared)
+    def _fold(self, task: Any, combine: Any, *arguments: Any) -> Any:
+        return self._blocks.fold(task, combine, self._result.message, *arguments)
 
 
-def _check(mechanism: CategoricalMechanism, census: Census) -> None:
-    if census.n_options != mechanism.options:
+def _check(mechanism: CategoricalMechanism, index: Index) -> None:
+    if index.n_options != mechanism.options:
         raise ParameterError(
-            f"{mechanism} is for {mechanism.options} options, the claims have {census.n_options} "
-            f"({census.names.options.to_pylist()[:10]}); declare all options (--options on the "
+            f"{mechanism} is for {mechanism.options} options, the claims have {index.n_options} "
+            f"({index.names.options.to_pylist()[:10]}); declare all options (--options on the "
             "command line), or change options= of the mechanism."
         )
-    if census.nulls and not mechanism.null:
+    if index.nulls and not mechanism.null:
         raise ParameterError(
-            f"{mechanism} cannot mask 'no answer', which {census.nulls} claims are; use null=true, "
+            f"{mechanism} cannot mask 'no answer', which {index.nulls} claims are; use null=true, "
             "or remove such rows."
         )

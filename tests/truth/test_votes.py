@@ -1,4 +1,4 @@
-"""Tallies: the same numbers as votes in order give."""
+"""Unsorted votes: the same numbers as sorted ones give."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from masquerade.simulate import crowd
-from masquerade.truth import tally
-from masquerade.truth.tally import Tally
-from masquerade.truth.votes import Votes
+from masquerade.truth import votes as module
+from masquerade.truth.votes import UnsortedVotes, Votes
 
 
 @pytest.mark.parametrize("at_once", [7, 1 << 16])
-def test_a_tally_gives_what_votes_give(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsorted_votes_give_what_sorted_ones_give(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counts, scores and agreements do not depend on the order of claims or on the blocks."""
-    monkeypatch.setattr(tally, "_AT_ONCE", at_once)
+    monkeypatch.setattr(module, "_BLOCK", at_once)
     rng = np.random.default_rng(3)
     claims, _ = crowd(rng, tasks=60, workers=20, options=3, answers_per_task=5)
     kept = rng.permutation(len(claims))[:250]  # repeated below: claims may stand twice
@@ -25,14 +26,16 @@ def test_a_tally_gives_what_votes_give(at_once: int, monkeypatch: pytest.MonkeyP
     claims = replace(
         claims, task=claims.task[rows], worker=claims.worker[rows], value=claims.value[rows]
     )
-    found, votes = Tally(claims), Votes.of(claims)
+    unsorted, votes = UnsortedVotes(claims), Votes.of(claims)
     weight, share = rng.normal(size=20), rng.random((60, 3))
-    assert (found.count == votes.count()).all()
-    assert (found.of_task == votes.of_task).all()
-    assert (found.of_worker == votes.of_worker).all()
-    assert found.undecided()[5]
-    np.testing.assert_allclose(found.score(weight), votes.score(weight), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.agreement(share), votes.agreement(share), rtol=0, atol=1e-12)
+    assert (unsorted.count() == votes.count()).all()
+    assert (unsorted.of_task == votes.of_task).all()
+    assert (unsorted.of_worker == votes.of_worker).all()
+    assert unsorted.undecided()[5]
+    np.testing.assert_allclose(unsorted.score(weight), votes.score(weight), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        unsorted.agreement(share), votes.agreement(share), rtol=0, atol=1e-12
+    )
 
 
 def test_agreement_of_some_tasks_is_the_sum_over_them() -> None:

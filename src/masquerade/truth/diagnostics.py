@@ -1,21 +1,58 @@
-"""Remarks: what a reader of an estimate should know about the claims behind it."""
+"""Diagnostics of claims: connected components, and remarks on what limits an estimate."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from masquerade.answers import Claims
-from masquerade.exact.arrays import Integers
-from masquerade.truth.components import components
+from masquerade.exact.arrays import Codes, Integers
 
 _ENOUGH_TO_BE_CONSTANT = 5
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """The connected components of the graph that joins a worker to every task answered.
+
+    Inference cannot compare workers of different components, so each is solved on its own.
+
+    Attributes
+    ----------
+    count : int
+        Number of components with at least one answer.
+    of_task, of_worker : int32 array, shapes (n_tasks,) and (n_workers,)
+        Number of the component, from 0; `count` for a task or worker without any answer.
+    """
+
+    count: int
+    of_task: Codes
+    of_worker: Codes
+
+
+def components(claims: Claims) -> Components:
+    """Return the connected components of the answered claims. Cost: linear in claims."""
+    claims = claims.answered()
+    n_workers, n_nodes = claims.n_workers, claims.n_workers + claims.n_tasks
+    graph = sparse.coo_array(
+        (np.ones(len(claims), np.int8), (claims.worker, n_workers + claims.task)),
+        shape=(n_nodes, n_nodes),
+    ).tocsr()
+    n_groups, group = csgraph.connected_components(graph, directed=False)
+    answered = np.zeros(n_groups, dtype=bool)
+    answered[group[claims.worker]] = True
+    count = int(answered.sum())
+    number = np.full(n_groups, count, dtype=np.int32)
+    number[answered] = np.arange(count, dtype=np.int32)
+    return Components(count, number[group[n_workers:]], number[group[:n_workers]])
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that limits what an estimate can be trusted with.
+    """A limit to what an estimate can be trusted with.
 
     Attributes
     ----------
@@ -49,9 +86,9 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     workers who gave the same answer to five tasks or more where others differ. ``DISCONNECTED``:
     groups of workers and tasks that share nothing. ``ALL_EQUAL``: all answers are one number.
     """
-    told = claims.answered()
-    of_task = np.bincount(told.task, minlength=claims.n_tasks)
-    of_worker = np.bincount(told.worker, minlength=claims.n_workers)
+    answered = claims.answered()
+    of_task = np.bincount(answered.task, minlength=claims.n_tasks)
+    of_worker = np.bincount(answered.worker, minlength=claims.n_workers)
     found: list[Remark] = []
 
     def add(code: str, count: int, text: str) -> None:
@@ -59,7 +96,7 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
             found.append(Remark(code, text.format(count)))
 
     add("UNANSWERED", int((of_task == 0).sum()), "{} tasks have no answer and no value")
-    if not len(told):
+    if not len(answered):
         return tuple(found)
     add("ONE_TASK", int(claims.n_tasks == 1), "there is only one task; workers cannot be compared")
     add("ONE_WORKER", int((of_worker > 0).sum() == 1), "only one worker answered")
@@ -67,10 +104,10 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     if claims.n_tasks > 1:
         once = int((of_worker == 1).sum())
         add("SEEN_ONCE", once, "{} workers answered one task only; their quality is the crowd's")
-    if bool((told.value == told.value[0]).all()):
-        add("ALL_EQUAL", int(len(told) > 1), "all answers are the same")
+    if bool((answered.value == answered.value[0]).all()):
+        add("ALL_EQUAL", int(len(answered) > 1), "all answers are the same")
     else:
-        constant = _constant(told, of_worker)
+        constant = _constant(answered, of_worker)
         add("CONSTANT_WORKER", constant, "{} workers gave one same answer to five tasks or more")
     groups = components(claims).count
     if groups > 1:
@@ -78,11 +115,11 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     return tuple(found)
 
 
-def _constant(told: Claims, of_worker: Integers) -> int:
+def _constant(answered: Claims, of_worker: Integers) -> int:
     """Return how many workers always say the same."""
     size = len(of_worker)
     lowest, highest = np.full(size, np.inf), np.full(size, -np.inf)
-    value = told.value.astype(np.float64)
-    np.minimum.at(lowest, told.worker, value)
-    np.maximum.at(highest, told.worker, value)
+    value = answered.value.astype(np.float64)
+    np.minimum.at(lowest, answered.worker, value)
+    np.maximum.at(highest, answered.worker, value)
     return int(((lowest == highest) & (of_worker >= _ENOUGH_TO_BE_CONSTANT)).sum())

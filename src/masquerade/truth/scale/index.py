@@ -1,4 +1,4 @@
-"""The first two passes over the partitions: who is there, and who shares a task with whom."""
+"""The index of all partitions: names, numbers and connected components, in two passes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from scipy.sparse import csgraph
 
 from masquerade.errors import DuplicateClaim, MixedTypes
 from masquerade.exact.arrays import Codes, Floats, Integers
-from masquerade.truth.scale.block import Block, Local, Names
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.diagnostics import Components
+from masquerade.truth.expectation_maximization import Crowd
+from masquerade.truth.scale.coded_partition import CodedPartition, Names, PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.partitions import Partition, Partitions
 from masquerade.truth.ties import digest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Census:
-    """What is known of all partitions together.
+class Index:
+    """Names and numbers of all partitions together.
 
     Attributes
     ----------
@@ -46,6 +49,21 @@ class Census:
     component: Codes
     n_components: int
 
+    def crowd(self, mechanism: CategoricalMechanism | None) -> Crowd:
+        """Return what an M-step may know of the claims."""
+        return Crowd(
+            self.n_options,
+            self.answers,
+            self.nulls / self.n_claims,
+            mechanism,
+            lambda: self.components,
+        )
+
+    @property
+    def components(self) -> Components:
+        """The groups of workers that share no answer; tasks stay in their partitions."""
+        return Components(self.n_components, np.zeros(0, dtype=np.int32), self.component)
+
     @property
     def n_workers(self) -> int:
         """Number of workers."""
@@ -57,7 +75,7 @@ class Census:
         return len(self.names.options)
 
     @classmethod
-    def of(cls, partitions: Partitions, engine: Engine) -> Census:
+    def of(cls, partitions: Partitions, engine: Engine) -> Index:
         """Visit all partitions twice.
 
         Raises
@@ -69,19 +87,19 @@ class Census:
         DuplicateClaim
             A task has claims in two partitions.
         """
-        found: _Found = engine.fold(partitions.files, _find, _joined)
-        _refuse_split_tasks(found, partitions.files, engine)
-        options = found.options.take(pc.sort_indices(found.options))
+        contents: _Contents = engine.fold(partitions.files, _contents, _joined)
+        _refuse_split_tasks(contents, partitions.files, engine)
+        options = contents.options.take(pc.sort_indices(contents.options))
         declared = partitions.files[0].options
-        names = Names(found.workers, options if declared is None else found.options)
+        names = Names(contents.workers, options if declared is None else contents.options)
         shared = engine.share(names)
         links: _Links = engine.fold(partitions.files, _link, _linked, shared)
         component, count = links.components()
         return cls(
             names,
-            len(found.digests),
-            found.n_claims,
-            found.nulls,
+            len(contents.digests),
+            contents.n_claims,
+            contents.nulls,
             links.answers,
             component,
             count,
@@ -89,7 +107,7 @@ class Census:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _Contents:
     """Names and numbers of some partitions."""
 
     workers: pa.Array
@@ -101,9 +119,9 @@ class _Found:
     first: str  # name of the first file
 
 
-def _find(partition: Partition, scratch: Path) -> _Found:
-    local = Local.of(partition, scratch)
-    return _Found(
+def _contents(partition: Partition, scratch: Path) -> _Contents:
+    local = CodedPartition.of(partition, scratch)
+    return _Contents(
         local.workers,
         local.options,
         local.tasks.type,
@@ -114,7 +132,7 @@ def _find(partition: Partition, scratch: Path) -> _Found:
     )
 
 
-def _joined(one: _Found, other: _Found) -> _Found:
+def _joined(one: _Contents, other: _Contents) -> _Contents:
     for what, kind, another in (
         ("task", one.task_type, other.task_type),
         ("worker", one.workers.type, other.workers.type),
@@ -125,7 +143,7 @@ def _joined(one: _Found, other: _Found) -> _Found:
                 f"{other.first}: column {what!r} holds {another} while {one.first} holds {kind}; "
                 "write all partitions with the same types."
             )
-    return _Found(
+    return _Contents(
         pc.unique(pa.concat_arrays([one.workers, other.workers])),
         pc.unique(pa.concat_arrays([one.options, other.options])),
         one.task_type,
@@ -136,13 +154,13 @@ def _joined(one: _Found, other: _Found) -> _Found:
     )
 
 
-def _refuse_split_tasks(found: _Found, files: Sequence[Partition], engine: Engine) -> None:
-    ordered = np.sort(found.digests)
+def _refuse_split_tasks(contents: _Contents, files: Sequence[Partition], engine: Engine) -> None:
+    ordered = np.sort(contents.digests)
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if len(twice) == 0:
         return
     # Two names may have one digest by chance, so the names themselves decide.
-    places: dict[Any, list[str]] = engine.fold(files, _find_tasks, _places_joined, twice)
+    places: dict[Any, list[str]] = engine.fold(files, _places_of, _places_joined, twice)
     split = {name: where for name, where in places.items() if len(where) > 1}
     if split:
         name, where = next(iter(split.items()))
@@ -153,12 +171,12 @@ def _refuse_split_tasks(found: _Found, files: Sequence[Partition], engine: Engin
         )
 
 
-def _find_tasks(
-    partition: Partition, scratch: Path, wanted: NDArray[np.uint64]
+def _places_of(
+    partition: Partition, scratch: Path, digests: NDArray[np.uint64]
 ) -> dict[Any, list[str]]:
-    tasks = Local.of(partition, scratch).tasks
-    kept = tasks.filter(pa.array(np.isin(digest(tasks), wanted)))
-    return {name: [partition.path.name] for name in kept.to_pylist()}
+    tasks = CodedPartition.of(partition, scratch).tasks
+    repeated = tasks.filter(pa.array(np.isin(digest(tasks), digests)))
+    return {name: [partition.path.name] for name in repeated.to_pylist()}
 
 
 def _places_joined(one: dict[Any, list[str]], other: dict[Any, list[str]]) -> dict[Any, list[str]]:
@@ -183,17 +201,18 @@ class _Links:
 
 
 def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
-    block = Block.of(partition, scratch, names)
-    votes = block.votes
+    block = PartitionBlock.of(partition, scratch, names)
+    votes = block.sorted_votes
     matrix, n = votes.matrix, votes.n_workers
     task = np.repeat(np.arange(votes.n_tasks), np.diff(matrix.indptr[:: votes.n_options]))
     nodes = n + votes.n_tasks
     graph = sparse.coo_array(
         (np.ones(len(task), np.int8), (matrix.indices, n + task)), shape=(nodes, nodes)
     )
-    _, found = csgraph.connected_components(graph, directed=False)
+    _, group = csgraph.connected_components(graph, directed=False)
     root = np.arange(block.n_workers)
-    root[block.workers] = _least(found[:n], block.workers)
+    assert block.workers is not None
+    root[block.workers] = _least(group[:n], block.workers)
     return _Links(block.spread(votes.of_worker), root)
 
 
@@ -207,12 +226,12 @@ def _linked(one: _Links, other: _Links) -> _Links:
         ),
         shape=(n, n),
     )
-    _, found = csgraph.connected_components(graph, directed=False)
-    return _Links(one.answers + other.answers, _least(found, everyone))
+    _, group = csgraph.connected_components(graph, directed=False)
+    return _Links(one.answers + other.answers, _least(group, everyone))
 
 
-def _least(found: Codes, codes: NDArray[Any]) -> Integers:
+def _least(group: Codes, codes: NDArray[Any]) -> Integers:
     """Return for everybody the least code in the same component."""
-    least = np.full(int(found.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(least, found, codes)
-    return least[found]
+    least = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, group, codes)
+    return least[group]

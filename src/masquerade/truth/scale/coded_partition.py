@@ -1,11 +1,11 @@
-"""A partition as votes, kept on disk in the form that rounds read."""
+"""Partitions as votes, coded once and cached on disk in the form that iterations read."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from masquerade.answers import Claims
-from masquerade.exact.arrays import Codes, Floats
+from masquerade.truth.expectation_maximization import Block
 from masquerade.truth.scale.partitions import Partition
 from masquerade.truth.votes import Votes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """What all partitions have in common.
+    """The codes that all partitions share.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class CodedPartition:
     """A partition coded by its own names: no other partition needs to be known.
 
     Attributes
@@ -56,16 +56,16 @@ class Local:
     nulls: int
 
     @classmethod
-    def of(cls, partition: Partition, scratch: Path) -> Local:
+    def of(cls, partition: Partition, scratch: Path) -> CodedPartition:
         """Return the partition, from `scratch` if it was coded before.
 
-        Kept there: 4 bytes a claim (12 with repeated claims), 4 bytes a task and option, and the
-        tasks' names. Files are read where they lie, so memory holds what is in use.
+        The cache takes 4 bytes a claim (12 with repeated claims), 4 bytes a task and option, and
+        the tasks' names. Files are read where they lie, so memory holds what is in use.
         """
         folder = scratch / partition.key
         if not folder.exists():
-            _keep(_coded(partition.read()), folder)
-        return _kept(folder)
+            _write(_coded(partition.read()), folder)
+        return _read(folder)
 
     def among(self, names: Names) -> Votes:
         """Return the votes with the options of all partitions."""
@@ -82,50 +82,38 @@ class Local:
         return replace(votes, matrix=matrix, n_options=n_options)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """The votes of one partition, whose workers are some of everybody.
+@dataclass(frozen=True, eq=False)
+class PartitionBlock(Block):
+    """The tasks of one partition as a block, with their names.
 
     Attributes
     ----------
-    votes : Votes
-        Of the partition's own workers: ``votes.n_workers`` of them.
-    workers : int32 array, shape (votes.n_workers,)
-        Each one's code among all workers.
-    n_workers : int
-        Number of all workers.
     tasks, options : pyarrow.Array
     """
 
-    votes: Votes
-    workers: Codes
-    n_workers: int
-    tasks: pa.Array
-    options: pa.Array
+    tasks: pa.Array = field(kw_only=True)
+    options: pa.Array = field(kw_only=True)
 
     @classmethod
-    def of(cls, partition: Partition, scratch: Path, names: Names) -> Block:
+    def of(cls, partition: Partition, scratch: Path, names: Names) -> PartitionBlock:
         """Return the partition among all others, from `scratch` if it was coded before."""
-        local = Local.of(partition, scratch)
-        saved = scratch / partition.key / "codes.npy"
-        if saved.exists():
-            codes = np.load(saved)
+        local = CodedPartition.of(partition, scratch)
+        file = scratch / partition.key / "codes.npy"
+        if file.exists():
+            codes = np.load(file)
         else:
             codes = pc.index_in(local.workers, value_set=names.workers).to_numpy()
-            draft = saved.with_name(f"{secrets.token_hex(8)}.npy")
+            draft = file.with_name(f"{secrets.token_hex(8)}.npy")
             np.save(draft, codes)
-            os.replace(draft, saved)
-        return cls(local.among(names), codes, len(names.workers), local.tasks, names.options)
-
-    def own(self, everyone: Floats) -> Floats:
-        """Return the rows of the block's workers from an array of all workers."""
-        return everyone[self.workers]
-
-    def spread(self, own: Floats) -> Floats:
-        """Return an array of all workers: the block's, and 0 for the others."""
-        everyone = np.zeros((self.n_workers, *own.shape[1:]))
-        everyone[self.workers] = own
-        return everyone
+            os.replace(draft, file)  # at once: another reader finds it whole or not at all
+        return cls(
+            local.among(names),
+            np.full(len(local.tasks), -1, dtype=np.int32),
+            codes,
+            len(names.workers),
+            tasks=local.tasks,
+            options=names.options,
+        )
 
     def named(self) -> Claims:
         """Return the names of tasks and options as claims without rows."""
@@ -133,10 +121,10 @@ class Block:
         return Claims(none, none, none, self.tasks, pa.array([], pa.string()), self.options)
 
 
-def _coded(claims: Claims) -> Local:
+def _coded(claims: Claims) -> CodedPartition:
     answered = claims.answered()
     assert claims.options is not None
-    return Local(
+    return CodedPartition(
         Votes.of(answered),
         claims.tasks,
         claims.workers,
@@ -150,7 +138,7 @@ def _matrix(data: Any, indices: Any, pointers: Any, n_workers: int) -> Any:
     return sparse.csr_array((data, indices, pointers.astype(np.int32, copy=False)), shape=shape)
 
 
-def _keep(local: Local, folder: Path) -> None:
+def _write(local: CodedPartition, folder: Path) -> None:
     """Write all files to a folder of another name first: a folder that is there is whole."""
     draft = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}")
     draft.mkdir(parents=True)
@@ -175,7 +163,7 @@ def _keep(local: Local, folder: Path) -> None:
             raise
 
 
-def _kept(folder: Path) -> Local:
+def _read(folder: Path) -> CodedPartition:
     indices, pointers, of_task, of_worker = (
         np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
         for name in ("indices", "pointers", "of_task", "of_worker")
@@ -191,7 +179,7 @@ def _kept(folder: Path) -> Local:
         of_task.astype(np.float64),
         of_worker.astype(np.float64),
     )
-    return Local(votes, tasks, workers, options, int(np.load(folder / "nulls.npy")))
+    return CodedPartition(votes, tasks, workers, options, int(np.load(folder / "nulls.npy")))
 
 
 def _names_in(folder: Path, name: str) -> pa.Array:

@@ -1,0 +1,198 @@
+"""A mechanism's channel as inference sees it, in floats.
+
+Every mechanism for categories keeps an answer with one probability and moves it to each other
+symbol with another, so two numbers say all of its `masquerade.mechanisms.channel.Channel`:
+``other = P(report = y | answer x)`` for y other than x, and ``signal = P(report = x | x) - other``.
+`SymbolChannel` holds them for all symbols, "no answer" among them, to estimate shares;
+`OptionChannel` is conditioned on reports that are options, to infer truths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import CategoricalMechanism
+
+MOST_FLIPS = 8
+"""Nodes of a person's flip probability where whole confusion matrices are integrated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptionChannel:
+    """The channel from an answer to the option reported, given that an option was reported.
+
+    A person's channel keeps the answer with probability ``1 - flip`` and reports each other option
+    with ``flip / (options - 1)``; the person's flip is one of the nodes.
+
+    Attributes
+    ----------
+    flip, weight : float array, shape (n_nodes,)
+    n_options : int
+    """
+
+    flip: Floats
+    weight: Floats
+    n_options: int
+
+    @classmethod
+    def of(
+        cls, mechanism: CategoricalMechanism | None, *, n_options: int, null_share: float
+    ) -> OptionChannel:
+        """Return the channel of a mechanism; `null_share` is the share of "no answer" reports.
+
+        With a "no answer" symbol, an option may have been reported by somebody without an answer.
+        The share of people without one is estimated from `null_share`, and their reports are
+        evenly spread over the options.
+        """
+        if mechanism is None or n_options < 2:
+            return cls(np.zeros(1), np.ones(1), n_options)
+        mixture = mechanism.flip_mixture(MOST_FLIPS)
+        flip, weight = mixture.flip_probability, mixture.weight
+        if mechanism.null:
+            # An answer that is right: what is reported instead of it is the flip.
+            flip = 1 - hit_given_option(np.ones(len(flip)), flip, null_share, n_options)
+        return cls(flip, weight, n_options)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether reports are the answers."""
+        return not self.flip.any()
+
+    def signal(self) -> Floats:
+        """Return how much of a difference between answers is left in reports, shape (n_nodes,).
+
+        1 where reports are answers, 0 where they tell nothing, below 0 where they deny.
+        """
+        s = max(self.n_options, 2)
+        signal: Floats = 1 - self.flip * s / (s - 1)
+        return signal
+
+    def channels(self) -> Floats:
+        """Return ``channel[node, answer, report]``."""
+        s, keep = self.n_options, self.signal()
+        even = (1 - keep) / s
+        table: Floats = keep[:, None, None] * np.eye(s) + even[:, None, None]
+        return table
+
+    def unmasked(self, share: Floats) -> Floats:
+        """Return estimated shares of answers from shares of reports; rows sum to 1.
+
+        Unbiased but for the cut at 0; even where reports tell nothing.
+        """
+        keep = float(self.signal() @ self.weight)
+        if abs(keep) < 1e-9:
+            return np.full_like(share, 1 / self.n_options)
+        if self.is_clear:
+            return share
+        even = (1 - keep) / self.n_options
+        cut = np.maximum((share - even) / keep, 0)
+        return np.asarray(cut / np.maximum(cut.sum(axis=1, keepdims=True), 1e-12))
+
+
+def hit_given_option(accuracy: Floats, flip: Floats, null_share: float, options: int) -> Floats:
+    """Return P(report is the truth | report is an option) under a channel with "no answer".
+
+    Parameters
+    ----------
+    accuracy : float array, shape (n_nodes,)
+        P(answer is the truth) of somebody who has an answer.
+    flip : float array, shape (n_nodes,)
+        P(report differs from the answer).
+    null_share : float
+        Share of reports that are "no answer".
+    options : int
+    """
+    other = flip / options  # each other symbol; options + 1 symbols in all
+    gain = 1 - flip - other
+    # E[null_share] = other + gain * away, solved for the share of people without an answer.
+    away = np.divide(null_share - other, gain, out=np.zeros_like(gain), where=gain != 0)
+    answered = 1 - np.clip(away, 0, 1)
+    truth = answered * (accuracy * (1 - flip) + (1 - accuracy) * other) + (1 - answered) * other
+    option = 1 - (answered * other + (1 - answered) * (1 - flip))
+    # Where nobody answered and nothing is masked there is no report to explain.
+    even = np.full_like(truth, 1 / options)
+    return np.asarray(np.divide(truth, option, out=even, where=option > 0))
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolChannel:
+    """A mask that reports each other symbol equally often.
+
+    Attributes
+    ----------
+    other : float
+        P(a symbol is reported that is not the answer), of each such symbol.
+    signal : float
+        P(the answer is reported) less `other`.
+    symbols : int
+    """
+
+    other: float
+    signal: float
+    symbols: int
+
+    @classmethod
+    def of(cls, mechanism: CategoricalMechanism) -> SymbolChannel:
+        """Return the channel of one report.
+
+        Raises
+        ------
+        ParameterError
+            Reports say nothing about the answers.
+        """
+        other, signal = float(mechanism.other_probability), float(mechanism.signal)
+        if abs(signal) < 1e-12:
+            raise ParameterError(
+                f"{mechanism} reports independently of the answers (epsilon 0); nothing can be "
+                "learnt."
+            )
+        return cls(other, signal, mechanism.symbols)
+
+    def shares(self, counts: Floats) -> Floats:
+        """Return unbiased shares of answers from counts of reports; may be below 0."""
+        share: Floats = (counts / counts.sum() - self.other) / self.signal
+        return share
+
+    def reported(self, held: Floats) -> Floats:
+        """Return the probability of each report where answers have the shares `held`."""
+        share: Floats = self.other + self.signal * held
+        return share
+
+    def values(self, scores: Floats) -> Floats:
+        """Return for each report an unbiased value of the score of the answer."""
+        value: Floats = (scores - self.other * scores.sum()) / self.signal
+        return value
+
+    def mask_variance(self, scores: Floats, held: Floats) -> float:
+        """Return what the mask adds to the variance of one person's value; `held` sums to 1."""
+        value = self.values(scores)
+        given = self.other + self.signal * np.eye(self.symbols)  # P(report | answer), by rows
+        mean = given @ value
+        return float(held @ (given @ value**2 - mean**2))
+
+    def share_variance(self, held: Floats) -> Floats:
+        """Return what the mask adds to the variance of one person's part of each share."""
+        keep = self.other + self.signal
+        variance: Floats = (
+            held * keep * (1 - keep) + (1 - held) * self.other * (1 - self.other)
+        ) / self.signal**2
+        return variance
+
+
+def on_simplex(shares: Floats) -> Floats:
+    """Return the nearest shares that are at least 0 and sum to 1.
+
+    Examples
+    --------
+    >>> on_simplex(np.array([1.1, 0.1, -0.2])).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    descending = np.sort(shares)[::-1]
+    excess = (np.cumsum(descending) - 1) / np.arange(1, len(shares) + 1)
+    cut = excess[np.flatnonzero(descending > excess)[-1]]
+    held: Floats = np.maximum(shares - cut, 0.0)
+    return held

@@ -1,0 +1,146 @@
+"""Expectation-maximization of models in which each worker has a confusion matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from masquerade.exact.arrays import Codes, Floats
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Model,
+    Posterior,
+    SufficientStatistics,
+    largest_change,
+    vote_shares,
+)
+from masquerade.truth.votes import LabelVotes, row_max
+
+LEAST = 1e-10
+"""Probabilities below are raised to it before logs are taken."""
+
+_FIRST_ACCURACY = 0.65
+_FIRST_STRENGTH = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelWeights:
+    """The parameters of a model with confusions, as its E-step needs them.
+
+    Attributes
+    ----------
+    log_confusion : float array, shape (n_workers, n_truths, n_options)
+        Log probability that a worker reports a label where a truth holds.
+    log_prior : float array, shape (n_truths,)
+    """
+
+    log_confusion: Floats
+    log_prior: Floats
+
+    @classmethod
+    def of(cls, log_confusion: Floats, prior: Floats) -> LabelWeights:
+        """Return the message of confusions and of how often each truth holds."""
+        return cls(log_confusion, np.log(np.maximum(prior, LEAST)))
+
+    def mean_log_ratio(self, truth_share: Floats) -> Floats:
+        """Return the mean log ratio of a true vote to a vote for another option, by worker."""
+        table, s = self.log_confusion, self.log_confusion.shape[1]
+        hit = np.einsum("waa->wa", table)
+        miss = (table.sum(axis=2) - hit) / max(s - 1, 1)
+        return np.asarray((hit - miss) @ truth_share)
+
+
+class ConfusionModel(Model):
+    """Base of the models in which each worker has a confusion matrix.
+
+    Messages are `LabelWeights`; None stands for plain votes.
+    """
+
+    channel: OptionChannel
+
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """Return the posteriors, from `initial_posterior` at the start."""
+        if message is None:
+            first = initial_posterior(block, self.channel)
+            return Posterior(first, first)
+        shares, likelihood = label_posterior(
+            block.label_votes, block.own(message.log_confusion), message.log_prior, block.gold
+        )
+        return Posterior(shares, shares, likelihood)
+
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """Return expected counts of labels by worker and truth, and of truths."""
+        change = np.inf
+        if self.compares and earlier is not None:
+            change = largest_change(posterior.shares, earlier.shares)
+        return SufficientStatistics(
+            block.spread(block.label_votes.counts(posterior.shares)),
+            posterior.shares.sum(axis=0),
+            posterior.log_likelihood,
+            change=change,
+        )
+
+
+def label_posterior(
+    votes: LabelVotes, log_confusion: Floats, log_prior: Floats, gold: Codes
+) -> tuple[Floats, float]:
+    """Return ``posterior[task, truth]`` of a block, and the log-likelihood of its votes.
+
+    Dawid and Skene (1979), equation 2.5, in logs.
+
+    Parameters
+    ----------
+    votes : LabelVotes
+    log_confusion : float array, shape (n_workers, n_truths, n_options)
+    log_prior : float array, shape (n_truths,)
+    gold : int32 array, shape (n_tasks,)
+        Known truths; -1 where unknown.
+    """
+    # ln p(truth) + sum over votes of ln P(label | truth)
+    scores = votes.score(log_confusion)
+    scores += log_prior
+    known = np.flatnonzero(gold >= 0)
+    right = gold[known]
+    likelihood = float(scores[known, right].sum())
+    # In place from here on: a table of tasks is the largest array there is.
+    top = row_max(scores)
+    scores -= top[:, None]
+    np.exp(scores, out=scores)
+    total = scores @ np.ones(scores.shape[1])
+    scores /= total[:, None]
+    # The marginal likelihood of a task's votes is the normalizing sum (their equation 2.7).
+    each = np.log(total) + top
+    each[known] = 0
+    scores[known] = 0
+    scores[known, right] = 1
+    return scores, likelihood + float(each.sum())
+
+
+def initial_posterior(block: Block, channel: OptionChannel) -> Floats:
+    """Return ``posterior[task, option]`` to start from.
+
+    Without gold labels: the shares of votes, freed from the mask. With them: what votes say when
+    each worker's confusions are counted on the gold tasks, next to two answers of the crowd's own,
+    so that a crowd that is mostly wrong is turned around.
+    """
+    votes = block.sorted_votes
+    if not (block.gold >= 0).any():
+        return channel.unmasked(vote_shares(votes.count()))
+    s = votes.n_options
+    counts = block.label_votes.counts(block.anchored(np.zeros((votes.n_tasks, s))))
+    guess = np.full((s, s), (1 - _FIRST_ACCURACY) / max(s - 1, 1))
+    np.fill_diagonal(guess, _FIRST_ACCURACY if s > 1 else 1.0)
+    reports = guess @ np.tensordot(channel.weight, channel.channels(), 1)
+    crowd = counts.sum(axis=0) + _FIRST_STRENGTH * reports
+    crowd /= crowd.sum(axis=1, keepdims=True)
+    table = counts + _FIRST_STRENGTH * crowd
+    table /= table.sum(axis=2, keepdims=True)
+    posterior, _ = label_posterior(
+        block.label_votes, np.log(np.maximum(table, LEAST)), np.zeros(s), block.gold
+    )
+    return posterior

@@ -1,0 +1,446 @@
+"""Expectation-maximization, once: for claims in memory, streamed from files or over a cluster.
+
+A method is a `Model`. Its E-step takes a block of tasks and the parameters of workers, works out
+how probable each truth is, and counts what that says of workers: the sufficient statistics. These
+add up over blocks of tasks. Its M-step turns the sum into the next parameters. Claims in memory are
+one block (`InMemory`); partitions are many (`masquerade.truth.scale`). `iterate` is the loop.
+
+Dempster, Laird and Rubin, "Maximum likelihood from incomplete data via the EM algorithm", 1977.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from masquerade.exact.arrays import Codes, Floats
+from masquerade.mechanisms import CategoricalMechanism, FlipMixture
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.diagnostics import Components
+from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, blocks, row_max, row_sum
+
+Progress = Callable[[int, int], None]
+"""Called after every iteration with its number, from 1, and the most there can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What an M-step may know of all claims together; the E-step does without.
+
+    Attributes
+    ----------
+    n_options : int
+    answers : float array, shape (n_workers,)
+        Number of answers of each worker.
+    null_share : float
+        Share of the claims that are "no answer".
+    mechanism : CategoricalMechanism or None
+    components : callable
+        Returns the connected `Components`; it is called where a method needs them.
+    """
+
+    n_options: int
+    answers: Floats
+    null_share: float
+    mechanism: CategoricalMechanism | None
+    components: Callable[[], Components]
+
+    @cached_property
+    def channel(self) -> OptionChannel:
+        """The channel of reports that are options."""
+        return OptionChannel.of(
+            self.mechanism, n_options=self.n_options, null_share=self.null_share
+        )
+
+    @cached_property
+    def n_answers(self) -> float:
+        """Number of answers, 1 at least: what log-likelihoods are divided by."""
+        return max(float(self.answers.sum()), 1.0)
+
+    @cached_property
+    def orientation_ambiguous(self) -> bool:
+        """Whether the mechanism leaves two options exchangeable."""
+        mixture = None if self.mechanism is None else self.mechanism.flip_mixture()
+        return self.n_options == 2 and is_symmetric(mixture)
+
+
+def is_symmetric(mixture: FlipMixture | None) -> bool:
+    """Return whether a flip probability p is as likely as 1 - p (never without a mechanism)."""
+    if mixture is None:
+        return False
+    off = mixture.flip_probability - 0.5
+    return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The votes on some tasks: on all of them in memory, on one partition's at scale.
+
+    Attributes
+    ----------
+    votes : Votes or UnsortedVotes
+        Of the block's own workers. Unsorted ones do for methods of one pass.
+    gold : int32 array, shape (n_tasks,)
+        Known truths as codes; -1 where unknown.
+    workers : int32 array, or None
+        Each own worker's code among all workers; None where the block has all of them.
+    n_workers : int
+        Number of all workers.
+    """
+
+    votes: Votes | UnsortedVotes
+    gold: Codes
+    workers: Codes | None = None
+    n_workers: int = 0
+
+    @property
+    def sorted_votes(self) -> Votes:
+        """The votes, for methods that iterate."""
+        assert isinstance(self.votes, Votes)
+        return self.votes
+
+    @cached_property
+    def label_votes(self) -> LabelVotes:
+        """The votes by worker and label."""
+        return LabelVotes.of(self.sorted_votes)
+
+    def own(self, everyone: Floats) -> Floats:
+        """Return the rows of the block's workers from an array of all workers."""
+        return everyone if self.workers is None else everyone[self.workers]
+
+    def spread(self, own: Floats) -> Floats:
+        """Return an array of all workers: the block's, and 0 for the others."""
+        if self.workers is None:
+            return own
+        everyone = np.zeros((self.n_workers, *own.shape[1:]))
+        everyone[self.workers] = own
+        return everyone
+
+    def anchored(self, shares: Floats) -> Floats:
+        """Return `shares` with 1 for each known truth (a copy where there are any)."""
+        known = np.flatnonzero(self.gold >= 0)
+        if len(known):
+            shares = shares.copy()
+            shares[known] = 0
+            shares[known, self.gold[known]] = 1
+        return shares
+
+
+@dataclass(eq=False)
+class Posterior:
+    """Result of the E-step on the tasks of a block.
+
+    Attributes
+    ----------
+    scores : float array, shape (n_tasks, n_options)
+        The highest score wins.
+    shares : float or bool array, shape (n_tasks, n_options)
+        How far each option is taken for the truth.
+    log_likelihood : float
+        Of the block's votes, of models that have it.
+    """
+
+    scores: Floats
+    shares: NDArray[Any]
+    log_likelihood: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SufficientStatistics:
+    """All that an M-step needs of the tasks of a block; blocks add up.
+
+    Attributes
+    ----------
+    counts : float array
+        Expected agreements of each worker, shape (n_workers,); in models with confusions how often
+        a worker gave a label where a truth held, shape (n_workers, n_truths, n_options).
+    totals : float array, shape (n_truths,)
+        Expected number of tasks of each truth; empty in models without.
+    log_likelihood : float
+        Of the votes under the parameters of the E-step.
+    entropy : float
+        Of the tasks' posteriors, in nats; 0 in models that do not need it.
+    change : float
+        Largest change of a task's share since the step before.
+    """
+
+    counts: Floats
+    totals: Floats = field(default_factory=lambda: np.zeros(0))
+    log_likelihood: float = 0.0
+    entropy: float = 0.0
+    change: float = np.inf
+
+    def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
+        return SufficientStatistics(
+            self.counts + other.counts,
+            self.totals + other.totals,
+            self.log_likelihood + other.log_likelihood,
+            self.entropy + other.entropy,
+            max(self.change, other.change),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameters:
+    """Result of an M-step.
+
+    Attributes
+    ----------
+    message : object
+        What the next E-step needs: weights of votes, or of labels. It is sent to every block.
+    state : object
+        What only the next M-step and the result need, of a model's own kind.
+    """
+
+    message: Any
+    state: Any = None
+
+
+class Model(ABC):
+    """One method as expectation-maximization.
+
+    Models hold nothing of tasks, and are sent to every block once.
+
+    Attributes
+    ----------
+    max_iterations : int
+        0 for methods of one pass.
+    tolerance : float
+        Iteration ends when no share of a task changes by this much.
+    starts : tuple
+        Messages to begin with; of several, `best` chooses.
+    """
+
+    max_iterations: int
+    tolerance: float = 0.0
+    starts: tuple[Any, ...] = (None,)
+    maximizes_last = False
+    """Whether workers are judged by the final posteriors, not by those that led to these."""
+    compares = True
+    """Whether iteration ends by the change of shares; blocks may have to work them out again."""
+
+    @abstractmethod
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """E-step, first half: how probable each truth of each task is."""
+
+    @abstractmethod
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """E-step, second half: what the posteriors say of workers; see `SufficientStatistics`."""
+
+    @abstractmethod
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """M-step: the parameters of workers that the statistics of all blocks give."""
+
+    @abstractmethod
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return each worker's estimated accuracy, and what the worker's votes count."""
+
+    def expectation_step(
+        self, block: Block, message: Any, earlier: Posterior | None = None
+    ) -> tuple[Posterior, SufficientStatistics]:
+        """E-step of a block: the posteriors, which stay there, and the statistics."""
+        posterior = self.posterior(block, message)
+        return posterior, self.statistics(block, posterior, earlier)
+
+    def vote_shares(self, posterior: Posterior) -> Floats:
+        """Return what ``posteriors_`` shows; rows sum to 1."""
+        return posterior.shares
+
+    def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
+        """Return what is optimized, for each claim, in models that have it."""
+        return None
+
+    def converged(self, statistics: SufficientStatistics, objectives: list[float]) -> bool:
+        """Return whether an iteration changed little enough."""
+        return statistics.change < self.tolerance or statistics.change == 0
+
+    def best(self, blocks: Blocks, fits: list[FixedPoint]) -> FixedPoint:
+        """Return the best of the fits from all starts."""
+        return fits[0]
+
+
+class Blocks(ABC):
+    """All blocks of some claims, wherever they are."""
+
+    @abstractmethod
+    def expectation_step(
+        self, message: Any, earlier: Any
+    ) -> tuple[SufficientStatistics, Posterior | None]:
+        """Return the sum of all blocks' statistics, and the posterior if it is here.
+
+        Parameters
+        ----------
+        message : object
+            The parameters.
+        earlier : tuple of message and Posterior or None, or None
+            Those of the step before, for the change.
+        """
+
+    @abstractmethod
+    def entropies(self, fit: FixedPoint) -> Floats:
+        """Return the entropy of the tasks' posteriors, in nats, summed by component.
+
+        One more entry is for workers without any answer.
+        """
+
+    @property
+    @abstractmethod
+    def components(self) -> Components:
+        """The groups of workers and tasks that share no answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(Blocks):
+    """Claims in memory: one block."""
+
+    model: Model
+    block: Block
+    crowd: Crowd
+
+    def expectation_step(
+        self, message: Any, earlier: Any
+    ) -> tuple[SufficientStatistics, Posterior | None]:
+        """See `Blocks.expectation_step`."""
+        before = None if earlier is None else earlier[1]
+        posterior, statistics = self.model.expectation_step(self.block, message, before)
+        return statistics, posterior
+
+    def entropies(self, fit: FixedPoint) -> Floats:
+        """See `Blocks.entropies`."""
+        assert fit.posterior is not None
+        return entropies(
+            self.block, fit.posterior, self.components.of_worker, self.components.count + 1
+        )
+
+    @property
+    def components(self) -> Components:
+        """See `Blocks.components`."""
+        return self.crowd.components()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedPoint:
+    """Where iteration from one start has led.
+
+    Attributes
+    ----------
+    message : object
+        The parameters of the last E-step: what the truths follow from.
+    parameters : Parameters
+        What workers are judged by.
+    statistics : SufficientStatistics
+        Of the last E-step.
+    converged : bool
+    iterations : int
+    objectives : tuple of float
+        `Model.objective` after every iteration.
+    posterior : Posterior or None
+        Of the last E-step, where all tasks are one block.
+    evidence : float array, or None
+        Evidence bound of each component, from models with several starts.
+    """
+
+    message: Any
+    parameters: Parameters
+    statistics: SufficientStatistics
+    converged: bool
+    iterations: int
+    objectives: tuple[float, ...] = ()
+    posterior: Posterior | None = None
+    evidence: Floats | None = None
+
+
+def fit_blocks(model: Model, blocks: Blocks, progress: Progress | None = None) -> FixedPoint:
+    """Return the best of the fixed points that the model's starts lead to."""
+    return model.best(blocks, [iterate(model, blocks, start, progress) for start in model.starts])
+
+
+def iterate(
+    model: Model, blocks: Blocks, start: Any, progress: Progress | None = None
+) -> FixedPoint:
+    """Alternate M-steps and E-steps from `start` until posteriors stop changing."""
+    message, parameters = start, None
+    statistics, posterior = blocks.expectation_step(start, None)
+    objectives: list[float] = []
+    iterations, converged = 0, False
+    while not converged and iterations < model.max_iterations:
+        iterations += 1
+        parameters = model.maximization_step(statistics, parameters)
+        earlier, message = (message, posterior), parameters.message
+        statistics, posterior = blocks.expectation_step(message, earlier)
+        objective = model.objective(statistics, parameters)
+        if objective is not None:
+            objectives.append(objective)
+        converged = model.converged(statistics, objectives)
+        if progress is not None:
+            progress(iterations, model.max_iterations)
+    if parameters is None or model.maximizes_last:
+        parameters = model.maximization_step(statistics, parameters)
+    return FixedPoint(
+        message,
+        parameters,
+        statistics,
+        converged or model.max_iterations == 0,
+        max(iterations, 1),
+        tuple(objectives),
+        posterior,
+    )
+
+
+def vote_shares(scores: Floats) -> Floats:
+    """Return each option's share of a task's weighted votes; rows sum to 1.
+
+    Where weights below 0 make a score negative, the row is lifted so that its lowest score is 0: a
+    vote against one option of two is a vote for the other.
+    """
+    shares = np.empty(scores.shape)
+    for rows in blocks(len(scores)):
+        lifted = shares[rows]
+        np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
+        total = row_sum(lifted)
+        empty = total <= 0
+        lifted[empty] = 1
+        total[empty] = lifted.shape[1]
+        lifted /= total[:, None]
+    return shares
+
+
+def row_softmax(scores: Floats) -> Floats:
+    """Return the softmax of each row; a product adds up rows faster than numpy's sum."""
+    odds = np.exp(scores - row_max(scores)[:, None])
+    odds /= (odds @ np.ones(odds.shape[1]))[:, None]
+    return np.asarray(odds)
+
+
+def entropy(posterior: Floats) -> float:
+    """Return the sum of the rows' entropies, in nats."""
+    flat = np.maximum(posterior, 1e-300)  # 0 ln 0 = 0
+    np.log(flat, out=flat)
+    return -float(np.vdot(flat, posterior))
+
+
+def entropies(block: Block, posterior: Posterior, of_worker: Codes, count: int) -> Floats:
+    """Return the summed entropy of the tasks of each of `count` components of workers."""
+    votes, shares = block.sorted_votes, posterior.shares
+    each = -np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1)
+    answered = np.flatnonzero(~votes.undecided())
+    # All voters of a task are of one component, so the first one tells.
+    first = votes.matrix.indices[votes.matrix.indptr[:: votes.n_options][answered]]
+    group = of_worker[first if block.workers is None else block.workers[first]]
+    return np.bincount(group, each[answered], count).astype(np.float64)
+
+
+def largest_change(new: Floats, old: Floats) -> float:
+    """Return the largest absolute difference of two arrays; 0 of empty ones."""
+    off = new - old
+    return float(max(off.max(), -off.min())) if off.size else 0.0

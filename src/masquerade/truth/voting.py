@@ -1,0 +1,190 @@
+"""Majority vote and weighted vote: the option with most reports, or with the most weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Crowd,
+    Model,
+    Parameters,
+    Posterior,
+    SufficientStatistics,
+    largest_change,
+    vote_shares,
+)
+from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.ties import chances, winners
+
+
+class VotingModel(Model):
+    """Majority vote: one E-step that counts the votes, one M-step that counts agreements."""
+
+    max_iterations = 0
+
+    def __init__(self, method: CategoricalEstimator, crowd: Crowd) -> None:
+        self.answers = crowd.answers
+
+    def posterior(self, block: Block, message: Any) -> Posterior:
+        """Return 1 for the leader, 1/r for each of r tied leaders."""
+        votes = block.votes
+        scores = votes.count()
+        leaders = chances(winners(scores, votes.undecided()), ties="random")
+        return Posterior(scores, block.anchored(leaders))
+
+    def statistics(
+        self, block: Block, posterior: Posterior, earlier: Posterior | None
+    ) -> SufficientStatistics:
+        """Return each worker's agreements with the leaders."""
+        change = np.inf if earlier is None else largest_change(posterior.shares, earlier.shares)
+        agreed = block.votes.agreement(posterior.shares)
+        return SufficientStatistics(block.spread(agreed), change=change)
+
+    def vote_shares(self, posterior: Posterior) -> Floats:
+        """Return shares of the votes."""
+        return vote_shares(posterior.scores)
+
+    def maximization_step(
+        self, statistics: SufficientStatistics, earlier: Parameters | None
+    ) -> Parameters:
+        """Return shares of votes that agree with the leader; 1/2 without votes."""
+        half = np.full(len(self.answers), 0.5)
+        agreed = np.divide(statistics.counts, self.answers, out=half, where=self.answers > 0)
+        return Parameters(None, agreed)
+
+    def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
+        """Return shares of agreement, and 1 for everybody."""
+        return parameters.state, np.ones(len(self.answers))
+
+
+@dataclass(eq=False, kw_only=True)
+class MajorityVote(CategoricalEstimator):
+    """Take the option that most workers reported.
+
+    The baseline: every worker counts the same. A mechanism given to `fit` is checked against the
+    claims and otherwise not used.
+
+    Parameters
+    ----------
+    ties : {"random", "first", "abstain"}
+        See `CategoricalEstimator`.
+    seed : int
+        See `CategoricalEstimator`.
+
+    Notes
+    -----
+    ``reliability_`` is a worker's share of votes that agree with the result, a tie among r options
+    counting 1/r; it includes the worker's own vote, so it flatters workers on tasks with few votes.
+
+    **Cost**: time and memory linear in claims.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "a"], "worker": ["x", "y", "z"], "label": ["no", "yes", "yes"]}
+    >>> MajorityVote().fit(table).truths_.to_pylist()
+    [{'task': 'a', 'label': 'yes'}]
+    """
+
+    name: ClassVar[str] = "majority-vote"
+
+    def solve(self, problem: Problem) -> Solution:
+        """Return the counts of votes; see `CategoricalEstimator.solve`."""
+        # Each vote is looked at twice: fewer passes than sorting them costs.
+        block = Block(problem.unsorted_votes, problem.gold)
+        model = VotingModel(self, problem.crowd)
+        result = problem.fit(model, block)
+        assert result.posterior is not None
+        reliability, weight = model.reliability_and_weight(result.parameters)
+        return Solution(
+            scores=result.posterior.scores,
+            posteriors=block.anchored(model.vote_shares(result.posterior)),
+            reliability=reliability,
+            weight=weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
+        )
+
+
+@dataclass(eq=False, kw_only=True)
+class WeightedVote(CategoricalEstimator):
+    """Take the option with the largest sum of weights.
+
+    Parameters
+    ----------
+    weights : dict or pandas series, optional
+        A finite weight by worker. Without it, a worker's weight is the share of the worker's votes
+        that agree with the majority (what crowd-kit calls Wawa).
+    default_weight : float, optional
+        The weight of workers that `weights` lacks; without it, a missing worker is an error.
+    ties : {"random", "first", "abstain"}
+        See `CategoricalEstimator`.
+    seed : int
+        See `CategoricalEstimator`.
+
+    Notes
+    -----
+    A mechanism given to `fit` is checked against the claims and otherwise not used: under the
+    symmetric mechanisms here it changes no order of agreements in expectation.
+
+    **Cost**: time and memory linear in claims.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "a"], "worker": ["x", "y", "z"], "label": ["no", "yes", "yes"]}
+    >>> WeightedVote(weights={"x": 3, "y": 1, "z": 1}).fit(table).truths_.to_pylist()
+    [{'task': 'a', 'label': 'no'}]
+    """
+
+    name: ClassVar[str] = "weighted-vote"
+
+    weights: Mapping[Any, float] | Any | None = None
+    default_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.default_weight is not None and not math.isfinite(self.default_weight):
+            raise ParameterError(f"default_weight is {self.default_weight}, expected finite.")
+
+    def solve(self, problem: Problem) -> Solution:
+        """Return the sums of weights; see `CategoricalEstimator.solve`."""
+        votes = problem.unsorted_votes
+        block = Block(votes, problem.gold)
+        majority = problem.fit(VotingModel(self, problem.crowd), block)
+        agreed = majority.parameters.state
+        weight = agreed if self.weights is None else self._weights_of(problem)
+        scores = votes.score(weight)
+        return Solution(
+            scores=scores,
+            posteriors=block.anchored(vote_shares(scores)),
+            reliability=agreed,
+            weight=weight,
+            converged=True,
+            iterations=1,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
+        )
+
+    def _weights_of(self, problem: Problem) -> Floats:
+        """Return the weight of each worker of the claims."""
+        assert self.weights is not None
+        by_worker = dict(self.weights.items())
+        weights = []
+        for worker in problem.claims.workers.to_pylist():
+            weight = by_worker.get(worker, self.default_weight)
+            if weight is None:
+                raise ParameterError(
+                    f"weights has no entry for worker {worker!r}; add it, or set default_weight."
+                )
+            if not math.isfinite(weight):
+                raise ParameterError(f"the weight of worker {worker!r} is {weight}, not finite.")
+            weights.append(float(weight))
+        return np.array(weights)
