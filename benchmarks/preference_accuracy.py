@@ -129,7 +129,7 @@ def made_up(draws: int) -> None:
                     ).accuracy
                 )
             mean, error = np.mean(found), np.std(found) / np.sqrt(draws)
-            whole = learned.guarantee.voter_level_epsilon
+            whole = learned.guarantee.epsilon_user
             CARDS.add(
                 f"made-up voters, {mechanism}, epsilon {epsilon} a {learned.guarantee.unit}, "
                 f"{whole} a voter",
@@ -214,7 +214,7 @@ def real_curves(
                     unit=unit,
                 )
                 found.append(held_out_accuracy(learned, test).accuracy)
-                most = max(most, learned.guarantee.voter_level_epsilon.epsilon / epsilon)
+                most = max(most, learned.guarantee.epsilon_user.epsilon / epsilon)
             curve.append(float(np.mean(found)))
         curves[f"{label} ({mechanism})"] = (curve, most)
         text = "  ".join(f"{e}: {a:.3f}" for e, a in zip(EPSILONS, curve, strict=True))

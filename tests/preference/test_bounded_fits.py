@@ -177,18 +177,19 @@ def test_both_units_protect_the_whole_voter() -> None:
     data = few()
     for kind in (CentralLaplace, LocalLaplace):
         for unit in ("voter", "record"):
-            promise = kind(epsilon=1, unit=unit).release(data).guarantee
-            assert promise.epsilon == promise.voter_level_epsilon == Loss(1_000_000)
+            released = kind(epsilon=1, unit=unit).release(data)
+            promise = released.guarantee
+            assert promise.epsilon == promise.epsilon_user == Loss(1_000_000)
             assert promise.status == "proven"
-            assert promise.hardened
-            assert promise.paradigm[0] == unit[0].upper()
+            assert released.hardened
+            assert released.paradigm[0] == unit[0].upper()
 
 
 def test_gaussian_variants_say_their_delta() -> None:
     """Epsilon is at most the one asked for, at the delta asked for, also for a whole voter."""
     for kind in (CentralGaussian, LocalGaussian):
         promise = kind(epsilon=1, delta="1e-5").release(few()).guarantee
-        assert promise.delta == promise.voter_level_delta == Fraction(1, 10**5)
+        assert promise.delta == promise.delta_user == Fraction(1, 10**5)
         assert Loss(990_000) < promise.epsilon <= Loss(1_000_000)
     with pytest.raises(ParameterError, match="delta"):
         CentralGaussian(epsilon=1, delta=0)

@@ -25,9 +25,7 @@ from masquerade.preference.choice_response import ChoiceNoise, orientation
 from masquerade.preference.masked_choices import (
     TYPICAL_MARGIN,
     WIDE_MARGIN,
-    _bread,
-    _fitted,
-    _spread_of_scores,
+    MaskedChoices,
     fit_masked_choices,
 )
 
@@ -36,8 +34,12 @@ from masquerade.preference.masked_choices import (
 def test_exact_each_choice_costs_at_most_epsilon(epsilon: Fraction) -> None:
     """Over the whole probability table, in fractions."""
     table = ChoiceNoise().response(epsilon).channel().table
-    worst = max(table[a][report] / table[b][report]
-                for a in range(2) for b in range(2) for report in range(2))  # fmt: skip
+    worst = max(
+        table[a][report] / table[b][report]
+        for a in range(2)
+        for b in range(2)
+        for report in range(2)
+    )
     assert Loss.of_ratio(worst) <= Loss.of_amount(epsilon) + Loss(1)
     assert all(sum(row) == 1 for row in table)
 
@@ -46,10 +48,11 @@ def test_the_promise_is_never_above_the_epsilon_asked_for() -> None:
     """What is printed is the loss that is drawn, rounded up: epsilon itself."""
     rng = np.random.default_rng(0)
     data = made_up_voters(rng, voters=4, features=2).choose(rng, 5)
-    promise = ChoiceResponse(epsilon="0.7").release(data).guarantee
+    released = ChoiceResponse(epsilon="0.7").release(data)
+    promise = released.guarantee
     assert promise.epsilon == Loss(700_000)
-    assert promise.voter_level_epsilon == Loss(3_500_000)
-    assert (promise.paradigm, promise.unit, promise.trust) == ("CLDP", "choice", "local")
+    assert promise.epsilon_user == Loss(3_500_000)
+    assert (released.paradigm, promise.unit, promise.trust) == ("CLDP", "choice", "local")
     assert any("shown is public" in each for each in promise.assumptions)
 
 
@@ -156,7 +159,7 @@ def test_voters_may_have_epsilons_of_their_own() -> None:
         mechanism = ChoiceResponse(epsilon=[0.1, 1, 1, 2], weights=weights)
         released = mechanism.release(data)
         assert released.guarantee.epsilon == Loss(2_000_000)
-        assert released.guarantee.voter_level_epsilon == Loss(20_000_000)
+        assert released.guarantee.epsilon_user == Loss(20_000_000)
         assert set(released.details["share_by_epsilon"]) == {"0.1", "1", "2"}
 
 
@@ -210,14 +213,15 @@ def test_the_fits_at_both_margins_are_the_golden_ones(monkeypatch: pytest.Monkey
     contrast = np.full(8, math.tanh(1))
     typical = float((rows**2).sum(axis=1).mean())
     oriented, ones = rows * signs[:, None], np.ones(8)
-    narrow = _fitted(oriented, np.zeros(2), ones, contrast, typical / TYPICAL_MARGIN**2)
+    choices = MaskedChoices(oriented, ones, contrast)
+    narrow = choices.fit(np.zeros(2), typical / TYPICAL_MARGIN**2)
     assert narrow == pytest.approx([0.467479, 0.686576], abs=1e-5)
-    wide = _fitted(oriented, narrow, ones, contrast, typical / WIDE_MARGIN**2)
+    wide = choices.fit(narrow, typical / WIDE_MARGIN**2)
     assert wide == pytest.approx([1.817029, 2.491485], abs=1e-5)
-    bread = _bread(oriented, wide, ones, contrast, typical / WIDE_MARGIN**2)
+    bread = choices.bread(wide, typical / WIDE_MARGIN**2)
     voter = np.repeat(np.arange(4), 2)
     monkeypatch.setattr(masked_choices, "_FEW_VOTERS", 0)
-    spread = _spread_of_scores(oriented, wide, ones, contrast, voter)
+    spread = choices.spread_of_scores(wide, voter)
     sandwich = [[0.063801, -0.060144], [-0.060144, 0.288942]]
     assert bread @ spread @ bread == pytest.approx(np.array(sandwich), abs=1e-6)
     fit = fit_masked_choices(signs, rows, ones, contrast, voter=voter)

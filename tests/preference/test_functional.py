@@ -188,9 +188,10 @@ def test_the_guarantee_is_of_records_and_says_what_a_voter_gets() -> None:
         (AggregateFunctional, "RLDP"),
         (CentralFunctional, "RLCP"),
     ):
-        promise = kind(epsilon=0.5).release(data).guarantee
-        assert (promise.epsilon, promise.voter_level_epsilon) == (Loss(500_000), Loss(2_000_000))
-        assert promise.paradigm == paradigm
+        released = kind(epsilon=0.5).release(data)
+        promise = released.guarantee
+        assert (promise.epsilon, promise.epsilon_user) == (Loss(500_000), Loss(2_000_000))
+        assert released.paradigm == paradigm
 
 
 def test_a_bound_projects_the_maximum() -> None:

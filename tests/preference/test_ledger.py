@@ -45,8 +45,8 @@ def test_every_voter_pays_the_voter_level_loss(name: str) -> None:
         book = ledger(7)
         learned = learn(name, book, unit=unit)
         paid = {person: spent(book, person) for person in ("ann", "bob", "cem")}
-        assert max(paid.values()) == learned.guarantee.voter_level_epsilon.epsilon
-        many = learned.guarantee.voter_level_epsilon > learned.guarantee.epsilon
+        assert max(paid.values()) == learned.guarantee.epsilon_user.epsilon
+        many = learned.guarantee.epsilon_user > learned.guarantee.epsilon
         assert paid["ann"] == pytest.approx(3 * paid["bob"] if many else paid["bob"])
         learn(name, book, unit=unit)
         assert spent(book, "ann") == pytest.approx(2 * paid["ann"])

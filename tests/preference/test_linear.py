@@ -35,8 +35,9 @@ def test_the_statistic_has_its_formula() -> None:
     fit = fit_linear(comparisons, ridge=0.2)
     np.testing.assert_allclose(fit.weights, raw / np.linalg.norm(raw), atol=1e-12)
     np.testing.assert_allclose(second_moment(comparisons), moment)
-    np.testing.assert_allclose(fit_linear(comparisons, moment=moment).weights,
-                               fit_linear(comparisons).weights)  # fmt: skip
+    np.testing.assert_allclose(
+        fit_linear(comparisons, moment=moment).weights, fit_linear(comparisons).weights
+    )
 
 
 def test_the_moment_corrects_for_correlated_features() -> None:

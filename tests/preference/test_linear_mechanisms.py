@@ -53,8 +53,9 @@ def test_exact_the_log_ratio_of_reports_is_at_most_epsilon() -> None:
     rows = whole_directions(np.array([*ring, (1.0, 0.0), (-1.0, 0.0)])).tolist()
     worst = Fraction(0)
     for report in itertools.product(range(-12_000, 12_001, 4_000), repeat=2):
-        lengths = [math.isqrt(sum((r - u) ** 2 for r, u in zip(report, row, strict=True)))
-                   for row in rows]  # fmt: skip
+        lengths = [
+            math.isqrt(sum((r - u) ** 2 for r, u in zip(report, row, strict=True))) for row in rows
+        ]
         worst = max(worst, noise.rate * (max(lengths) - min(lengths)))
     assert worst == Fraction(3, 2)
 
@@ -93,12 +94,13 @@ def test_the_guarantee_tells_record_from_voter() -> None:
     rng = np.random.default_rng(0)
     data = made_up_voters(rng, voters=5, features=3).choose(rng, 7)
     for trust, paradigm in (("local", "RLDP"), ("aggregator", "RLCP")):
-        promise = LinearKNorm(epsilon="0.3", trust=trust).release(data).guarantee  # type: ignore[arg-type]
+        released = LinearKNorm(epsilon="0.3", trust=trust).release(data)  # type: ignore[arg-type]
+        promise = released.guarantee
         assert promise.epsilon == Loss(300_000)
-        assert promise.voter_level_epsilon == Loss(2_100_000)
-        assert promise.paradigm == paradigm
-        assert promise.hardened
-        assert "a whole voter: epsilon 2.1" in str(promise)
+        assert promise.epsilon_user == Loss(2_100_000)
+        assert released.paradigm == paradigm
+        assert released.hardened
+        assert "a whole voter: epsilon 2.1" in released.statement
 
 
 def test_the_public_second_moment_does_not_depend_on_choices() -> None:
@@ -159,7 +161,7 @@ def test_no_records_at_all_give_noise_alone() -> None:
     for unit in ("record", "choice"):
         released = LinearKNorm(epsilon=1, unit=unit).release(nothing)
         assert np.linalg.norm(released.weights) == pytest.approx(1)
-        assert released.guarantee.voter_level_epsilon == Loss(0)
+        assert released.guarantee.epsilon_user == Loss(0)
 
 
 @pytest.mark.parametrize(

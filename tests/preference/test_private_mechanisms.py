@@ -62,14 +62,14 @@ def test_every_release_says_whom_it_protects(name: str) -> None:
     for unit in MECHANISMS[name].units:
         released = named(name, unit=unit).release(crowd())
         promise = released.guarantee
-        shown = promise.to_json()
+        shown = released.guarantee_json()
         assert (shown["unit"], shown["status"]) == (unit, "proven")
-        assert promise.epsilon <= Loss(1_000_000) <= promise.voter_level_epsilon + Loss(10_000)
+        assert promise.epsilon <= Loss(1_000_000) <= promise.epsilon_user + Loss(10_000)
         assert promise.trust in ("local", "aggregator", "secure-sum")
-        assert promise.paradigm
+        assert released.paradigm
         assert promise.assumptions
-        assert promise.hardened or promise.replacement in PRIVATE
-        assert "a whole voter: epsilon" in str(promise)
+        assert released.hardened or released.replacement in PRIVATE
+        assert "a whole voter: epsilon" in released.statement
         assert released.mechanism.startswith(f"{name}:epsilon=1")
         assert np.isfinite(released.weights).all()
         eigenvalues = np.linalg.eigvalsh(released.noise_covariance)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
-from masquerade.preference.probit import curvature, slope
+from masquerade.preference.thurstone import curvature, slope
 
 
 @pytest.mark.parametrize(

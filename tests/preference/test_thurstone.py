@@ -15,7 +15,7 @@ from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.preference import fit_voters, made_up_voters
 from masquerade.preference.l1_ball import gap
-from masquerade.preference.probit import slope
+from masquerade.preference.thurstone import slope
 
 
 def of_one_voter(records: Any) -> Comparisons:

@@ -130,8 +130,11 @@ def make_cases() -> Iterator[dict[str, Any]]:
                 records=records(7, features, 1000),
             )
     shared = {
-        "mechanism": "direction-selection", "epsilon": "1", "features": 2, "candidates": 6,
-    }  # fmt: skip
+        "mechanism": "direction-selection",
+        "epsilon": "1",
+        "features": 2,
+        "candidates": 6,
+    }
     yield case("no records", shared, records=[])
     yield case("records that cancel", shared, records=[[3, 4], [-3, -4], [0, 0]])
     yield case("equal candidates", shared, [5] * 12, records=[[1, 1]])

@@ -43,9 +43,13 @@ def alone(row: list[float], copies: int = 1) -> Comparisons:
 
 @pytest.mark.parametrize(
     ("epsilon", "threshold", "inside", "mean"),
-    [(1, 0.13, 0.5958, 0.1283), (2, 0.25, 0.6872, 0.2508), (4, 0.46, 0.8206, 0.4625),
-     (8, 0.74, 0.9325, 0.7368)],
-)  # fmt: skip
+    [
+        (1, 0.13, 0.5958, 0.1283),
+        (2, 0.25, 0.6872, 0.2508),
+        (4, 0.46, 0.8206, 0.4625),
+        (8, 0.74, 0.9325, 0.7368),
+    ],
+)
 def test_caps_are_the_known_ones(
     epsilon: int, threshold: float, inside: float, mean: float
 ) -> None:
@@ -241,16 +245,16 @@ def test_both_learn_the_direction_and_protect_whole_voters() -> None:
         learned = mechanism.simulate(data, rng)
         agreed = expected_agreement(learned.weights, voters.mean_weights, reference="r1")
         assert agreed.accuracy > 0.9
-        assert learned.guarantee.voter_level_epsilon == Loss(8_000_000)
-        assert learned.guarantee.paradigm == "VLDP"
+        assert learned.guarantee.epsilon_user == Loss(8_000_000)
+        assert learned.paradigm == "VLDP"
 
 
 def test_privunit_says_that_it_is_not_hardened_and_names_what_is() -> None:
     """Its last bits can give a direction away; direction-selection is whole numbers only."""
     data = alone([1.0, 2.0], 3)
-    soft = PrivUnit(epsilon=1).release(data).guarantee
+    soft = PrivUnit(epsilon=1).release(data)
     assert (soft.hardened, soft.replacement) == (False, "direction-selection")
-    hard = DirectionSelection(epsilon=1).release(data).guarantee
+    hard = DirectionSelection(epsilon=1).release(data)
     assert (hard.hardened, hard.replacement) == (True, None)
 
 

@@ -185,6 +185,6 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
         elif learned.noise_sd[i] > 0:
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
-    shown = {"statement": str(learned.guarantee), "weights": lines}
+    shown = {"statement": learned.released.statement, "weights": lines}
     hidden = ("weights", "features", "noise_sd", "standard_errors")
     return shown | {key: value for key, value in result.items() if key not in hidden}

@@ -16,6 +16,7 @@ from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_ter
 from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.direction_selection import DirectionSelection
 from masquerade.preference.functional import AggregateFunctional, CentralFunctional, LocalFunctional
+from masquerade.preference.learn import Decision, SocialPreference
 from masquerade.preference.linear import (
     LinearFit,
     LinearGaussian,
@@ -23,7 +24,7 @@ from masquerade.preference.linear import (
     LinearLaplace,
     fit_linear,
 )
-from masquerade.preference.mechanism import PreferenceGuarantee, PreferenceMechanism, Release
+from masquerade.preference.mechanism import PreferenceMechanism, Release
 from masquerade.preference.metrics import (
     REFERENCES,
     Score,
@@ -36,12 +37,11 @@ from masquerade.preference.metrics import (
 from masquerade.preference.no_mechanism import NoMechanism
 from masquerade.preference.pair_ranking import PairRanking, rank_pairs
 from masquerade.preference.personal_epsilon import EpsilonGroups
-from masquerade.preference.pooled import PooledFit, fit_pooled
+from masquerade.preference.pooled_fit import PooledFit, fit_pooled
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.privunit import PrivUnit
 from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
 from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
-from masquerade.preference.social import Decision, SocialPreference
 from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
 from masquerade.preference.thurstone import VoterFits, fit_voters
 from masquerade.preference.voter_device import VoterDevice, VoterReport
@@ -69,7 +69,6 @@ __all__ = [
     "NoMechanism",
     "PairRanking",
     "PooledFit",
-    "PreferenceGuarantee",
     "PreferenceMechanism",
     "PrivUnit",
     "PrivateMechanism",

@@ -125,25 +125,33 @@ def fit_bradley_terry(
             "which names the row, or list the item."
         )
     k = len(items)
+    # wins[a, b]: in how many records a was preferred to b.
     wins = coo_array((np.ones(len(chosen)), (chosen, rejected)), shape=(k, k)).toarray()
     if prior == 0:
         _require_connected(wins, items)
-    met = wins + wins.T
-    together = np.ones((k, k)) / k if prior == 0 else np.zeros((k, k))  # holds the sum at 0
+    meetings = wins + wins.T
+    # Only differences of strengths are in the likelihood (Bradley and Terry 1952), so that without
+    # a prior the information is singular along (1, ..., 1); this matrix fixes the sum at 0.
+    centring = np.ones((k, k)) / k if prior == 0 else np.zeros((k, k))
     strengths = np.zeros(k)
     value = _value(wins, strengths, prior)
     iterations, converged = 0, False
     while True:
-        beaten = expit(strengths[:, None] - strengths)  # [a, b]: a is preferred to b
-        gradient = (wins - met * beaten).sum(axis=1) - prior * strengths
-        curvature = met * beaten * (1 - beaten)
+        # probability[a, b] = 1 / (1 + exp(s_b - s_a)): a is preferred to b.
+        probability = expit(strengths[:, None] - strengths)
+        # Score: wins of an item less those that its strength foretells.
+        gradient = (wins - meetings * probability).sum(axis=1) - prior * strengths
+        curvature = meetings * probability * (1 - probability)
+        # Negative second derivative, the Laplacian of the graph of meetings.
         information = np.diag(curvature.sum(axis=1) + prior) - curvature
         converged = bool(np.abs(gradient).max(initial=0) <= tolerance * max(len(chosen), 1))
         if converged or iterations >= max_iterations:
             break
         iterations += 1
-        move = np.linalg.solve(information + together * (np.trace(information) / k), gradient)
+        # Newton step; the centring has the information's own size, for a good condition.
+        move = np.linalg.solve(information + centring * (np.trace(information) / k), gradient)
         move -= move.mean()
+        # Far from the maximum a whole step may overshoot; 1e-12 is the rounding of the value.
         for _ in range(_MOST_HALVINGS):
             higher = _value(wins, strengths + move, prior)
             if higher >= value - 1e-12 * (1 + abs(value)):
@@ -151,6 +159,7 @@ def fit_bradley_terry(
             move /= 2
         strengths, value = strengths + move, higher
     strengths = strengths - strengths.mean()
+    # Sandwich estimate, clustered by voter: choices of one voter depend on one another.
     bread = np.linalg.pinv(information, hermitian=True)
     covariance = bread @ _meat(comparisons, chosen, rejected, strengths) @ bread
     return BradleyTerryFit(items, strengths, covariance, value, converged, iterations)
@@ -168,6 +177,7 @@ def _meat(
     strengths: Floats,
 ) -> Floats:
     """Return the summed outer products of the voters' scores."""
+    # The score of a record is one minus the probability of what was chosen, at the chosen item.
     surprise = expit(strengths[rejected] - strengths[chosen])
     shape = (comparisons.n_voters, len(strengths))
     voter = comparisons.voter
@@ -179,11 +189,13 @@ def _meat(
         shape=shape,
     ).tocsr()
     voters = max(int(np.count_nonzero(comparisons.records_per_voter())), 1)
+    # n / (n - 1): scores add to 0 at the maximum, which costs one degree of freedom.
     meat: Floats = (scores.T @ scores).toarray() * (voters / max(voters - 1, 1))
     return meat
 
 
 def _require_connected(wins: Floats, items: pa.Array) -> None:
+    # Ford (1957): a maximum exists exactly where the graph of wins is strongly connected.
     count, group = connected_components(coo_array(wins), directed=True, connection="strong")
     if count == 1:
         return

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
@@ -24,6 +25,8 @@ Rows = NDArray[Any]
 
 Unit = Literal["voter", "record", "choice"]
 TrustName = Literal["local", "aggregator", "secure-sum", "everyone"]
+Epsilons = Sequence[Fraction]
+"""One a voter."""
 
 RECORDS_ARE_PUBLIC = "how many records each voter has is public"
 PAIRS_ARE_PUBLIC = (
@@ -73,13 +76,13 @@ class Reports:
     ----------
     rows : array, shape (n_rows, size)
         Masked. One a voter or one a record from devices; one for all where the sum was masked.
-    shares : float array, shape (n_voters,)
-        How much each voter counts; they add to 1. A single 1 where the sum was masked.
-    contrast, variance, mean_square : float array, shape (n_voters,)
-        See `Fidelity`.
+    variance, contrast, mean_square : float array, shape (n_voters,)
+        See `Fidelity`. Of one voter where the sum was masked, as all that follow.
     records : array, shape (n_voters,)
-        Numbers of records; one number where the sum was masked.
+        Numbers of records.
     features : int
+    shares : float array, shape (n_voters,)
+        How much each voter counts; they add to 1.
     voters : int
         How many voters' rows `total` adds up: 1 where shares make it a mean.
     assumptions : tuple of str
@@ -89,12 +92,12 @@ class Reports:
     """
 
     rows: Rows
-    shares: Floats
-    contrast: Floats
     variance: Floats
-    mean_square: Floats
     records: Integers
     features: int
+    shares: Floats = field(default_factory=lambda: np.ones(1))
+    contrast: Floats = field(default_factory=lambda: np.ones(1))
+    mean_square: Floats = field(default_factory=lambda: np.ones(1))
     voters: int = 1
     assumptions: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -220,11 +223,7 @@ class Trust(Protocol):
         ...
 
     def collect(
-        self,
-        parts: Composition,
-        comparisons: Comparisons,
-        epsilons: Sequence[Fraction],
-        source: WordSource,
+        self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource
     ) -> Reports:
         """Return what reaches whoever computes the result, masked."""
         ...

@@ -43,6 +43,8 @@ def whole_directions(differences: Floats) -> Integers:
     int64 array, shape (n_records, n_features)
         The squares of a row add to at most ``UNIT**2``.
     """
+    # Relative to the largest number of the row, so that a row's scale does not matter; 20 bits each
+    # keep the squares of the whole numbers, for up to 2**20 features, below 2**62.
     largest = np.abs(differences).max(axis=1, initial=0, keepdims=True)
     relative = differences / np.where(largest > 0, largest, 1)
     return whole_directions_of_integers(np.rint(relative * _FIXED_POINT).astype(np.int64))
@@ -61,6 +63,7 @@ def whole_directions_of_integers(differences: Integers) -> Integers:
     squares = (differences**2).sum(axis=1, keepdims=True)
     length = integer_root(squares)
     length += length**2 < squares  # rounded up: a direction is never longer than UNIT
+    # Down, for each coordinate: its square is at most its part of UNIT**2.
     size: Integers = np.abs(differences) * UNIT // np.maximum(length, 1)
     return np.sign(differences) * size
 
@@ -76,6 +79,7 @@ def direction_sensitivity(features: int) -> Sensitivity:
 
 def sums_by_voter(rows: Integers, offsets: NDArray[np.int64]) -> Integers:
     """Return the sum of each voter's rows, shape (n_voters, rows.shape[1]); 0 for no rows."""
+    # Differences of running sums, which are exact on whole numbers.
     running = np.concatenate([np.zeros((1, rows.shape[1]), dtype=np.int64), rows.cumsum(axis=0)])
     sums: Integers = running[offsets[1:]] - running[offsets[:-1]]
     return sums
@@ -111,6 +115,8 @@ def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         return np.zeros(d), np.zeros((d, d))
     weights = raw / np.sqrt(squared)
     along = np.outer(weights, weights)
+    # How much of the length is noise's own; its expected square is the trace.
     share = min(1.0, (1 + 1 / d) * float(np.trace(covariance)) / squared)
-    kept = np.eye(d) - (1 - np.sqrt(share)) * along
-    return weights, kept @ covariance @ kept / squared
+    # The projection off the weights at share 0 (delta method), none at share 1.
+    across = np.eye(d) - (1 - np.sqrt(share)) * along
+    return weights, across @ covariance @ across / squared

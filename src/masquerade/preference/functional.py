@@ -64,6 +64,7 @@ def coefficient_rows(directions: Integers, offsets: NDArray[np.int64]) -> Intege
     int64 array, shape (n_voters, coefficients(n_features))
     """
     d = directions.shape[1]
+    # Monomials of l . b - b . M b, times pi UNIT**2: sqrt(2 pi) UNIT V_k; V_k**2; 2 V_k V_l.
     parts = [
         LINEAR_FACTOR * sums_by_voter(directions, offsets),
         sums_by_voter(directions**2, offsets),
@@ -82,6 +83,7 @@ def linear_and_matrix(rows: Floats, features: int) -> tuple[Floats, Floats]:
     scaled = rows[:, d:] / _STEPS_PER_COEFFICIENT
     matrix = np.zeros((len(rows), d, d))
     matrix[:, np.arange(d), np.arange(d)] = scaled[:, :d]
+    # A cross coefficient is 2 M_kl: half of it, and of its noise, to each of M_kl and M_lk.
     upper = np.triu_indices(d, 1)
     matrix[:, upper[0], upper[1]] = matrix[:, upper[1], upper[0]] = scaled[:, d:] / 2
     return linear, matrix
@@ -127,6 +129,7 @@ def quadratic_sensitivity(features: int, rule: SensitivityRule) -> Sensitivity:
 def _tight(features: int) -> int:
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         d, unit = decimal.Decimal(features), decimal.Decimal(UNIT)
+        # Moves of the linear and of the quadratic part, in steps, for directions at cosine c.
         first = LINEAR_FACTOR * d.sqrt() * unit
         second = d * unit**2
 
@@ -169,9 +172,10 @@ def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Flo
         The pseudo-inverses of the matrices that were used.
     """
     d = linear.shape[1]
+    # b = (M + ridge I)^-1 l / 2, over the eigendirections that bend enough (specification, 5.3).
     values, axes = np.linalg.eigh(matrix + ridge[:, None, None] * np.eye(d))
-    kept = values > np.maximum(ridge / _TRIM, 1e-9)[:, None]
-    inverted = np.where(kept, 1 / np.where(kept, values, 1), 0)
+    bent = values > np.maximum(ridge / _TRIM, 1e-9)[:, None]
+    inverted = np.where(bent, 1 / np.where(bent, values, 1), 0)
     inverse = np.matmul(axes * inverted[:, None, :], axes.transpose(0, 2, 1))
     return 0.5 * np.matmul(inverse, linear[:, :, None])[:, :, 0], inverse
 
@@ -191,6 +195,8 @@ def noise_covariance(weights: Floats, inverse: Floats, variance: Floats) -> Floa
     float array, shape (n, d, d)
     """
     d = weights.shape[1]
+    # db = M^-1 (dl / 2 - dM b). With variance v in each coefficient, a cross term's noise halved
+    # over two entries, dl / 2 - dM b has covariance v (b b' / 4 + diag(1 + |b|**2 + 2 b**2) / 4).
     squares = weights**2
     middle = 0.25 * weights[:, :, None] * weights[:, None, :]
     middle[:, np.arange(d), np.arange(d)] += (

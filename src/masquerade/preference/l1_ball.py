@@ -31,6 +31,7 @@ def project(points: Floats, bound: float) -> Floats:
     Duchi et al. (2008): soft thresholding at ``(sum of the largest rho - bound) / rho``. Rounding
     can leave a row above the bound by some 1e-15; `on_grid` is exact.
     """
+    # Duchi et al. (2008), figure 1, for all rows at once.
     size = np.abs(points)
     outside = size.sum(axis=1) > bound
     if not outside.any():
@@ -39,8 +40,9 @@ def project(points: Floats, bound: float) -> Floats:
     ordered = -np.sort(-big, axis=1)
     excess = np.cumsum(ordered, axis=1) - bound
     rank = np.arange(1, points.shape[1] + 1)
-    kept = np.count_nonzero(ordered * rank > excess, axis=1)
-    threshold = excess[np.arange(len(big)), kept - 1] / kept
+    # rho: how many coordinates stay above 0; theta, the threshold, makes these sum to the bound.
+    rho = np.count_nonzero(ordered * rank > excess, axis=1)
+    threshold = excess[np.arange(len(big)), rho - 1] / rho
     out = points.copy()
     out[outside] = np.copysign(np.maximum(big - threshold[:, None], 0), points[outside])
     return out
@@ -51,6 +53,8 @@ def gap(points: Floats, gradient: Floats, bound: float) -> Floats:
 
     It is ``bound * max|g| - g . b``, at least 0 for points of the ball (Frank-Wolfe gap).
     """
+    # A concave L is below its tangent, L(b') - L(b) <= g . (b' - b), and over the ball g . b' is at
+    # most bound * max|g|, reached at a corner.
     certificate: Floats = bound * np.abs(gradient).max(axis=1, initial=0)
     certificate -= np.einsum("nd,nd->n", gradient, points)
     return np.maximum(certificate, 0)
@@ -77,8 +81,10 @@ def on_grid(points: Floats, bound: Fraction, *, steps: int = STEPS) -> Integers:
     """
     if bound <= 0 or steps < 1:
         raise ParameterError(f"bound {bound} and steps {steps} must be above 0.")
+    # Towards zero, not to the nearest: rounding to nearest could leave the ball by d / 2 steps.
     scaled = np.clip(points * (steps / float(bound)), -steps, steps)
     grid: Integers = np.trunc(scaled).astype(np.int64)
+    # Exact: compares integers, so that no float rounding can stretch the sensitivity.
     excess = np.abs(grid).sum(axis=1) - steps
     for row in np.flatnonzero(excess > 0):
         left = int(excess[row])
@@ -117,6 +123,7 @@ def maximise_quadratic(
     trace = matrix[:, diagonal, diagonal].sum(axis=1)
     matrix[:, diagonal, diagonal] += (_DAMPING * trace + 1e-300)[:, None]
     linear = linear + (_DAMPING * trace)[:, None] * start
+    # The largest absolute row sum bounds the largest eigenvalue, the gradient's Lipschitz constant.
     step = 1 / np.abs(matrix).sum(axis=2).max(axis=1)[:, None]
     point = start
     for _ in range(_MOST_ROUNDS):
@@ -146,7 +153,9 @@ def _gradient_steps(
     ahead, t = point, 1.0
     for _ in range(_GRADIENT_STEPS):
         earlier = point
+        # Beck and Teboulle (2009), eq. 4.1: a step from the point ahead, back onto the ball.
         point = project(ahead + step * (linear - _times(matrix, ahead)), bound)
+        # eq. 4.2 and 4.3: t grows, and with it how far to look ahead.
         t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
         moved = point - earlier
         back = np.einsum("nd,nd->n", ahead - point, moved) > 0  # restart where momentum overshoots
@@ -157,13 +166,15 @@ def _gradient_steps(
 def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> Floats:
     """Return the rows after one Newton step on the face of the ball that each lies on."""
     n, d = point.shape
+    # Where the maximum lies on a face, b . sign = bound and b_k = 0 off the face; its equations are
+    # the Karush-Kuhn-Tucker system [[M, s], [s', 0]] of the free coordinates, bordered by the sign.
     free = point != 0
     sign = np.sign(point)
     tight = np.abs(point).sum(axis=1) >= bound * (1 - 1e-12)
     system = np.zeros((n, d + 1, d + 1))
     system[:, :d, :d] = matrix * (free[:, :, None] & free[:, None, :])
     diagonal = np.arange(d)
-    system[:, diagonal, diagonal] += ~free
+    system[:, diagonal, diagonal] += ~free  # rows of ones for coordinates that stay 0
     border = sign * tight[:, None]
     system[:, :d, d] = border
     system[:, d, :d] = border
@@ -172,6 +183,7 @@ def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> F
     right[:, :d, 0] = (linear - _times(matrix, point)) * free
     move = _solved(system, right)[:, :d, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A sign that changes, or the bound, ends the face: go no further.
         to_zero = np.where(sign * move < 0, -point / move, np.inf)
         outward = np.where(tight, 0, np.einsum("nd,nd->n", sign, move))
         room = bound - np.abs(point).sum(axis=1)
@@ -179,6 +191,7 @@ def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> F
     length = np.minimum(np.minimum(to_zero.min(axis=1), to_bound), 1)[:, None]
     moved = np.where(to_zero <= length, 0, point + length * move)
     before = _value(matrix, linear, point)
+    # A singular system gives nonsense; such a row stays where the gradient steps left it.
     better = np.isfinite(moved).all(axis=1) & (_value(matrix, linear, moved) >= before)
     return np.where(better[:, None], project(moved, bound), point)
 

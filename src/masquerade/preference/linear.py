@@ -124,12 +124,15 @@ def fit_linear(
     known = second_moment(comparisons) if moment is None else np.asarray(moment, dtype=np.float64)
     if known.shape != (d, d):
         raise ParameterError(f"moment has shape {known.shape}, expected ({d}, {d}).")
+    # Sigma^-1 t, Sigma the second moment and t the sum of directions (the specification, 5.4 a).
     inverse = np.linalg.pinv(known + ridge * np.eye(d), hermitian=True)
     raw = inverse @ per_voter.sum(axis=0)
     length = float(np.linalg.norm(raw))
     if length == 0:
         return LinearFit(np.zeros(d), np.zeros((d, d)))
     weights = raw / length
+    # The sum's covariance under drawing other voters, carried onto the sphere: the derivative of
+    # x / |x| is (I - w w') / |x| (delta method).
     centred = per_voter - per_voter.mean(axis=0)
     voters = len(per_voter)
     spread = centred.T @ centred * (voters / max(voters - 1, 1))

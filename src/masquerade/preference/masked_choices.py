@@ -7,6 +7,7 @@ contrast c is the probability of keeping it less that of turning it round.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -70,11 +71,11 @@ def fit_masked_choices(
 
     Both covariances are sandwiches (Huber 1967) around the mean of the observed and the expected
     second derivatives; where masked choices say little, the first alone understates the noise and
-    the second overstates it. Turning a choice
-    round moves its part of the score by ``D = c phi(z) / (P (1 - P))``, whatever was chosen, so the
-    noise in the score is ``q (1 - q) D**2`` a record, with q the probability of keeping a choice:
-    this holds for any voters. The sum of both is estimated from the scores of whole voters, as for
-    a pooled fit; it is computed from masked choices and costs nothing.
+    the second overstates it. Turning a choice round moves its part of the score by
+    ``D / (P (1 - P))`` with ``D = c phi(z)``, whatever was chosen, so the noise in the score is
+    ``q (1 - q)`` times its square a record, with q the probability of keeping a choice: this holds
+    for any voters. The sum of both is estimated from the scores of whole voters, as for a pooled
+    fit; it is computed from masked choices and costs nothing.
 
     Where masked choices say little the ridge shrinks the weights, and the information, largest at
     0, is overstated at weights that are too small: errors would be too small twice. So the error is
@@ -83,133 +84,151 @@ def fit_masked_choices(
     part: measured to cover, not proven to. Of fewer than ten voters the scores say little; the
     expected information stands in for them.
     """
-    oriented = shown * signs[:, None]
+    choices = MaskedChoices(shown * signs[:, None], emphasis, contrast)
+    # A ridge of mean |V|**2 / margin**2 is a prior under which the typical margin w . V has that
+    # size. Weights are those of the narrow prior, errors those of the wide one (rule H of
+    # the specification's page on intervals).
     typical = float((shown**2).sum(axis=1).mean()) if shown.any() else 1.0
-    zero = np.zeros(shown.shape[1])
     narrow = typical / TYPICAL_MARGIN**2 if shown.any() else 1.0
     wide = typical / WIDE_MARGIN**2 if shown.any() else 1.0
-    weights = _fitted(oriented, zero, emphasis, contrast, narrow)
-    bread = _bread(oriented, weights, emphasis, contrast, narrow)
-    noise = bread @ _noise_in_score(oriented, weights, emphasis, contrast) @ bread
-    wider = _fitted(oriented, weights, emphasis, contrast, wide)
-    bread = _bread(oriented, wider, emphasis, contrast, wide)
-    total = bread @ _spread_of_scores(oriented, wider, emphasis, contrast, voter) @ bread
+    weights = choices.fit(np.zeros(shown.shape[1]), narrow)
+    bread = choices.bread(weights, narrow)
+    noise = bread @ choices.noise_of_score(weights) @ bread
+    wider = choices.fit(weights, wide)
+    bread = choices.bread(wider, wide)
+    total = bread @ choices.spread_of_scores(wider, voter) @ bread
     gap = wider - weights
+    # The total holds the noise; what is left is sampling. Shrinkage: the ridge's bias under its own
+    # prior, ridge M M, plus the empirical gap between the two fits.
     return MaskedChoicesFit(
-        weights,
-        noise,
-        _at_least_zero(total - noise),
-        wide * bread @ bread + np.outer(gap, gap),
+        weights, noise, _at_least_zero(total - noise), wide * bread @ bread + np.outer(gap, gap)
     )
 
 
-def _fitted(
-    oriented: Floats, start: Floats, emphasis: Floats, contrast: Floats, ridge: float
-) -> Floats:
-    """Return the weights that maximise the likelihood less a ridge, from `start`."""
-    weights = start
-    for _ in range(_MOST_STEPS):
-        score, information, new_value = _score(oriented, weights, emphasis, contrast)
-        step = np.asarray(
-            np.linalg.solve(information + ridge * np.eye(len(start)), score - ridge * weights),
-            np.float64,
-        )
-        size = float(np.linalg.norm(step))
-        step *= min(1.0, _LONGEST_STEP / max(size, 1e-300))
-        value = new_value - ridge / 2 * float(weights @ weights)
-        weights = weights + _shortened(oriented, weights, step, emphasis, contrast, ridge, value)
-        if size < _CLOSE * (1 + float(np.linalg.norm(weights))):
-            break
-    return weights
+class Point(NamedTuple):
+    """The likelihood's parts at some weights, one number a record.
+
+    Attributes
+    ----------
+    margin : float array
+        z = w . V of what was reported.
+    probability, other : float array
+        P of what was reported, ``c Phi(z) + (1 - c) / 2``, and of the opposite; never quite 0.
+    density : float array
+        dP / dz = c phi(z).
+    """
+
+    margin: Floats
+    probability: Floats
+    other: Floats
+    density: Floats
 
 
-def _probabilities(margin: Floats, contrast: Floats) -> Floats:
-    """Return the probability of each masked choice, never quite 0."""
-    probability: Floats = contrast * ndtr(margin) + (1 - contrast) / 2
-    return np.maximum(probability, 1e-300)
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedChoices:
+    """Masked choices, and the likelihood of weights that they give.
 
+    Attributes
+    ----------
+    oriented : float array, shape (n_records, n_features)
+        Scaled differences, so turned that the reported alternative comes first.
+    emphasis, contrast : float array, shape (n_records,)
+        See `fit_masked_choices`.
+    """
 
-def _score(
-    oriented: Floats, weights: Floats, emphasis: Floats, contrast: Floats
-) -> tuple[Floats, Floats, float]:
-    margin = oriented @ weights
-    seen = _probabilities(margin, contrast)
-    density = contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-    score = (emphasis * density / seen) @ oriented
-    other = _probabilities(-margin, contrast)
-    expected = (oriented * (emphasis * density**2 / (seen * other))[:, None]).T @ oriented
-    return score, expected, float(emphasis @ np.log(seen))
+    oriented: Floats
+    emphasis: Floats
+    contrast: Floats
 
+    def at(self, weights: Floats) -> Point:
+        """Return the likelihood's parts at some weights."""
+        margin = self.oriented @ weights
+        density = self.contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
+        return Point(margin, self._probability(margin), self._probability(-margin), density)
 
-def _shortened(
-    oriented: Floats,
-    weights: Floats,
-    step: Floats,
-    emphasis: Floats,
-    contrast: Floats,
-    ridge: float,
-    value: float,
-) -> Floats:
-    """Return the step, halved until the likelihood does not fall."""
-    for _ in range(30):
-        moved = weights + step
-        after = float(emphasis @ np.log(_probabilities(oriented @ moved, contrast)))
-        if after - ridge / 2 * float(moved @ moved) >= value - 1e-12 * (1 + abs(value)):
-            return step
-        step = step / 2
-    return np.zeros_like(step)
+    def fit(self, start: Floats, ridge: float) -> Floats:
+        """Return the weights that maximise the likelihood less a ridge, from `start`."""
+        weights = start
+        for _ in range(_MOST_STEPS):
+            point = self.at(weights)
+            # Fisher scoring: the score is a sum of e (D / P) V, the expected information one of
+            # e D**2 / (P Q) V V', with e the emphasis of a record.
+            score = (self.emphasis * point.density / point.probability) @ self.oriented
+            information = self._products(
+                self.emphasis * point.density**2 / (point.probability * point.other)
+            )
+            step = np.asarray(
+                np.linalg.solve(information + ridge * np.eye(len(start)), score - ridge * weights),
+                np.float64,
+            )
+            size = float(np.linalg.norm(step))
+            # Not concave: a longer step could jump to where the likelihood is flat.
+            step *= min(1.0, _LONGEST_STEP / max(size, 1e-300))
+            value = self._log_likelihood(point.probability, weights, ridge)
+            weights = weights + self._halved(weights, step, ridge, value)
+            if size < _CLOSE * (1 + float(np.linalg.norm(weights))):
+                break
+        return weights
 
+    def bread(self, weights: Floats, ridge: float) -> Floats:
+        """Return the inverse of the likelihood's curvature plus the ridge."""
+        point = self.at(weights)
+        score = point.density / point.probability
+        # -(ln P)'' = s (s + z) for the score s = D / P; expected over reports: D**2 / (P Q).
+        observed = score * (score + point.margin)
+        expected = point.density**2 / (point.probability * point.other)
+        bread = self._inverse(self.emphasis * (observed + expected) / 2, ridge)
+        if bread is None:  # the likelihood is not concave here; its expected curvature always is
+            bread = self._inverse(self.emphasis * expected, ridge)
+            assert bread is not None
+        return bread
 
-def _bread(
-    oriented: Floats, weights: Floats, emphasis: Floats, contrast: Floats, ridge: float
-) -> Floats:
-    """Return the inverse of the likelihood's curvature plus the ridge."""
-    margin = oriented @ weights
-    seen, other = _probabilities(margin, contrast), _probabilities(-margin, contrast)
-    density = contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-    score = density / seen
-    observed, expected = score * (score + margin), density**2 / (seen * other)
-    bread = _inverse(oriented, emphasis * (observed + expected) / 2, ridge)
-    if bread is None:  # the likelihood is not concave here; its expected curvature always is
-        bread = _inverse(oriented, emphasis * expected, ridge)
-        assert bread is not None
-    return bread
+    def noise_of_score(self, weights: Floats) -> Floats:
+        """Return the covariance of the score under masking again."""
+        point = self.at(weights)
+        # Turning a choice round moves the score by D / (P Q); q (1 - q) = (1 - c**2) / 4.
+        turned = self.emphasis * point.density / (point.probability * point.other)
+        return self._products(turned**2 * (1 - self.contrast**2) / 4)
 
+    def spread_of_scores(self, weights: Floats, voter: Integers) -> Floats:
+        """Return the covariance of the score under other voters and masking."""
+        point = self.at(weights)
+        if len(np.unique(voter)) < _FEW_VOTERS:
+            # Too few to estimate a covariance from: the expected information stands in.
+            rate = (self.emphasis * point.density) ** 2 / (point.probability * point.other)
+            return self._products(rate)
+        scores = np.zeros((int(voter.max(initial=0)) + 1, len(weights)))
+        factor = self.emphasis * point.density / point.probability
+        np.add.at(scores, voter, self.oriented * factor[:, None])
+        # Clustered by voter, centred because the ridge keeps the sum from being 0; n / (n - 1).
+        scores -= scores.mean(axis=0)
+        return np.asarray(scores.T @ scores * (len(scores) / max(len(scores) - 1, 1)))
 
-def _noise_in_score(
-    oriented: Floats, weights: Floats, emphasis: Floats, contrast: Floats
-) -> Floats:
-    """Return the covariance of the score under masking again."""
-    margin = oriented @ weights
-    seen, other = _probabilities(margin, contrast), _probabilities(-margin, contrast)
-    density = contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-    turned = emphasis * density / (seen * other)
-    rate = turned**2 * (1 - contrast**2) / 4
-    return np.asarray((oriented * rate[:, None]).T @ oriented)
+    def _probability(self, margin: Floats) -> Floats:
+        probability: Floats = self.contrast * ndtr(margin) + (1 - self.contrast) / 2
+        return np.maximum(probability, 1e-300)
 
+    def _log_likelihood(self, probability: Floats, weights: Floats, ridge: float) -> float:
+        return float(self.emphasis @ np.log(probability)) - ridge / 2 * float(weights @ weights)
 
-def _spread_of_scores(
-    oriented: Floats, weights: Floats, emphasis: Floats, contrast: Floats, voter: Integers
-) -> Floats:
-    """Return the covariance of the score under other voters and masking."""
-    margin = oriented @ weights
-    seen, other = _probabilities(margin, contrast), _probabilities(-margin, contrast)
-    density = contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-    voters = len(np.unique(voter))
-    if voters < _FEW_VOTERS:
-        rate = (emphasis * density) ** 2 / (seen * other)
-        return np.asarray((oriented * rate[:, None]).T @ oriented)
-    scores = np.zeros((int(voter.max(initial=0)) + 1, len(weights)))
-    np.add.at(scores, voter, oriented * (emphasis * density / seen)[:, None])
-    scores -= scores.mean(axis=0)
-    return np.asarray(scores.T @ scores * (len(scores) / max(len(scores) - 1, 1)))
+    def _halved(self, weights: Floats, step: Floats, ridge: float, value: float) -> Floats:
+        """Return the step, halved until the likelihood does not fall."""
+        for _ in range(30):
+            probability = self._probability(self.oriented @ (weights + step))
+            after = self._log_likelihood(probability, weights + step, ridge)
+            if after >= value - 1e-12 * (1 + abs(value)):
+                return step
+            step = step / 2
+        return np.zeros_like(step)
 
+    def _products(self, rate: Floats) -> Floats:
+        """Return the sum of ``rate V V'`` over records."""
+        return np.asarray((self.oriented * rate[:, None]).T @ self.oriented)
 
-def _inverse(oriented: Floats, curvature: Floats, ridge: float) -> Floats | None:
-    """Return the inverse of a sum of outer products plus a ridge; None if it is not positive."""
-    d = oriented.shape[1]
-    values, axes = np.linalg.eigh((oriented * curvature[:, None]).T @ oriented + ridge * np.eye(d))
-    return None if values[0] < ridge / 2 else np.asarray((axes / values) @ axes.T)
+    def _inverse(self, rate: Floats, ridge: float) -> Floats | None:
+        """Return the inverse of such a sum plus a ridge; None if it is not positive."""
+        values, axes = np.linalg.eigh(self._products(rate) + ridge * np.eye(self.oriented.shape[1]))
+        return None if values[0] < ridge / 2 else np.asarray((axes / values) @ axes.T)
 
 
 def _at_least_zero(matrix: Floats) -> Floats:

@@ -1,19 +1,17 @@
-"""What every way of learning a preference takes and gives."""
+"""Mechanisms and what they publish: weights, the noise in them, and a guarantee."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.exact import Loss
+from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
-from masquerade.preference.composition import TrustName, Unit
 
 NEIGHBOURS: Mapping[str, str] = {
     "voter": "all records of one voter are replaced by others",
@@ -23,87 +21,23 @@ NEIGHBOURS: Mapping[str, str] = {
 """For each unit, what two neighbouring data sets differ in."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceGuarantee:
-    """Whom a published preference protects, from whom, and how much.
+PARADIGMS: Mapping[tuple[str, str], str] = {
+    ("voter", "aggregator"): "VLCP",
+    ("record", "aggregator"): "RLCP",
+    ("choice", "aggregator"): "CLCP",
+    ("voter", "secure-sum"): "VLCP",
+    ("voter", "local"): "VLDP",
+    ("record", "local"): "RLDP",
+    ("choice", "local"): "CLDP",
+}
+"""Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust."""
 
-    Attributes
-    ----------
-    unit : {"voter", "record", "choice"}
-        What two neighbouring data sets differ in; see `NEIGHBOURS`.
-    trust : {"local", "aggregator", "secure-sum", "everyone"}
-        ``"local"``: noise is added on the voter's device and nobody need be trusted;
-        ``"aggregator"``: whoever computes the result sees the raw records; ``"secure-sum"``: only
-        the sum is seen, provided enough voters are honest; ``"everyone"``: nothing is protected.
-    epsilon : Loss
-        For one unit.
-    voter_level_epsilon : Loss
-        For all records of one voter: the figure that protects a person. Where the unit is smaller
-        than a voter it is the largest number of units of a voter times `epsilon`.
-    paradigm : str
-        VLCP, RLCP, VLDP or RLDP; CLCP, CLDP for the choice unit; empty for none.
-    delta, voter_level_delta : Fraction
-        Additive probability with which the epsilons may fail; 0 where they hold outright.
-    status : {"proven", "none"}
-        ``"none"`` for a result that protects nobody, for instance a simulated one.
-    hardened : bool
-        Whether the noise is drawn exactly, on whole numbers. Floating-point noise can give an
-        answer away by its last bits, so the promise then holds for real numbers only.
-    replacement : str, optional
-        A hardened mechanism that does the same work, where `hardened` is false.
-    assumptions : tuple of str
-        What has to be true for the promise to hold.
-    """
-
-    unit: Unit
-    trust: TrustName
-    epsilon: Loss
-    voter_level_epsilon: Loss
-    paradigm: str = ""
-    delta: Fraction = Fraction(0)
-    voter_level_delta: Fraction = Fraction(0)
-    status: Literal["proven", "none"] = "proven"
-    hardened: bool = False
-    replacement: str | None = None
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def neighbours(self) -> str:
-        """What two neighbouring data sets differ in."""
-        return NEIGHBOURS[self.unit]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
-        return {
-            "unit": self.unit,
-            "trust": self.trust,
-            "paradigm": self.paradigm,
-            "epsilon": self.epsilon.to_json(),
-            "delta": float(self.delta),
-            "voter_level_epsilon": self.voter_level_epsilon.to_json(),
-            "voter_level_delta": float(self.voter_level_delta),
-            "neighbours": self.neighbours,
-            "status": self.status,
-            "hardened": self.hardened,
-            "replacement": self.replacement,
-            "assumptions": list(self.assumptions),
-        }
-
-    def __str__(self) -> str:
-        if self.status == "none":
-            return "No privacy: this result is computed from the raw choices and protects nobody."
-        whom = {"voter": "each voter", "record": "each record", "choice": "each choice"}[self.unit]
-        against = {
-            "local": "from everybody, the server included",
-            "aggregator": "from everybody who sees the result, not from who computes it",
-            "secure-sum": "from everybody, if enough voters are honest",
-            "everyone": "from nobody",
-        }[self.trust]
-        text = f"Protects {whom} {against}: epsilon {self.epsilon}"
-        text += f", delta {float(self.delta):.3g}" if self.delta else ""
-        text += f"; a whole voter: epsilon {self.voter_level_epsilon}"
-        text += f", delta {float(self.voter_level_delta):.3g}" if self.voter_level_delta else ""
-        return text + "."
+_AGAINST = {
+    "local": "from everybody, the server included",
+    "aggregator": "from everybody who sees the result, not from who computes it",
+    "secure-sum": "from everybody, if enough voters are honest",
+    "everyone": "from nobody",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +53,10 @@ class Release:
         Covariance of the privacy noise in `weights`, for the same answers. Computed from public
         numbers and, for what is not a plain sum, from what was published or reported, so it costs
         nothing. Zeros where there is no noise.
-    guarantee : PreferenceGuarantee
+    guarantee : Guarantee
+        Its unit is ``"voter"``, ``"record"`` or ``"choice"`` (see `NEIGHBOURS`), its trust
+        ``"local"``, ``"secure-sum"``, ``"aggregator"`` or, without privacy, ``"everyone"``.
+        `epsilon_user` is the loss of all records of one voter.
     mechanism : str
         Its name and parameters as text.
     sampling_covariance : float array, shape (n_features, n_features), optional
@@ -129,18 +66,60 @@ class Release:
         Mean square by which a ridge may have drawn `weights` towards 0, where they are drawn.
     direction_only : bool
         Whether only the direction of `weights` was estimated; they then have length 1.
+    hardened : bool
+        Whether the noise is drawn exactly, on whole numbers. Floating-point noise can give an
+        answer away by its last bits, so the promise then holds for real numbers only.
+    replacement : str, optional
+        A hardened mechanism that does the same work, where `hardened` is false.
     details : mapping
         Further public numbers, such as the effective number of voters. JSON values.
     """
 
     weights: Floats
     noise_covariance: Floats
-    guarantee: PreferenceGuarantee
+    guarantee: Guarantee
     mechanism: str
     sampling_covariance: Floats | None = None
     shrinkage_covariance: Floats | None = None
     direction_only: bool = False
+    hardened: bool = True
+    replacement: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def paradigm(self) -> str:
+        """VLCP, RLCP, VLDP or RLDP; CLCP, CLDP for the choice unit; empty without privacy."""
+        return PARADIGMS.get((self.guarantee.unit, self.guarantee.trust), "")
+
+    def guarantee_json(self) -> dict[str, Any]:
+        """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
+        promise = self.guarantee
+        return {
+            "unit": promise.unit,
+            "trust": promise.trust,
+            "paradigm": self.paradigm,
+            "epsilon": promise.epsilon.to_json(),
+            "delta": float(promise.delta),
+            "voter_level_epsilon": promise.epsilon_user.to_json(),
+            "voter_level_delta": float(promise.delta_user),
+            "neighbours": promise.neighbours,
+            "status": promise.status,
+            "hardened": self.hardened,
+            "replacement": self.replacement,
+            "assumptions": list(promise.assumptions),
+        }
+
+    @property
+    def statement(self) -> str:
+        """The guarantee as a sentence, to publish with the weights."""
+        promise = self.guarantee
+        if promise.status == "none":
+            return "No privacy: this result is computed from the raw choices and protects nobody."
+        text = f"Protects each {promise.unit} {_AGAINST[promise.trust]}: epsilon {promise.epsilon}"
+        text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
+        text += f"; a whole voter: epsilon {promise.epsilon_user}"
+        text += f", delta {float(promise.delta_user):.3g}" if promise.delta_user else ""
+        return text + "."
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from masquerade.answers import Comparisons
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.preference.social import SocialPreference
+from masquerade.preference.learn import SocialPreference
 
 REFERENCES: Mapping[str, str] = {
     "r1": "the mean of the voters' true weights (made-up crowds only)",

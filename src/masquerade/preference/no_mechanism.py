@@ -10,13 +10,13 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
+from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
-from masquerade.exact.loss import INFINITE_LOSS
 from masquerade.preference.composition import Unit
 from masquerade.preference.linear import fit_linear
-from masquerade.preference.mechanism import PreferenceGuarantee, Release
-from masquerade.preference.pooled import fit_pooled
+from masquerade.preference.mechanism import NEIGHBOURS, Release
+from masquerade.preference.pooled_fit import fit_pooled
 from masquerade.preference.thurstone import fit_voters
 
 Fit = Literal["pooled", "average", "linear"]
@@ -88,13 +88,14 @@ class NoMechanism:
         return Release(
             weights=weights,
             noise_covariance=np.zeros((len(weights), len(weights))),
-            guarantee=PreferenceGuarantee(
+            guarantee=Guarantee(
+                *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
+                answers=1,
+                assumptions=(),
                 unit=self.unit,
                 trust="everyone",
-                epsilon=INFINITE_LOSS,
-                voter_level_epsilon=INFINITE_LOSS,
                 status="none",
-                hardened=True,
+                neighbours=NEIGHBOURS[self.unit],
             ),
             mechanism=str(self),
             sampling_covariance=covariance,

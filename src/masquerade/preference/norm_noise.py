@@ -57,6 +57,7 @@ def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: i
             "the mechanism none, which says that it protects nobody."
         )
     p, q = _terms(rate)
+    # rate = p / q; r / q is rate / sqrt(d), rounded down, so that proposals are wide enough.
     r = math.isqrt(p * p // dimension)
     scale = Fraction(q, r)
     if (scale * _REACH) ** 2 * dimension >= _LARGEST_SQUARES:
@@ -73,6 +74,8 @@ def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: i
         size = np.abs(proposed)
         if int(size.max(initial=0)) ** 2 * dimension >= _LARGEST_SQUARES:
             raise OverflowError("a draw of noise left the range of 64 bits")
+        # Accepted with probability exp(-(p (length + 1) - r |x|_1) / q), the target over the
+        # proposal: at most 1 because |x|_1 <= sqrt(d) |x| < sqrt(d) (length + 1).
         length = integer_root((size * size).sum(axis=1))
         exponent = (length + 1) * p - size.sum(axis=1) * r
         accepted = proposed[bernoulli_exp(source, exponent.astype(np.uint64), q)][: vectors - done]
@@ -84,6 +87,7 @@ def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: i
 def acceptance(dimension: int) -> float:
     """Return about which share of the proposals is accepted."""
     d = dimension
+    # Volume of exp(-|x|) over that of exp(-|x|_1 / sqrt(d)), which is (2 sqrt(d))**d.
     log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
     return math.exp(log_sphere + math.lgamma(d) - d * math.log(2 * math.sqrt(d)))
 

@@ -96,8 +96,8 @@ def rank_pairs(
 
     Examples
     --------
-    >>> found = rank_pairs([("a", "b"), ("b", "c")], [0.75, 0.5], [[1e-6, 0], [0, 1e-6]])
-    >>> found.strengths.round(3).tolist()
+    >>> ranking = rank_pairs([("a", "b"), ("b", "c")], [0.75, 0.5], [[1e-6, 0], [0, 1e-6]])
+    >>> ranking.strengths.round(3).tolist()
     [0.732, -0.366, -0.366]
     """
     share, spread = np.asarray(shares, np.float64), np.asarray(covariance, np.float64)
@@ -120,12 +120,14 @@ def rank_pairs(
     k, rows = len(items), np.arange(len(pairs))
     design = np.zeros((len(pairs), k))
     design[rows, first], design[rows, second] = 1.0, -1.0
+    # A share p of m clear choices has variance p (1 - p) / m: near 1/2, m is 1 / (4 variance).
     worth = 0.25 / np.maximum(np.diag(spread), 1e-12)
-    seen = np.clip(share, 0.0, 1.0)
+    observed = np.clip(share, 0.0, 1.0)
     strengths = np.zeros(k)
     for _ in range(_MOST_STEPS):
+        # Score and information of the binomial likelihood with a normal prior (Newton's method).
         chance = expit(design @ strengths)
-        score = design.T @ (worth * (seen - chance)) - prior * strengths
+        score = design.T @ (worth * (observed - chance)) - prior * strengths
         slope = (design * (worth * chance * (1 - chance))[:, None]).T @ design + prior * np.eye(k)
         step = np.linalg.solve(slope, score)
         # Far from the maximum a whole step may overshoot.
@@ -133,12 +135,15 @@ def rank_pairs(
         strengths = strengths + step
         if float(np.abs(step).max()) < _CLOSE:
             break
-    _, group = connected_components(coo_array((np.ones(len(rows)), (first, second)), shape=(k, k)),
-                                    directed=False)  # fmt: skip
+    # Ties of comparisons, not of wins: with a prior every item has a strength.
+    _, group = connected_components(
+        coo_array((np.ones(len(rows)), (first, second)), shape=(k, k)), directed=False
+    )
+    # Delta method: a small change of the shares moves the strengths by this matrix.
     lift = np.linalg.solve(slope, design.T * worth)
     # The prior draws strengths towards 0 by prior * slope^-1 * strengths; what that is of strengths
     # as the prior has them, which sum to 0 in each group, is uncertain too.
     apart = np.eye(k) - (group[:, None] == group) / np.bincount(group)[group]
-    drawn = np.linalg.solve(slope, apart)
-    spread = lift @ spread @ lift.T + prior * drawn @ drawn.T
+    pull = np.linalg.solve(slope, apart)
+    spread = lift @ spread @ lift.T + prior * pull @ pull.T
     return PairRanking(items, strengths, spread, group.astype(np.int32))

@@ -36,7 +36,7 @@ def polya_share(source: WordSource, scale: Fraction, shares: int, size: int) -> 
     -----
     With q = exp(-1 / scale), a Polya number of shape r is the sum of jumps: their number of size x
     is Poisson with mean ``r q**x / x``, independently for every x. Jumps are proposed evenly in
-    each octave from 2**b to 2**(b + 1) with mean r in all, and kept with probability
+    each octave from 2**b to 2**(b + 1) with mean r in all, and stays with probability
     ``(2**b / x) q**x``: only fractions and exponentials of fractions, so the distribution is
     exact. Octaves end at 16384 scales, beyond which a jump has probability e**-16384.
 
@@ -46,12 +46,14 @@ def polya_share(source: WordSource, scale: Fraction, shares: int, size: int) -> 
         raise ParameterError(f"scale is {scale}, expected from 1/2**20 to 2**44.")
     if shares < 1:
         raise ParameterError(f"shares is {shares}, expected at least 1.")
+    # Discrete Laplace noise is the difference of two geometric numbers, each a sum of h Polya ones.
     total = _polya(source, scale, shares, 2 * size)
     return total[:size] - total[size:]
 
 
 def _polya(source: WordSource, scale: Fraction, shares: int, size: int) -> Integers:
     octaves = max(math.ceil(scale * _FARTHEST) - 1, 1).bit_length()
+    # Number of jumps proposed: one octave has mean r = 1 / shares, independent of the others.
     jumps = _poisson(source, octaves, shares, size)
     owner = np.repeat(np.arange(size), jumps)
     octave = uniform_below(source, octaves, len(owner))
@@ -61,14 +63,15 @@ def _polya(source: WordSource, scale: Fraction, shares: int, size: int) -> Integ
         rows = np.flatnonzero(octave == each)
         position[rows] = uniform_below(source, 1 << each, len(rows))
     size_of = low + position
-    kept = np.zeros(len(owner), dtype=np.bool_)
+    # Evenly proposed sizes have rate r / 2**b each; thinning by (2**b / x) q**x leaves r q**x / x.
+    stays = np.zeros(len(owner), dtype=np.bool_)
     for each in np.unique(octave).tolist():
         rows = np.flatnonzero(octave == each)
-        kept[rows] = _one_in(source, size_of[rows], 1 << each)
-    some = np.flatnonzero(kept)
-    kept[some] = _decayed(source, size_of[some], scale)
+        stays[rows] = _one_in(source, size_of[rows], 1 << each)
+    some = np.flatnonzero(stays)
+    stays[some] = _decayed(source, size_of[some], scale)
     total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, owner[kept], size_of[kept].astype(np.int64))
+    np.add.at(total, owner[stays], size_of[stays].astype(np.int64))
     return total
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from masquerade.answers import Comparisons
 from masquerade.answers.features import Feature
 from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import text_of
@@ -21,26 +22,16 @@ from masquerade.preference.composition import (
     PAIRS_ARE_PUBLIC,
     RECORDS_ARE_PUBLIC,
     Composition,
+    Epsilons,
     Reports,
     Rows,
     Unit,
 )
-from masquerade.preference.mechanism import PreferenceGuarantee, Release
+from masquerade.preference.mechanism import NEIGHBOURS, Release
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.thurstone import require_features
 from masquerade.preference.trust import Device, mask_rows
 from masquerade.preference.voter_device import VoterDevice, VoterReport
-
-_PARADIGM = {
-    ("voter", "aggregator"): "VLCP",
-    ("record", "aggregator"): "RLCP",
-    ("choice", "aggregator"): "CLCP",
-    ("voter", "secure-sum"): "VLCP",
-    ("voter", "local"): "VLDP",
-    ("record", "local"): "RLDP",
-    ("choice", "local"): "CLDP",
-}
-"""Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust."""
 
 EPSILON_IS_PUBLIC = (
     "epsilons are public and were chosen before answering",
@@ -277,7 +268,7 @@ class PrivateMechanism(ABC):
     def _publish(
         self,
         reports: Reports,
-        epsilons: Sequence[Fraction],
+        epsilons: Epsilons,
         records: Integers,
         pairs: Comparisons | None,
     ) -> Release:
@@ -288,20 +279,15 @@ class PrivateMechanism(ABC):
         most: dict[Fraction, int] = {}
         for epsilon, count in zip(epsilons, records.tolist(), strict=True):
             most[epsilon] = max(most.get(epsilon, 0), self.units_of_a_voter(count))
-        features, delta = reports.features, parts.noise.delta
-        trust = parts.trust.name
-        guarantee = PreferenceGuarantee(
-            unit=self.unit,
-            trust=trust,
-            epsilon=max(parts.loss(each, features=features, units=1) for each in most),
-            voter_level_epsilon=max(
+        features = reports.features
+        single = max(parts.loss(each, features=features, units=1) for each in most)
+        guarantee = Guarantee(
+            epsilon_single=single,
+            epsilon_event=single,
+            epsilon_user=max(
                 parts.loss(each, features=features, units=units) for each, units in most.items()
             ),
-            paradigm=_PARADIGM[self.unit, trust],
-            delta=delta,
-            voter_level_delta=delta,
-            hardened=parts.noise.hardened,
-            replacement=parts.noise.replacement,
+            answers=max(most.values()),
             assumptions=(
                 *EPSILON_IS_PUBLIC,
                 RANGES_ARE_PUBLIC,
@@ -310,6 +296,10 @@ class PrivateMechanism(ABC):
                 *estimate.assumptions,
                 *reports.assumptions,
             ),
+            delta=parts.noise.delta,
+            unit=self.unit,
+            trust=parts.trust.name,
+            neighbours=NEIGHBOURS[self.unit],
         )
         return Release(
             weights=estimate.weights,
@@ -319,6 +309,8 @@ class PrivateMechanism(ABC):
             sampling_covariance=estimate.sampling,
             shrinkage_covariance=estimate.shrinkage,
             direction_only=estimate.direction_only,
+            hardened=parts.noise.hardened,
+            replacement=parts.noise.replacement,
             details={**estimate.details, **reports.details},
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Protocol, runtime_checkable
@@ -15,9 +14,9 @@ from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, Words, WordSource
 from masquerade.exact.noise import laplace_variance
 from masquerade.exact.number import whole
-from masquerade.preference.composition import Composition, Reports, TrustName
+from masquerade.preference.composition import Composition, Epsilons, Reports, TrustName
 from masquerade.preference.polya_noise import polya_share
-from masquerade.preference.trust import ALONE, sum_report
+from masquerade.preference.trust import ALONE
 from masquerade.preference.vector_noise import LaplaceNoise
 
 SIMULATED_SUM = "the secure sum was simulated: whoever ran this process could see each voter's fit"
@@ -154,12 +153,12 @@ class SecureTrust:
         sized = self.shares(voters)
         features = len(total)
         noise = LaplaceNoise.of(epsilon, parts.statistic.sensitivity(features))
-        return sum_report(
+        return Reports(
             from_words(total)[None],
-            variance=laplace_variance(noise.scale) * voters / sized,
-            records=0,
-            voters=voters,
+            np.array([laplace_variance(noise.scale) * voters / sized]),
+            records=np.zeros(1, dtype=np.int64),
             features=features,
+            voters=voters,
             assumptions=(
                 ALONE,
                 f"at least {sized} of the {voters} voters draw their share honestly and stay",
@@ -170,11 +169,7 @@ class SecureTrust:
         )
 
     def collect(
-        self,
-        parts: Composition,
-        comparisons: Comparisons,
-        epsilons: Sequence[Fraction],
-        source: WordSource,
+        self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource
     ) -> Reports:
         """Return the total of all voters' vectors."""
         voters = comparisons.n_voters

@@ -1,7 +1,8 @@
-"""Thurstone-Mosteller fits of all voters at once, under an L1 bound."""
+"""The Thurstone-Mosteller likelihood, and fits of all voters at once under an L1 bound."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +10,13 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
-from scipy.special import log_ndtr
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, log_ndtr
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.preference.l1_ball import gap, maximise_quadratic
-from masquerade.preference.probit import curvature, slope
 
 Progress = Callable[[int, int], None]
 
@@ -23,6 +24,10 @@ _PADDING = 4  # one part in so many of a length may be empty
 _BLOCK_NUMBERS = 1 << 20  # of differences worked on at a time
 _ARMIJO = 1e-4
 _MOST_HALVINGS = 40
+
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_FAR = -300.0  # further out, r + z has lost its digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +53,39 @@ class VoterFits:
     gap: Floats
     converged: Flags
     iterations: int
+
+
+def slope(margin: ArrayLike) -> Floats:
+    """Return r(z) = phi(z) / Phi(z), the derivative of ln Phi.
+
+    Notes
+    -----
+    ``exp(-z**2 / 2 - ln Phi(z))`` would cancel for very negative z; the scaled complementary error
+    function does not.
+    """
+    z = np.asarray(margin, dtype=np.float64)
+    # phi(z) / Phi(z) = sqrt(2/pi) / erfcx(-z / sqrt 2) (the specification, section 3).
+    r: Floats = _ROOT_TWO_OVER_PI / erfcx(z * -_ROOT_HALF)
+    return r
+
+
+def curvature(margin: ArrayLike, slope: ArrayLike) -> Floats:
+    """Return w(z) = r (r + z) = -(ln Phi)''(z), between 0 and 1.
+
+    Parameters
+    ----------
+    margin : float array
+        z.
+    slope : float array
+        r(z), as the function `slope` returns it.
+    """
+    z, r = np.asarray(margin, dtype=np.float64), np.asarray(slope, dtype=np.float64)
+    w: Floats = r * (r + z)
+    # Far out r + z cancels; the next term of the asymptotic series of r gives 1 - 1/z**2.
+    far = z < _FAR
+    if far.any():
+        w = np.where(far, 1 - 1 / np.where(far, z, 1) ** 2, w)
+    return np.clip(w, 0, 1)
 
 
 def fit_voters(
@@ -147,6 +185,8 @@ def require_features(comparisons: Comparisons) -> None:
 
 def padded_lengths(counts: Integers) -> Integers:
     """Return the length that each number of records is padded to; it depends on nothing else."""
+    # A grid of lengths each at most 4/3 of the one before. A length that depended on other voters
+    # would let them change the last bits of this voter's fit, and so its sensitivity.
     lengths = [0]
     while lengths[-1] < counts.max(initial=0):
         lengths.append(max(lengths[-1] + 1, lengths[-1] * _PADDING // (_PADDING - 1)))
@@ -193,6 +233,7 @@ def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) 
     f = log_ndtr(z).sum(axis=1)
     iterations = 0
     while True:
+        # Gradient: sum of r(z_j) V_j over the records of a voter.
         r = slope(z)
         g = np.matmul(r[:, None, :], records)[:, 0, :]
         shortfall = gap(b, g, bound)
@@ -205,6 +246,8 @@ def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) 
             b, z, f, r, g = b[open_], z[open_], f[open_], r[open_], g[open_]
             shortfall = shortfall[open_]
         iterations += 1
+        # Negative second derivative: the sum of w(z_j) V_j V_j'. The quadratic model around the
+        # current weights is maximised over the ball (proximal Newton).
         w = curvature(z, r)
         hessian = np.matmul(records.transpose(0, 2, 1) * w[:, None, :], records)
         linear = g + np.matmul(hessian, b[:, :, None])[:, :, 0]
@@ -219,6 +262,7 @@ def _line_search(
     records: Floats, b: Floats, z: Floats, f: Floats, g: Floats, target: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return weights on the way to `target` that raise the likelihood, with margins and value."""
+    # Armijo: a step counts if the likelihood rises by a ten-thousandth of what its slope promises.
     move = target - b
     rise = np.einsum("nd,nd->n", g, move)
     z_move = np.matmul(records, move[:, :, None])[:, :, 0]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +12,7 @@ from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
-from masquerade.preference.composition import Composition, Reports, Rows, TrustName
+from masquerade.preference.composition import Composition, Epsilons, Reports, Rows, TrustName
 from masquerade.preference.personal_epsilon import (
     MOST_TIMES_EQUAL,
     WEIGHTINGS,
@@ -54,11 +51,7 @@ class Device:
             raise ParameterError(f"most is {self.most!r}, expected at least 1.")
 
     def collect(
-        self,
-        parts: Composition,
-        comparisons: Comparisons,
-        epsilons: Sequence[Fraction],
-        source: WordSource,
+        self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource
     ) -> Reports:
         """Return every voter's report, as if each had come from a device."""
         return self.weigh(
@@ -73,7 +66,7 @@ class Device:
         self,
         parts: Composition,
         rows: Rows,
-        epsilons: Sequence[Fraction],
+        epsilons: Epsilons,
         records: Integers,
         features: int,
     ) -> Reports:
@@ -87,7 +80,14 @@ class Device:
         shares = voter_weights(self.weights, between=between, noise=noise, most=self.most)
         details = {"weights": self.weights, **weight_report(shares, epsilons)}
         return Reports(
-            rows, shares, contrast, variance, mean_square, records, features, details=details
+            rows,
+            variance,
+            records,
+            features,
+            shares=shares,
+            contrast=contrast,
+            mean_square=mean_square,
+            details=details,
         )
 
 
@@ -99,11 +99,7 @@ class Aggregator:
     one_epsilon: ClassVar[bool] = True
 
     def collect(
-        self,
-        parts: Composition,
-        comparisons: Comparisons,
-        epsilons: Sequence[Fraction],
-        source: WordSource,
+        self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource
     ) -> Reports:
         """Return one masked sum. One unit moves it exactly as far as it moves its voter's row."""
         if comparisons.n_voters < 2:
@@ -115,10 +111,10 @@ class Aggregator:
         sensitivity = parts.statistic.sensitivity(features)
         total = parts.statistic.rows(comparisons).sum(axis=0, keepdims=True)
         fidelity = parts.noise.fidelity(epsilons[0], sensitivity, total.shape[1])
-        return sum_report(
+        return Reports(
             parts.noise.mask(total, epsilons[0], sensitivity, source),
-            variance=fidelity.variance,
-            records=len(comparisons),
+            np.array([fidelity.variance]),
+            records=np.array([len(comparisons)]),
             voters=comparisons.n_voters,
             features=features,
             assumptions=(ALONE,) if parts.statistic.whole_voter else (),
@@ -126,7 +122,7 @@ class Aggregator:
 
 
 def mask_rows(
-    parts: Composition, records: Comparisons, epsilons: Sequence[Fraction], source: WordSource
+    parts: Composition, records: Comparisons, epsilons: Epsilons, source: WordSource
 ) -> Rows:
     """Return the masked rows of voters, each at the voter's own epsilon."""
     rows = parts.statistic.rows(records)
@@ -143,29 +139,3 @@ def mask_rows(
         for epsilon, some in zip(group, members, strict=True)
     ]
     return np.concatenate(masked)[np.argsort(np.concatenate(members), kind="stable")]
-
-
-def sum_report(
-    total: Rows,
-    *,
-    variance: float,
-    records: int,
-    voters: int,
-    features: int,
-    assumptions: tuple[str, ...],
-    details: Mapping[str, Any] = MappingProxyType({}),
-) -> Reports:
-    """Return what reaches the aggregator where one sum, shape (1, size), was masked."""
-    one = np.ones(1)
-    return Reports(
-        rows=total,
-        shares=one,
-        contrast=one,
-        variance=np.array([variance]),
-        mean_square=one,
-        records=np.array([records]),
-        features=features,
-        voters=voters,
-        assumptions=assumptions,
-        details=details,
-    )

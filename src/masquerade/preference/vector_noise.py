@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
@@ -28,22 +28,6 @@ from masquerade.exact.noise import (
 from masquerade.exact.number import Number
 from masquerade.preference.composition import Fidelity, Rows, Sensitivity
 from masquerade.preference.norm_noise import norm_noise
-
-
-class VectorNoise(Protocol):
-    """Additive noise of a fixed size."""
-
-    def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
-        """Return independent noise, shape (vectors, dimension)."""
-        ...
-
-    def variance(self, dimension: int) -> float:
-        """Return the variance of each coordinate, in squared steps."""
-        ...
-
-    def loss(self, units: int) -> Loss:
-        """Return the epsilon of changing `units` units together."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +52,7 @@ class LaplaceNoise:
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
         """Return independent noise, shape (vectors, dimension)."""
+        # Canonne, Kamath and Steinke (2020), algorithm 2.
         flat = discrete_laplace(source, self.scale, vectors * dimension)
         return flat.reshape(vectors, dimension)
 
@@ -106,6 +91,7 @@ class NormNoise:
 
     def variance(self, dimension: int) -> float:
         """Return the variance of each coordinate, in squared steps, as on the real line."""
+        # Length Gamma(d, rate), direction uniform: E length**2 / d = (d + 1) / rate**2.
         return (dimension + 1) / float(self.rate) ** 2
 
     def loss(self, units: int) -> Loss:
@@ -138,6 +124,8 @@ class GaussianNoise:
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity, delta: Fraction) -> GaussianNoise:
         """Return noise that costs at most `epsilon` a unit at `delta`."""
         change = sensitivity.euclidean
+        # rho = change**2 / (2 variance) (Bun and Steinke 2016) is safe on any lattice; where steps
+        # are fine the exact curve (Balle and Wang 2018) asks for less.
         squared = change**2 / (2 * Fraction(int(largest_rho(epsilon, delta).micro), 10**6))
         mu = Fraction(lattice_mu(epsilon, delta))
         if mu:
@@ -151,6 +139,7 @@ class GaussianNoise:
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
         """Return independent noise, shape (vectors, dimension)."""
+        # Canonne, Kamath and Steinke (2020), algorithm 3.
         flat = discrete_gaussian(source, self.squared_scale, vectors * dimension)
         return flat.reshape(vectors, dimension)
 
@@ -165,6 +154,7 @@ class GaussianNoise:
         square of their number.
         """
         squared = Fraction((units * self.sensitivity) ** 2)
+        # Both bounds are valid, so the smaller one is.
         rho = Rho.of(squared / (2 * self.squared_scale))
         on_a_lattice = lattice_epsilon(squared, variance=self.squared_scale, delta=self.delta)
         return min(epsilon_of_rho(Loss(rho.micro), delta=self.delta), on_a_lattice)
@@ -218,6 +208,10 @@ LAPLACE = AdditiveNoise(LaplaceNoise.of)
 NORM = AdditiveNoise(NormNoise.of)
 
 
+VectorNoise = LaplaceNoise | NormNoise | GaussianNoise
+"""Additive noise of a fixed size."""
+
+
 def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
     """Return the most that `units` units together cost in rho with Gaussian noise for `epsilon`."""
     mu = Fraction(lattice_mu(epsilon, delta))
@@ -235,6 +229,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
         Even a millionth is too much.
     """
     wanted = Loss.of_amount(epsilon)
+    # Bisection over millionths: epsilon grows with rho, and `low` always keeps to what is wanted.
     low, high = 0, 1
     while epsilon_of_rho(Loss(high), delta=delta) <= wanted:
         low, high = high, 2 * high

@@ -123,7 +123,7 @@ def electorate(
                     "epsilon": epsilon,
                     "accuracy": score(learned, "r1"),
                     "unit": promise.unit,
-                    "voter_level_epsilon": promise.voter_level_epsilon.epsilon,
+                    "voter_level_epsilon": promise.epsilon_user.epsilon,
                 }
             )
     return cells

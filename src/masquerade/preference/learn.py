@@ -1,31 +1,33 @@
-"""What a society prefers: published weights that rank and decide."""
+"""Learning a social preference: published weights that rank and decide, charged to a ledger."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from masquerade.accounting import Ledger
+from masquerade.accounting import Cost, Ledger, charged_together
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
-from masquerade.errors import ParameterError
+from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
-from masquerade.preference.charge import voters_charged
 from masquerade.preference.mechanism import (
-    PreferenceGuarantee,
     PreferenceMechanism,
     Release,
 )
+from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import preference_mechanism
+from masquerade.preference.vector_noise import rho_of_gaussian
 
 Alternative = Mapping[str, float] | ArrayLike
 """Features of an alternative: a number for each name, or an array in the order of the features."""
@@ -146,10 +148,10 @@ class SocialPreference:
         """
         chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
         source = require_coins(coins)
-        paid = nullcontext() if ledger is None else voters_charged(ledger, chosen, table, name)
+        paid = nullcontext() if ledger is None else charge_voters(ledger, chosen, table, name)
         with paid:
             released = chosen.release(table, coins=source)
-        return cls(released, table.features, table.n_voters, _shown_records(chosen, table))
+        return cls(released, table.features, table.n_voters, _public_records(chosen, table))
 
     @classmethod
     def simulate(
@@ -164,7 +166,7 @@ class SocialPreference:
         """Learn with the noise of a seeded generator, for studies; the result protects nobody."""
         chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
         released = chosen.simulate(table, rng)
-        return cls(released, table.features, table.n_voters, _shown_records(chosen, table))
+        return cls(released, table.features, table.n_voters, _public_records(chosen, table))
 
     @property
     def weights(self) -> Floats:
@@ -173,7 +175,7 @@ class SocialPreference:
         return weights
 
     @property
-    def guarantee(self) -> PreferenceGuarantee:
+    def guarantee(self) -> Guarantee:
         """Whom the weights protect, from whom, and how much."""
         return self.released.guarantee
 
@@ -265,7 +267,7 @@ class SocialPreference:
             "direction_only": self.released.direction_only,
             "voters": self.voters,
             "records": self.records,
-            "guarantee": self.guarantee.to_json(),
+            "guarantee": self.released.guarantee_json(),
             "details": dict(self.released.details),
         }
 
@@ -273,7 +275,7 @@ class SocialPreference:
         of = "" if self.records is None else f"{self.records} records of "
         return (
             f"SocialPreference({len(self.features)} features, learned from {of}{self.voters} "
-            f"voters by {self.released.mechanism}. {self.guarantee})"
+            f"voters by {self.released.mechanism}. {self.released.statement})"
         )
 
     def _vector(self, alternative: Alternative) -> Floats:
@@ -319,7 +321,75 @@ def _prepared(
     return mechanism, table
 
 
-def _shown_records(mechanism: PreferenceMechanism, table: Comparisons) -> int | None:
+def _public_records(mechanism: PreferenceMechanism, table: Comparisons) -> int | None:
     """Return how many records there are, or None where that number is protected."""
     hidden = isinstance(mechanism, PrivateMechanism) and mechanism.unit == "voter"
     return None if hidden else len(table)
+
+
+@contextmanager
+def charge_voters(
+    ledger: Ledger, mechanism: PreferenceMechanism, comparisons: Comparisons, name: str
+) -> Iterator[None]:
+    """Charge every voter whose records are used, all or nobody, for what is drawn inside.
+
+    See `masquerade.accounting.charged_together`.
+
+    Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
+    Who has no record pays nothing where numbers of records are public. Gaussian noise has no
+    epsilon that adds up and is charged as zero-concentrated loss.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    mechanism : PreferenceMechanism
+    comparisons : Comparisons
+    name : str
+        Of the result, as it stands in each voter's account.
+
+    Raises
+    ------
+    NoGuarantee
+        The mechanism promises nothing that could be counted; nobody was charged.
+    InsufficientBudget
+        A voter has too little left; what had been reserved was given back.
+    """
+    if not isinstance(mechanism, PrivateMechanism):
+        raise NoGuarantee(
+            f"{mechanism} protects nobody, so there is nothing that a ledger could count; leave "
+            "the ledger out, or choose a mechanism with an epsilon."
+        )
+    costs = voter_costs(mechanism, comparisons, name)
+    with charged_together(ledger, costs, result="preference", name=name):
+        yield
+
+
+def voter_costs(
+    mechanism: PrivateMechanism, comparisons: Comparisons, name: str
+) -> list[tuple[str, Cost]]:
+    """Return each voter who pays, and what would be charged."""
+    epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
+    counts = comparisons.records_per_voter().tolist()
+    known = {
+        (epsilon, count): _cost(
+            mechanism, name, epsilon, features=comparisons.n_features, records=count
+        )
+        for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
+    }
+    priced = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
+    costs = ((str(voter), known[epsilon, count]) for voter, epsilon, count in priced)
+    return [(voter, cost) for voter, cost in costs if cost is not None]
+
+
+def _cost(
+    mechanism: PrivateMechanism, name: str, epsilon: Fraction, *, features: int, records: int
+) -> Cost | None:
+    units = mechanism.units_of_a_voter(records)
+    if units == 0:
+        return None
+    parts = mechanism.compose()
+    if parts.noise.delta:  # Gaussian: its epsilons do not add up, its zero-concentrated losses do
+        rho = rho_of_gaussian(epsilon, parts.noise.delta, units=units)
+        return Cost(name, (), event=INFINITE_LOSS, user=INFINITE_LOSS, rho=rho)
+    event, user = (parts.loss(epsilon, features=features, units=each) for each in (1, units))
+    return Cost(name, (), event=event, user=user)

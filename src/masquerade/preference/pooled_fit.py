@@ -12,8 +12,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.preference.l1_ball import gap, maximise_quadratic
 from masquerade.preference.linear import voter_sums
-from masquerade.preference.probit import curvature, slope
-from masquerade.preference.thurstone import require_features
+from masquerade.preference.thurstone import curvature, require_features, slope
 
 _BLOCK = 1 << 16  # records worked on at a time
 _ARMIJO = 1e-4
@@ -101,6 +100,7 @@ def fit_pooled(
         counts = comparisons.records_per_voter()
         mean = len(records) / max(int(np.count_nonzero(counts)), 1)
         share = mean / counts[comparisons.voter]
+    # Proximal Newton, as in `fit_voters`, for one row.
     allowed = tolerance * max(len(records), 1)
     b = np.zeros(comparisons.n_features)
     f = _value(records, share, b)
@@ -116,6 +116,8 @@ def fit_pooled(
         target = maximise_quadratic(hessian[None], linear[None], b[None], bound, wanted)[0]
         b, f = _line_search(records, share, b, f, g, target)
     on_bound = bool(np.abs(b).sum() >= bound * (1 - 1e-9))
+    # Collinear features leave directions without curvature; these are not identified, and the
+    # pseudo-inverse leaves them out.
     spectrum, axes = np.linalg.eigh(hessian)
     known = spectrum > _UNIDENTIFIED * max(spectrum.max(initial=0), 1e-300)
     covariance = None
@@ -138,6 +140,7 @@ def _derivatives(records: Floats, share: Floats, b: Floats) -> tuple[Floats, Flo
     for start in range(0, len(records), _BLOCK):
         block, s = records[start : start + _BLOCK], share[start : start + _BLOCK]
         z = block @ b
+        # Sums over records of s r(z) V and of s w(z) V V', s the record's weight.
         r = slope(z)
         g += (s * r) @ block
         hessian += (block * (s * curvature(z, r))[:, None]).T @ block
@@ -147,6 +150,7 @@ def _derivatives(records: Floats, share: Floats, b: Floats) -> tuple[Floats, Flo
 def _line_search(
     records: Floats, share: Floats, b: Floats, f: float, g: Floats, target: Floats
 ) -> tuple[Floats, float]:
+    # Armijo, as in `fit_voters`.
     move = target - b
     rise = float(g @ move)
     length = 1.0
@@ -161,6 +165,7 @@ def _line_search(
 def _sandwich(
     comparisons: Comparisons, records: Floats, share: Floats, b: Floats, bread: Floats
 ) -> Floats:
+    # Liang and Zeger (1986): bread . (sum over voters of score score') . bread, n / (n - 1).
     scores = voter_sums(comparisons, records * (share * slope(records @ b))[:, None])
     voters = max(int(np.count_nonzero(comparisons.records_per_voter())), 1)
     meat = scores.T @ scores * (voters / max(voters - 1, 1))

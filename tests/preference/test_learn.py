@@ -11,11 +11,10 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Guarantee, Loss
 from masquerade.preference import (
     MECHANISMS,
     NoMechanism,
-    PreferenceGuarantee,
     PreferenceMechanism,
     Release,
     SocialPreference,
@@ -23,19 +22,21 @@ from masquerade.preference import (
     made_up_voters,
     preference_mechanism,
 )
+from masquerade.preference.mechanism import NEIGHBOURS
 
 FEATURES = (Feature("price", 0, 100), Feature("comfort", 0, 2))
 
 
 def published(noise: float = 0.0, sampling: float | None = None) -> SocialPreference:
     """Return weights of -0.01 a unit of price and 0.5 a unit of comfort."""
-    guarantee = PreferenceGuarantee(
-        unit="record",
-        trust="local",
-        epsilon=Loss(1_000_000),
-        voter_level_epsilon=Loss(7_000_000),
-        paradigm="RLDP",
+    guarantee = Guarantee(
+        Loss(1_000_000),
+        Loss(1_000_000),
+        Loss(7_000_000),
+        answers=7,
         assumptions=("records of a voter are at most 7",),
+        unit="record",
+        neighbours=NEIGHBOURS["record"],
     )
     released = Release(
         np.array([-1.0, 1.0]),
@@ -115,8 +116,10 @@ def test_everything_published_names_unit_trust_and_both_epsilons() -> None:
     assert result["features"] == ["price", "comfort"]
     guarantee = result["guarantee"]
     assert (guarantee["unit"], guarantee["trust"], guarantee["paradigm"]) == (
-        "record", "local", "RLDP",
-    )  # fmt: skip
+        "record",
+        "local",
+        "RLDP",
+    )
     assert (guarantee["epsilon"], guarantee["voter_level_epsilon"]) == (1.0, 7.0)
     assert guarantee["neighbours"] == "one record of one voter is replaced by another"
     for words in ("each record", "epsilon 1", "a whole voter: epsilon 7", "the server included"):
@@ -152,8 +155,11 @@ def test_each_fit_finds_the_direction(fit: str) -> None:
 
 def test_named_items_become_features() -> None:
     """Items without features get one weight each, which rank them."""
-    rows = {"voter": list("vwvwv"), "chosen": ["tea", "tea", "milk", "tea", "cola"],
-            "rejected": ["milk", "cola", "cola", "milk", "milk"]}  # fmt: skip
+    rows = {
+        "voter": list("vwvwv"),
+        "chosen": ["tea", "tea", "milk", "tea", "cola"],
+        "rejected": ["milk", "cola", "cola", "milk", "milk"],
+    }
     learned = SocialPreference.learn(Comparisons.from_frame(rows), mechanism="none:bound=3")
     assert [feature.name for feature in learned.features] == ["cola", "milk", "tea"]
     assert int(np.argmax(learned.weights)) == 2

@@ -98,7 +98,7 @@ def test_many_blocks_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None
     """Working through the records in blocks changes nothing but rounding."""
     comparisons = _crowd(5)
     whole = fit_pooled(comparisons)
-    monkeypatch.setattr("masquerade.preference.pooled._BLOCK", 7)
+    monkeypatch.setattr("masquerade.preference.pooled_fit._BLOCK", 7)
     np.testing.assert_allclose(fit_pooled(comparisons).weights, whole.weights, atol=1e-9)
 
 
