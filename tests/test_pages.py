@@ -148,7 +148,7 @@ def test_every_public_name_is_in_the_reference(room: str) -> None:
 
 def test_the_app_and_the_docs_say_the_same_of_privacy() -> None:
     """Privacy in plain words: every paragraph of the app is on the page, word for word."""
-    module = ROOT / "src/masquerade/server/web/static/plainenglish.js"
+    module = ROOT / "src/masquerade/server/web/static/words/plain_english.js"
     code = re.sub(r'"\s*\+\s*"', "", module.read_text(encoding="utf-8"))
     paragraphs = re.findall(r'"((?:[^"\\]|\\.)*)"', code)
     page = " ".join(PAGES["docs/plain-words.md"].split())

@@ -295,7 +295,7 @@ def test_the_browser_runs_no_module_but_the_published_one(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
     """A module that was changed on its way is not run, as the page names the hash of each."""
-    for name in ("mask.js", "app.js"):
+    for name in ("mechanisms/mask.js", "app/main.js"):
         visitor = new_visitor(service_workers="block")
 
         def tamper(route: Any) -> None:
@@ -317,10 +317,10 @@ def test_the_build_shown_is_the_hash_of_the_files_served(
     shown = visitor.page.locator("#build").inner_text()
     names = visitor.page.evaluate(
         "async () => (await (await fetch('/sw.js')).text())"
-        '.match(/[^/"]+\\.(js|css|svg|png)(?=")/g)'
+        '.match(/(?<="\\/app\\/[0-9a-f]+\\/)[^"]+\\.(js|css|svg|png)(?=")/g)'
     )
     lines = []
-    for name in sorted({*names, "offline.js"}):
+    for name in sorted({*names, "app/service_worker.js"}):
         answer = visitor.context.request.get(f"{generous.url}/app/{shown}/{name}")
         assert answer.ok
         lines.append(f"{hashlib.sha256(answer.body()).hexdigest()}  {name}\n")

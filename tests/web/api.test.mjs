@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Server, padded, request } from "../../src/masquerade/server/web/static/api.js";
+import { Server, padded, request } from "../../src/masquerade/server/web/static/app/api.js";
 
 const answering = (status, data) => async () => ({
   ok: status < 300,

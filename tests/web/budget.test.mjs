@@ -12,11 +12,11 @@ import {
   lowerCaps,
   percentOf,
   spentOf,
-  standingOf,
-} from "../../src/masquerade/server/web/static/budget.js";
-import { readFraction } from "../../src/masquerade/server/web/static/fractions.js";
-import { isGaussian, roomOf } from "../../src/masquerade/server/web/static/gaussianroom.js";
-import { lossesOf } from "../../src/masquerade/server/web/static/losses.js";
+  balanceOf,
+} from "../../src/masquerade/server/web/static/app/budget.js";
+import { readFraction } from "../../src/masquerade/server/web/static/mechanisms/fractions.js";
+import { isGaussian, roomOf } from "../../src/masquerade/server/web/static/mechanisms/gaussian_room.js";
+import { lossesOf } from "../../src/masquerade/server/web/static/mechanisms/losses.js";
 
 const pure = (epsilon, rho, clear = 0) => ({ epsilon, unbounded: 0, rho, clear, user: epsilon });
 const noisy = (rho) => ({ epsilon: 0, unbounded: 1, rho, clear: 0, user: 1 });
@@ -83,8 +83,8 @@ test("thirty numbers at the strongest level fit, as in the library", () => {
   assert.equal(percentOf(charge, USUAL_CAPS), 3.4);
   assert.ok(percentOf({ ...charge, rho: 30 * charge.rho }, USUAL_CAPS) <= 100);
   assert.ok(percentOf({ ...charge, rho: 1668611 }, USUAL_CAPS) > 100);
-  assert.equal(standingOf(many(30), USUAL_CAPS).percent_left, 0);
-  assert.equal(standingOf(many(27), USUAL_CAPS).percent_left, 10);
+  assert.equal(balanceOf(many(30), USUAL_CAPS).percent_left, 0);
+  assert.equal(balanceOf(many(27), USUAL_CAPS).percent_left, 10);
   // Beside other noise the shorter sum holds, and shares are of that one.
   assert.equal(percentOf(charge, USUAL_CAPS, [noisy(1)]), 3.8);
   assert.ok(!admits([noisy(1), ...many(27)], charge, USUAL_CAPS));
@@ -131,12 +131,12 @@ test("of two caps the lower one holds; what is no cap is none", () => {
 });
 
 test("what is left is shown rounded down, what is spent rounded up", () => {
-  const standing = standingOf([pure(1, 1)], USUAL_CAPS);
+  const standing = balanceOf([pure(1, 1)], USUAL_CAPS);
   assert.equal(standing.percent_left, 99);
   assert.equal(standing.epsilon_spent, 0.000001);
-  assert.equal(standingOf([], USUAL_CAPS).percent_left, 100);
-  assert.equal(standingOf([gaussian(834305)], USUAL_CAPS).percent_left, 50);
-  assert.equal(standingOf([noisy(2000000)], USUAL_CAPS).percent_left, 0);
+  assert.equal(balanceOf([], USUAL_CAPS).percent_left, 100);
+  assert.equal(balanceOf([gaussian(834305)], USUAL_CAPS).percent_left, 50);
+  assert.equal(balanceOf([noisy(2000000)], USUAL_CAPS).percent_left, 0);
   assert.equal(percentOf(pure(10, 10), USUAL_CAPS), 0.1);
 });
 
@@ -149,6 +149,6 @@ test("all surveys together are the smallest of what bounds them, and never less 
   // Two that may fail are not added: their rhos are.
   const both = epsilonOf([mixed, mixed]);
   assert.ok(both > 2 * 1400000 && both <= 10000000);
-  assert.equal(standingOf([mixed], USUAL_CAPS).delta, 0.000001);
-  assert.equal(standingOf([pure(5, 5)], USUAL_CAPS).delta, 0);
+  assert.equal(balanceOf([mixed], USUAL_CAPS).delta, 0.000001);
+  assert.equal(balanceOf([pure(5, 5)], USUAL_CAPS).delta, 0);
 });

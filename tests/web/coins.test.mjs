@@ -5,8 +5,8 @@ import {
   SystemCoins,
   randomName,
   uniformBelow,
-} from "../../src/masquerade/server/web/static/coins.js";
-import { GivenWords } from "./given_words.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/coins.js";
+import { FixedWords } from "./fixed_words.mjs";
 
 test("every bit of a word is a fair coin (20,000 words, false alarm below 1e-6)", () => {
   const coins = new SystemCoins();
@@ -35,20 +35,20 @@ test("small integers are uniform (30,000 draws a bound, false alarm below 1e-6)"
 
 test("a word at or above the largest multiple is rejected, and the next one is taken", () => {
   const bound = 3n; // 2^64 = 3 * 6148914691236517205 + 1, so exactly one word is rejected
-  const source = new GivenWords([(1n << 64n) - 1n, (1n << 64n) - 2n]);
+  const source = new FixedWords([(1n << 64n) - 1n, (1n << 64n) - 2n]);
   assert.equal(uniformBelow(source, bound), 2n);
   assert.equal(source.used, 2);
 });
 
 test("bounds of 1 and 2^64 take any word", () => {
   const top = (1n << 64n) - 1n;
-  assert.equal(uniformBelow(new GivenWords([top]), 1n), 0n);
-  assert.equal(uniformBelow(new GivenWords([top]), 1n << 64n), top);
+  assert.equal(uniformBelow(new FixedWords([top]), 1n), 0n);
+  assert.equal(uniformBelow(new FixedWords([top]), 1n << 64n), top);
 });
 
 test("a bound that is no whole number from 1 to 2^64 is refused", () => {
   for (const bound of [0n, -1n, (1n << 64n) + 1n, 5, "5"]) {
-    assert.throws(() => uniformBelow(new GivenWords([1]), bound), RangeError);
+    assert.throws(() => uniformBelow(new FixedWords([1]), bound), RangeError);
   }
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Device } from "../../src/masquerade/server/web/static/device.js";
+import { Device } from "../../src/masquerade/server/web/static/app/device.js";
 import { Disk } from "./disk.mjs";
 
 const [OLD, NEW] = ["ab", "cd"].map((pair) => pair.repeat(16));

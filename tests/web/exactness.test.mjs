@@ -5,8 +5,6 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 const STATIC = new URL("../../src/masquerade/server/web/static/", import.meta.url);
-const SHOWN_ONLY = ["views.js", "words.js"];
-
 /** Return the code of a module without its comments and texts. */
 function code(name) {
   const text = readFileSync(new URL(name, STATIC), "utf8");
@@ -17,14 +15,17 @@ function code(name) {
 }
 
 /** Return what of mask.js masks, without what is shown about it. */
-const masking = () => code("mask.js").split("export function keepPercent")[0];
+const masking = () => code("mechanisms/mask.js").split("export function keepPercent")[0];
 
-const random = { "coins.js": code("coins.js").split("export function randomName")[0] };
-for (const name of ["noise.js", "lattice.js"]) random[name] = code(name);
+const random = { "coins.js": code("mechanisms/coins.js").split("export function randomName")[0] };
+for (const name of ["noise.js", "lattice.js"]) random[name] = code(`mechanisms/${name}`);
 random["mask.js"] = masking();
 
-for (const name of readdirSync(STATIC).filter((file) => file.endsWith(".js"))) {
-  if (SHOWN_ONLY.includes(name)) continue;
+const modules = ["app", "mechanisms", "words"].flatMap((folder) =>
+  readdirSync(new URL(`${folder}/`, STATIC)).map((file) => `${folder}/${file}`),
+);
+
+for (const name of modules) {
   test(`${name} draws nothing that can be foreseen and reads no floating-point number`, () => {
     assert.doesNotMatch(code(name), /Math\.random|parseFloat|randomUUID/);
   });
@@ -32,7 +33,7 @@ for (const name of readdirSync(STATIC).filter((file) => file.endsWith(".js"))) {
 
 test("modules of the random path import from the random path only", () => {
   for (const name of Object.keys(random)) {
-    const text = readFileSync(new URL(name, STATIC), "utf8");
+    const text = readFileSync(new URL(`mechanisms/${name}`, STATIC), "utf8");
     for (const [, from] of text.matchAll(/from "\.\/([^"]+)"/g)) assert.ok(from in random, from);
   }
 });

@@ -9,17 +9,17 @@ import {
   USUAL_CAPS,
   lowerCaps,
   spentOf,
-  standingOf,
-} from "../../src/masquerade/server/web/static/budget.js";
+  balanceOf,
+} from "../../src/masquerade/server/web/static/app/budget.js";
 import {
   BrokenPromise,
   readInvitation,
   same,
-} from "../../src/masquerade/server/web/static/invitation.js";
-import { Participation } from "../../src/masquerade/server/web/static/participation.js";
-import { strengthOf } from "../../src/masquerade/server/web/static/strength.js";
-import { sha256OfText } from "../../src/masquerade/server/web/static/sha256.js";
-import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/surveytext.js";
+} from "../../src/masquerade/server/web/static/app/invitation.js";
+import { Participation } from "../../src/masquerade/server/web/static/app/participation.js";
+import { strengthOf } from "../../src/masquerade/server/web/static/app/strength.js";
+import { sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";
+import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 import { Disk } from "./disk.mjs";
 
 const table = JSON.parse(
@@ -175,7 +175,7 @@ async function shownBy({ invitation, charges, attempt, record }) {
   return {
     levels: invitation.levels.map(({ losses, clear }) => [losses, clear, strengthOf(losses)]),
     charges,
-    standing: standingOf(charges, caps),
+    standing: balanceOf(charges, caps),
     strength: record?.strength,
   };
 }

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fillIn, levelOf } from "../../src/masquerade/server/web/static/lattice.js";
+import { fillIn, levelOf } from "../../src/masquerade/server/web/static/mechanisms/lattice.js";
 import {
   maskAnswers,
   maskChoice,
   maskResponse,
-} from "../../src/masquerade/server/web/static/mask.js";
-import { readInvitation } from "../../src/masquerade/server/web/static/invitation.js";
-import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/surveytext.js";
-import { GivenWords } from "./given_words.mjs";
-import { surveyOf } from "./made_survey.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/mask.js";
+import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
+import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
+import { FixedWords } from "./fixed_words.mjs";
+import { surveyOf } from "./example_survey.mjs";
 
 const gaussian = { name: "discrete-gaussian", points: 5, variance: ["9", "1"] };
 const laplace = {
@@ -35,7 +35,7 @@ const STILL = {
 };
 
 const refused = (device, answers = [0]) => {
-  const source = new GivenWords([0, 0, 0, 0]);
+  const source = new FixedWords([0, 0, 0, 0]);
   assert.throws(
     () => maskAnswers(device, answers, source),
     (error) => error instanceof RangeError && !/77/.test(error.message),
@@ -47,9 +47,9 @@ test("noise is added to the index, and never moved back into the points", () => 
   const up = [0, 3, 0, 1, 0, 1, 1, 1]; // two turns of a scale of 4: plus 8
   const down = [...up.slice(0, -1), 0];
   for (const answer of [0, 1, 4]) {
-    assert.deepEqual(maskAnswers(laplace, [answer], new GivenWords(up)), [answer + 8]);
-    assert.deepEqual(maskAnswers(laplace, [answer], new GivenWords(down)), [answer - 8]);
-    const still = new GivenWords(STILL["discrete-gaussian"]);
+    assert.deepEqual(maskAnswers(laplace, [answer], new FixedWords(up)), [answer + 8]);
+    assert.deepEqual(maskAnswers(laplace, [answer], new FixedWords(down)), [answer - 8]);
+    const still = new FixedWords(STILL["discrete-gaussian"]);
     assert.deepEqual(maskAnswers(gaussian, [answer], still), [answer]);
   }
 });
@@ -61,7 +61,7 @@ test("what is drawn does not depend on the answer, nor on whether there was one"
     const words = Array.from({ length: 400 }, nextWord);
     const codes = device.null ? [0, 1, 2, 3, 4, 5] : [0, 1, 2, 3, 4];
     const used = codes.map((answer) => {
-      const source = new GivenWords(words);
+      const source = new FixedWords(words);
       maskAnswers(device, [answer, answer], source);
       return source.used;
     });
@@ -73,9 +73,9 @@ test("no answer is filled in with the fixed point, or with the one that is drawn
   assert.equal(fillIn(5n, 5n, 2n), 2n);
   assert.equal(fillIn(4n, 5n, 2n), 4n);
   const still = STILL["discrete-laplace"];
-  assert.deepEqual(maskAnswers(filled, [5, 4], new GivenWords([...still, ...still])), [2, 4]);
+  assert.deepEqual(maskAnswers(filled, [5, 4], new FixedWords([...still, ...still])), [2, 4]);
   const drawn = [...[3, ...still], ...[3, ...still]];
-  assert.deepEqual(maskAnswers(uniform, [5, 4], new GivenWords(drawn)), [3, 4]);
+  assert.deepEqual(maskAnswers(uniform, [5, 4], new FixedWords(drawn)), [3, 4]);
 });
 
 test("over all draws, the mean level is the exact place of the index, and never far from it", () => {
@@ -99,7 +99,7 @@ test("over all draws, the mean level is the exact place of the index, and never 
 
 test("quantised response rounds first, for no answer too, and then responds", () => {
   // 5 points, 3 levels: index 1 lies halfway between levels 0 and 1; 4 draws, 2 of which go up.
-  const report = (answer, words) => maskAnswers(quantised, [answer], new GivenWords(words))[0];
+  const report = (answer, words) => maskAnswers(quantised, [answer], new FixedWords(words))[0];
   assert.deepEqual([0, 1, 2, 3].map((drawn) => report(1, [drawn, 9])), [1, 1, 0, 0]);
   assert.deepEqual([0, 1, 2, 3].map((drawn) => report(4, [drawn, 9])), [2, 2, 2, 2]);
   assert.deepEqual([0, 1, 2, 3].map((drawn) => report(5, [drawn, 9])), [3, 3, 3, 3]);
@@ -108,7 +108,7 @@ test("quantised response rounds first, for no answer too, and then responds", ()
 
 test("one of two is chosen by randomized response, and a tie where there are three symbols", () => {
   const report = (symbols, chosen, word) =>
-    maskChoice(choice(symbols), chosen, new GivenWords([word]));
+    maskChoice(choice(symbols), chosen, new FixedWords([word]));
   assert.deepEqual([0, 1, 2, 9].map((word) => report(2, "first", word)), [
     "second", "second", "first", "first",
   ]);
@@ -120,7 +120,7 @@ test("one of two is chosen by randomized response, and a tie where there are thr
   }
   const others = [choice(4), { ...choice(3), name: "two-layer" }, gaussian, uniform];
   for (const device of others) {
-    assert.throws(() => maskChoice(device, "first", new GivenWords([9])), RangeError);
+    assert.throws(() => maskChoice(device, "first", new FixedWords([9])), RangeError);
   }
 });
 
@@ -172,7 +172,7 @@ test("the largest lattice and scale report whole numbers, exact up to 2^53", () 
   const device = { ...laplace, points: 2 ** 32, scale: [String(scale), "1"] };
   for (const [turns, exact] of [[30n, true], [40n, false]]) {
     const words = [scale - 1n, scale - 1n, ...new Array(Number(turns)).fill([0, 1]).flat(), 1, 1];
-    const [report] = maskAnswers(device, [2 ** 32 - 1], new GivenWords(words));
+    const [report] = maskAnswers(device, [2 ** 32 - 1], new FixedWords(words));
     const whole = (turns + 1n) * scale - 1n + 2n ** 32n - 1n;
     assert.equal(report, Number(whole));
     assert.equal(Number.isSafeInteger(report), exact);
@@ -187,7 +187,7 @@ test("a survey may mix mechanisms; those with the same text are masked together"
     { mechanism: "a", device: uniform },
   ];
   const still = STILL["discrete-laplace"];
-  const source = new GivenWords([...[4, ...still], ...[0, ...still], ...[0, 9]]);
+  const source = new FixedWords([...[4, ...still], ...[0, ...still], ...[0, 9]]);
   assert.deepEqual(maskResponse(questions, [5, 4, 1], source), [4, 2, 1]);
   assert.equal(source.used, 12);
 });

@@ -9,15 +9,15 @@ import {
   rhoOfCap,
   rhoOfPure,
   rhoOfResponse,
-} from "../../src/masquerade/server/web/static/concentrated.js";
+} from "../../src/masquerade/server/web/static/mechanisms/concentrated.js";
 import {
   exp,
   log,
   lossOfRatio,
   readFraction,
-} from "../../src/masquerade/server/web/static/fractions.js";
-import { lossOf, lossesOf } from "../../src/masquerade/server/web/static/losses.js";
-import { deviceOf } from "../../src/masquerade/server/web/static/mechanismtext.js";
+} from "../../src/masquerade/server/web/static/mechanisms/fractions.js";
+import { lossOf, lossesOf } from "../../src/masquerade/server/web/static/mechanisms/losses.js";
+import { deviceOf } from "../../src/masquerade/server/web/static/mechanisms/text.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url)));
 const cases = read("losses.json");

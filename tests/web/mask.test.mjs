@@ -6,8 +6,8 @@ import {
   maskAnswers,
   maskResponse,
   move,
-} from "../../src/masquerade/server/web/static/mask.js";
-import { GivenWords } from "./given_words.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/mask.js";
+import { FixedWords } from "./fixed_words.mjs";
 
 const device = (symbols, first, last, total) => ({
   name: first === last ? "randomized-response" : "two-layer",
@@ -37,7 +37,7 @@ test("over all draws, each other symbol is reported `other` times and the answer
 test("the private number is drawn once for all answers masked together", () => {
   const form = device(2, 0, 9, 10);
   // The private number is 4: draws below 4 flip, from 4 up they keep.
-  const source = new GivenWords([4, 3, 4, 0, 9]);
+  const source = new FixedWords([4, 3, 4, 0, 9]);
   assert.deepEqual(maskAnswers(form, [0, 0, 1, 1], source), [1, 0, 0, 1]);
   assert.equal(source.used, 5);
 });
@@ -49,7 +49,7 @@ test("questions with the same mechanism text share one private number, in questi
     { mechanism: "a", device: device(2, 0, 9, 10) },
   ];
   // a's number, a's two answers, then b's answer, which has no number to draw.
-  const source = new GivenWords([4, 3, 9, 1]);
+  const source = new FixedWords([4, 3, 9, 1]);
   assert.deepEqual(maskResponse(questions, [0, 0, 1], source), [1, 2, 1]);
   assert.equal(source.used, 4);
 });
@@ -57,7 +57,7 @@ test("questions with the same mechanism text share one private number, in questi
 test("no error carries an answer", () => {
   for (const answer of [77, -77, 77.5, "77", undefined]) {
     assert.throws(
-      () => maskAnswers(device(2, 1, 1, 10), [answer], new GivenWords([1])),
+      () => maskAnswers(device(2, 1, 1, 10), [answer], new FixedWords([1])),
       (error) => error instanceof RangeError && !/77|undefined/.test(error.message),
     );
   }
@@ -72,12 +72,12 @@ test("numbers that are no mechanism are refused before anything is drawn", () =>
     device(2, 0, 0, 0),
   ];
   for (const form of impossible) {
-    const source = new GivenWords([1, 1]);
+    const source = new FixedWords([1, 1]);
     assert.throws(() => maskAnswers(form, [0], source), RangeError);
     assert.equal(source.used, 0);
   }
   const known = { name: "randomized-response", symbols: 2 };
-  assert.throws(() => maskAnswers(known, [0], new GivenWords([1])));
+  assert.throws(() => maskAnswers(known, [0], new FixedWords([1])));
 });
 
 test("the share of answers kept is that of the mean private number", () => {

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import {
   discreteGaussian,
   discreteLaplace,
-} from "../../src/masquerade/server/web/static/noise.js";
-import { GivenWords } from "./given_words.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/noise.js";
+import { FixedWords } from "./fixed_words.mjs";
 
 const DRAWS = 20000;
 
@@ -121,7 +121,7 @@ test("what is no scale or variance is refused before anything is drawn", () => {
     ...[...impossible, [1n << 96n, 1n], [1n, 1n << 65n]].map((f) => [discreteGaussian, f]),
   ];
   for (const [draw, fraction] of draws) {
-    const source = new GivenWords([0, 0, 1, 1]);
+    const source = new FixedWords([0, 0, 1, 1]);
     assert.throws(() => draw(source, fraction), RangeError);
     assert.equal(source.used, 0);
   }

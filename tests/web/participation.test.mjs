@@ -4,17 +4,17 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
-import { chargeOf } from "../../src/masquerade/server/web/static/budget.js";
+import { chargeOf } from "../../src/masquerade/server/web/static/app/budget.js";
 import {
   Participation,
   canonical,
   checkedQuestions,
   costOf,
-} from "../../src/masquerade/server/web/static/participation.js";
-import { BrokenPromise } from "../../src/masquerade/server/web/static/invitation.js";
+} from "../../src/masquerade/server/web/static/app/participation.js";
+import { BrokenPromise } from "../../src/masquerade/server/web/static/app/invitation.js";
 import { ContractServer, refused } from "./contract_server.mjs";
 import { Disk } from "./disk.mjs";
-import { surveyOf } from "./made_survey.mjs";
+import { surveyOf } from "./example_survey.mjs";
 
 const SECRET = "ab".repeat(16);
 const LOST = { ok: false, status: 0, data: {}, lost: true, slug: "" };

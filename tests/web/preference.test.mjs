@@ -5,22 +5,22 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { SystemCoins } from "../../src/masquerade/server/web/static/coins.js";
+import { SystemCoins } from "../../src/masquerade/server/web/static/mechanisms/coins.js";
 import {
   direction,
   orientation,
   reportPreference,
-} from "../../src/masquerade/server/web/static/preference.js";
-import { GivenWords } from "./given_words.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/preference.js";
+import { FixedWords } from "./fixed_words.mjs";
 
-const MODULE = new URL("../../src/masquerade/server/web/static/preference.js", import.meta.url);
+const MODULE = new URL("../../src/masquerade/server/web/static/mechanisms/preference.js", import.meta.url);
 const VECTORS = new URL("../vectors/preference.json", import.meta.url);
 const cases = JSON.parse(readFileSync(VECTORS));
 const named = (name) => cases.find((shared) => shared.mechanism === name).device;
 
 for (const shared of cases) {
   test(`the device reports as Python does: ${shared.name}`, () => {
-    const source = new GivenWords(shared.words);
+    const source = new FixedWords(shared.words);
     const report = reportPreference(shared.device, shared.records, source);
     assert.deepEqual(report.map(Number), shared.report);
     assert.equal(source.used, shared.words.length);
@@ -30,7 +30,7 @@ for (const shared of cases) {
 test("whole numbers as BigInts give the same report", () => {
   const shared = cases.find(({ name }) => name.includes("large numbers"));
   const records = shared.records.map((record) => record.map(BigInt));
-  const report = reportPreference(shared.device, records, new GivenWords(shared.words));
+  const report = reportPreference(shared.device, records, new FixedWords(shared.words));
   assert.deepEqual(report.map(Number), shared.report);
 });
 
@@ -77,7 +77,7 @@ test("what is drawn does not depend on the records", () => {
   for (const name of ["choice-response", "direction-selection"]) {
     const shared = cases.findLast((each) => each.mechanism === name && each.records.length > 2);
     const taken = [1, -1, 0].map((sign) => {
-      const source = new GivenWords(shared.words);
+      const source = new FixedWords(shared.words);
       reportPreference(shared.device, shared.records.map((r) => r.map((x) => sign * x)), source);
       return source.used;
     });
@@ -96,17 +96,17 @@ test("forms that are no mechanism, and records that are no numbers, are refused 
     { ...selection, features: -1 }, { ...selection, total: "-4" },
   ];
   for (const device of wrong) {
-    const source = new GivenWords([]);
+    const source = new FixedWords([]);
     assert.throws(() => reportPreference(device, [[1]], source), RangeError);
   }
   for (const records of [[[0.5]], [["7"]], [[NaN]], [[null]]]) {
-    const source = new GivenWords([]);
+    const source = new FixedWords([]);
     assert.throws(
       () => reportPreference(choice, records, source),
       (error) => error instanceof RangeError && !/0\.5|7|NaN|null/.test(error.message),
     );
   }
-  const source = new GivenWords([]);
+  const source = new FixedWords([]);
   assert.throws(() => reportPreference(selection, [[1, 2, 3]], source), RangeError);
 });
 

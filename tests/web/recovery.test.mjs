@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { secretOf, wordsOf } from "../../src/masquerade/server/web/static/recovery.js";
+import { secretOf, wordsOf } from "../../src/masquerade/server/web/static/app/recovery.js";
 
 const vectors = JSON.parse(
   readFileSync(new URL("../vectors/recovery.json", import.meta.url), "utf8"),

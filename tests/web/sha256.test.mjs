@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
-import { sha256, sha256OfText } from "../../src/masquerade/server/web/static/sha256.js";
+import { sha256, sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";
 
 test("bytes of every length up to three blocks have the hash that others give them", () => {
   for (let length = 0; length <= 200; length++) {

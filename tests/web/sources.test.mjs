@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { test } from "node:test";
 
 const STATIC = new URL("../../src/masquerade/server/web/static/", import.meta.url);
@@ -15,11 +16,12 @@ function code(name) {
 
 /** Return every module that the participant's page loads. */
 function modules() {
-  const found = new Set(["app.js", "offline.js"]);
+  const found = new Set(["app/main.js", "app/service_worker.js"]);
   for (const name of found) {
     for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) {
-      assert.match(from, /^\.\/[a-z0-9]+\.js$/, `${name} imports ${from}`);
-      found.add(from.slice(2));
+      const path = posix.join(posix.dirname(name), from);
+      assert.match(path, /^(app|mechanisms|words)\/[a-z0-9_]+\.js$/, `${name} imports ${from}`);
+      found.add(path);
     }
   }
   return [...found];
@@ -37,26 +39,41 @@ const FORBIDDEN = [
 
 /** What few modules may do, and which. */
 const RESERVED = [
-  [/\bfetch\b/, ["api.js", "offline.js"]],
-  [/\blocation\b/, ["app.js", "offline.js", "settingspage.js"]],
-  [/\bcaches\b/, ["offline.js"]],
-  [/\blocalStorage\b/, ["device.js"]],
-  [/\bindexedDB\b/, ["database.js"]],
-  [/new SystemCoins/, ["maskdemo.js", "surveypage.js"]],
-  [/\bURL\.createObjectURL\b/, ["ledgerpage.js"]],
+  [/\bfetch\b/, ["app/api.js", "app/service_worker.js"]],
+  [/\blocation\b/, ["app/main.js", "app/service_worker.js", "app/settings_page.js"]],
+  [/\bcaches\b/, ["app/service_worker.js"]],
+  [/\blocalStorage\b/, ["app/device.js"]],
+  [/\bindexedDB\b/, ["app/database.js"]],
+  [/new SystemCoins/, ["app/mask_demo.js", "app/survey_page.js"]],
+  [/\bURL\.createObjectURL\b/, ["app/ledger_page.js"]],
 ];
 
+const KNOWN = {
+  mechanisms: [
+    "coins", "concentrated", "fractions", "gaussian_room", "gaussian_tail", "lattice", "losses",
+    "mask", "noise", "text", "two_layer",
+  ],
+  words: ["arabic", "english", "formats", "language", "plain_arabic", "plain_english"],
+  app: [
+    "about_page", "answers", "api", "battery_view", "budget", "components", "conditions",
+    "database", "device", "dom", "home_page", "invitation", "ledger_page", "level_view", "main",
+    "mask_demo", "participation", "plain_page", "question_view", "recovery", "reward_view",
+    "screen", "service_worker", "settings_page", "sha256", "strength", "survey_page",
+    "survey_text", "survey_views",
+  ],
+};
+
 test("the page's modules are the ones we know", () => {
-  assert.deepEqual(modules().sort(), [
-    "aboutpage.js", "api.js", "app.js", "arabic.js", "batteryview.js", "budget.js", "coins.js",
-    "concentrated.js", "database.js", "device.js", "dom.js", "domain.js", "english.js",
-    "figures.js", "fractions.js", "gaussianroom.js", "gaussiantail.js", "homepage.js",
-    "invitation.js", "lattice.js", "ledgerpage.js", "levelview.js", "losses.js", "mask.js", "maskdemo.js",
-    "mechanismtext.js", "noise.js", "offline.js", "participation.js", "pieces.js",
-    "plainarabic.js", "plainenglish.js", "plainpage.js", "questionview.js", "recovery.js",
-    "rewardview.js", "screen.js", "settingspage.js", "sha256.js", "shown.js", "strength.js",
-    "surveypage.js", "surveytext.js", "surveyviews.js", "twolayer.js", "words.js",
-  ]);
+  const known = Object.entries(KNOWN).flatMap(([folder, names]) =>
+    names.map((name) => `${folder}/${name}.js`),
+  );
+  assert.deepEqual(modules().sort(), known.sort());
+});
+
+test("mechanisms and words import nothing of the app, nor of each other", () => {
+  for (const name of modules().filter((each) => !each.startsWith("app/"))) {
+    for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) assert.match(from, /^\.\/\w/);
+  }
 });
 
 for (const name of modules()) {
@@ -72,11 +89,11 @@ for (const [pattern, allowed] of RESERVED) {
 }
 
 test("the service worker never touches the API", () => {
-  assert.doesNotMatch(code("offline.js"), /api|put\(/);
+  assert.doesNotMatch(code("app/service_worker.js"), /api|put\(/);
 });
 
 test("no floating-point number is near the random path", () => {
-  const path = code("coins.js") + code("mask.js").split("export function keepPercent")[0];
+  const path = code("mechanisms/coins.js") + code("mechanisms/mask.js").split("export function keepPercent")[0];
   assert.doesNotMatch(path, /\d\.\d|parseFloat|Math\./);
 });
 

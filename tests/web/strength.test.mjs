@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { lossesOf } from "../../src/masquerade/server/web/static/losses.js";
-import { keptAt, strengthOf } from "../../src/masquerade/server/web/static/strength.js";
+import { lossesOf } from "../../src/masquerade/server/web/static/mechanisms/losses.js";
+import { keepProbabilityAt, strengthOf } from "../../src/masquerade/server/web/static/app/strength.js";
 
 const { surveys } = JSON.parse(
   readFileSync(new URL("../vectors/hostile-server.json", import.meta.url), "utf8"),
@@ -40,5 +40,5 @@ test("a private number for many answers is named by what the others tell of each
 
 test("the example of a level keeps as many answers as the level's own mask", () => {
   const own = 1 - (4 * 818248792246976669) / 4611686018427387900;
-  assert.ok(Math.abs(keptAt(1e6 / 18, 5) - own) < 1e-4);
+  assert.ok(Math.abs(keepProbabilityAt(1e6 / 18, 5) - own) < 1e-4);
 });

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { maskAnswers } from "../../src/masquerade/server/web/static/mask.js";
+import { maskAnswers } from "../../src/masquerade/server/web/static/mechanisms/mask.js";
 import {
   discreteGaussian,
   discreteLaplace,
-} from "../../src/masquerade/server/web/static/noise.js";
-import { GivenWords } from "./given_words.mjs";
+} from "../../src/masquerade/server/web/static/mechanisms/noise.js";
+import { FixedWords } from "./fixed_words.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url)));
 
@@ -25,7 +25,7 @@ test("there are at least forty shared cases of each kind", () => {
 
 for (const shared of masked) {
   test(`the device reports as Python does: ${shared.name}`, () => {
-    const source = new GivenWords(shared.words);
+    const source = new FixedWords(shared.words);
     assert.deepEqual(maskAnswers(shared.device, shared.answers, source), shared.reports);
     assert.equal(source.used, shared.words_used);
   });
@@ -33,7 +33,7 @@ for (const shared of masked) {
 
 for (const shared of noises) {
   test(`the device draws as Python does: ${shared.name}`, () => {
-    const source = new GivenWords(shared.words);
+    const source = new FixedWords(shared.words);
     const fraction = shared.fraction.map(BigInt);
     const draws = shared.draws.map(() => String(NOISE[shared.noise](source, fraction)));
     assert.deepEqual(draws, shared.draws);

@@ -8,10 +8,10 @@ import {
   amountText,
   beliefPercent,
   factorText,
-} from "../../src/masquerade/server/web/static/figures.js";
-import { LANGUAGES, firstSpoken, speak } from "../../src/masquerade/server/web/static/words.js";
+} from "../../src/masquerade/server/web/static/words/formats.js";
+import { LANGUAGES, preferredLanguage, setLanguage } from "../../src/masquerade/server/web/static/words/language.js";
 
-const STATIC = new URL("../../src/masquerade/server/web/static/", import.meta.url);
+const APP = new URL("../../src/masquerade/server/web/static/app/", import.meta.url);
 
 /** Return each name with the kind of what it stands for. */
 function outline(value, name = "") {
@@ -45,8 +45,8 @@ test("no word is empty or left in the other alphabet", () => {
 test("every word that a view asks for is there", () => {
   const names = new Set(outline(LANGUAGES[0]).map((name) => name.split(/[( ]/)[0]));
   const groups = new Set([...names].map((name) => name.split(".")[1]));
-  for (const file of readdirSync(STATIC).filter((name) => /(view|views|page)\.js$/.test(name))) {
-    const text = readFileSync(new URL(file, STATIC), "utf8");
+  for (const file of readdirSync(APP).filter((name) => /_(view|views|page)\.js$/.test(name))) {
+    const text = readFileSync(new URL(file, APP), "utf8");
     for (const [, group, word] of text.matchAll(/words\(\)\.(\w+)\.(\w+)/g)) {
       assert.ok(groups.has(group), `${file}: ${group}`);
       const found = [...names].some((name) => name.startsWith(`.${group}.${word}`));
@@ -56,20 +56,20 @@ test("every word that a view asks for is there", () => {
 });
 
 test("Arabic counts as Arabic does", () => {
-  const arabic = speak("ar");
+  const arabic = setLanguage("ar");
   assert.equal(arabic.home.questions(1), "سؤال واحد");
   assert.equal(arabic.home.questions(2), "سؤالان");
   assert.equal(arabic.home.questions(3), "3 أسئلة");
   assert.equal(arabic.home.questions(11), "11 سؤالاً");
   assert.equal(arabic.direction, "rtl");
-  speak("en");
+  setLanguage("en");
 });
 
 test("the first language of a person that we speak is chosen", () => {
-  assert.equal(firstSpoken(["fr-FR", "ar-EG", "en"]), "ar");
-  assert.equal(firstSpoken(["en-US", "ar"]), "en");
-  assert.equal(firstSpoken(["fr"]), "en");
-  assert.equal(firstSpoken([]), "en");
+  assert.equal(preferredLanguage(["fr-FR", "ar-EG", "en"]), "ar");
+  assert.equal(preferredLanguage(["en-US", "ar"]), "en");
+  assert.equal(preferredLanguage(["fr"]), "en");
+  assert.equal(preferredLanguage([]), "en");
 });
 
 test("amounts are rounded up, and what has no limit says so", () => {

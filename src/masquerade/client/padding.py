@@ -14,7 +14,7 @@ def padded(content: dict[str, Any]) -> bytes:
     """Return an object as JSON, filled up with spaces to a multiple of 1 KiB.
 
     The multiple depends on the number of reports only, neither on the reports nor on the level.
-    The page does the same (``padded`` in ``web/static/api.js``).
+    The page does the same (``padded`` in ``web/static/app/api.js``).
 
     Examples
     --------

@@ -129,8 +129,8 @@ def uniform_below(source: WordSource, bound: int, size: int) -> Words:
     Notes
     -----
     A word at or above the largest multiple of `bound` below 2**64 is rejected, so that the
-    remainder is exactly uniform. The device's half (``web/static/coins.js``) does the same with
-    the same words.
+    remainder is exactly uniform. The device's half (``web/static/mechanisms/coins.js``) does the
+    same with the same words.
     """
     if not 1 <= bound <= 1 << 64:
         raise ParameterError(f"bound is {bound}, expected 1 to 2**64.")

@@ -3,7 +3,7 @@
 Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
 algorithms 1 to 3, vectorised. No floating-point number is involved, so a report cannot betray an
 answer by its last bits, and the probabilities are the formulas' own. The device's half
-(``web/static/noise.js``) draws the same number from the same words.
+(``web/static/mechanisms/noise.js``) draws the same number from the same words.
 """
 
 from __future__ import annotations

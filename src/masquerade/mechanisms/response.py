@@ -23,7 +23,7 @@ def mask_response(
 
     Answers whose mechanisms have the same text form are masked together, so that a two-layer
     mechanism draws its flip probability once for all of them; groups are masked in the order of
-    their first answer. The device's half is ``maskResponse`` in ``web/static/mask.js``.
+    their first answer. The device's half is ``maskResponse`` in ``web/static/mechanisms/mask.js``.
 
     Parameters
     ----------

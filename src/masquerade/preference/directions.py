@@ -53,7 +53,7 @@ def whole_directions(differences: Floats) -> Integers:
 def whole_directions_of_integers(differences: Integers) -> Integers:
     """Return each row's direction as in `whole_directions`, from whole numbers.
 
-    The device's half (``web/static/preference.js``) returns the same.
+    The device's half (``web/static/mechanisms/preference.js``) returns the same.
 
     Parameters
     ----------

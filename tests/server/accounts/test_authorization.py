@@ -37,7 +37,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/openapi.json"): EVERYBODY,
     ("HEAD", "/api/v1/openapi.json"): EVERYBODY,
     ("GET", "/api/v1/surveys/{token}/invitation"): EVERYBODY,
-    ("GET", "/app/{build_hash}/{name}"): EVERYBODY,
+    ("GET", "/app/{build_hash}/{name:path}"): EVERYBODY,
     ("GET", "/healthz"): EVERYBODY,
     ("GET", "/readyz"): EVERYBODY,
     ("GET", "/manifest.webmanifest"): EVERYBODY,
@@ -320,7 +320,7 @@ def test_who_may_use_a_route(
             "payout": "0" * 32,
             "kind": "csv",
             "build_hash": "0" * 16,
-            "name": "app.js",
+            "name": "app/main.js",
         }
         if path.startswith("/join"):
             values["token"] = secrets.token_urlsafe(24)
@@ -328,7 +328,10 @@ def test_who_may_use_a_route(
         if body and not path.startswith("/api/"):
             body = {"data": {"login": secrets.token_hex(4)}}
         answer = client.request(
-            method, path.format(**values), headers={"Accept": "application/json", **headers}, **body
+            method,
+            path.replace(":path", "").format(**values),
+            headers={"Accept": "application/json", **headers},
+            **body,
         )
         wanted = expected(need, who, other="{" in path and "/join/" not in path)
         if path == "/owner" and who in (*ROLES, "other team's owner", "token", "editor's token"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from masquerade.server.http.app_files import ENTRY, STYLE, app_build
+from masquerade.server.http.app_files import ENTRY, STYLES, app_build
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import Survey
 
@@ -59,7 +60,9 @@ def test_every_file_of_the_page_is_named_by_its_hash(visitor: httpx.Client) -> N
     """Scripts, modules and styles carry the integrity of exactly what is served for them."""
     page = visitor.get("/me").text
     named = re.findall(r'(?:src|href)="(/app/[^"]+\.(?:js|css))" integrity="([^"]+)"', page)
-    assert {path.rpartition("/")[2] for path, _ in named} == {*app_build().modules, STYLE}
+    build = app_build()
+    names = {path.removeprefix(f"/app/{build.hash}/") for path, _ in named}
+    assert names == {*build.modules, *STYLES}
     for path, integrity in named:
         content = visitor.get(path).content
         digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -77,7 +80,12 @@ def test_files_are_kept_for_ever_under_their_build_only(visitor: httpx.Client) -
     plain = visitor.get(f"/app/{build.hash}/{ENTRY}", headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.content == answer.content == build.files[ENTRY].content
-    for path in (f"/app/{'0' * 64}/{ENTRY}", f"/app/{build.hash}/chart.js", "/app/x/../../app.py"):
+    for path in (
+        f"/app/{'0' * 64}/{ENTRY}",
+        f"/app/{build.hash}/main.js",
+        f"/app/{build.hash}/app/../../../app.py",
+        f"/app/{build.hash}/surveyor/release.js",
+    ):
         assert visitor.get(path).status_code == 404
 
 
@@ -97,14 +105,18 @@ def test_a_module_stands_after_what_it_imports() -> None:
     assert build.modules[-1] == ENTRY
     for place, name in enumerate(build.modules):
         text = build.files[name].content.decode()
-        imported = re.findall(r'from "\./([^"]+)"', text)
-        assert set(imported) <= set(build.modules[:place])
+        folder = posixpath.dirname(name)
+        imported = {
+            posixpath.normpath(posixpath.join(folder, address))
+            for address in re.findall(r'from "([^"]+)"', text)
+        }
+        assert imported <= set(build.modules[:place])
 
 
 def test_the_app_is_small() -> None:
     """All that the page loads is at most 120 kB compressed."""
     build = app_build()
-    loaded = [build.files[name] for name in (*build.modules, STYLE, "icon.svg")]
+    loaded = [build.files[name] for name in (*build.modules, *STYLES, "icon.svg")]
     assert sum(len(file.compressed) for file in loaded) < FIRST_LOAD
 
 

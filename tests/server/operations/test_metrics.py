@@ -51,7 +51,7 @@ def test_requests_are_counted_by_template(watched: LiveServer, kit: Kit) -> None
         from_phone.take_part(survey)
         client.get(f"/s/{survey.token}")
         client.get("/nowhere/at/all")
-        client.get("/static/style.css")
+        client.get("/static/base.css")
         client.request("PROPFIND", f"/s/{survey.token}")
     found = counts(watched, "masquerade_requests_total")
     template = "/api/v1/participations/{participation}"

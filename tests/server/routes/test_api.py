@@ -59,7 +59,7 @@ def test_every_response_carries_the_policy(site: Site, kit: Kit) -> None:
         visitor.get("/surveys"),
         visitor.get("/nothing"),
         visitor.get(f"/s/{survey.token}"),
-        visitor.get("/static/mask.js"),
+        visitor.get("/static/mechanisms/mask.js"),
         visitor.get("/me"),
         visitor.get("/static/nothing.js"),
         visitor.get("/api/v1/openapi.json"),

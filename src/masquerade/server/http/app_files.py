@@ -1,7 +1,8 @@
 """The participants' app as files: its modules, its worker and its manifest.
 
-Modules are served under the hash of all of them, so that a page never mixes two versions, and the
-page names the hash of each, so that a browser runs no other.
+They stand in one folder whose name is the hash of all of them, so that a page never mixes two
+versions and modules import each other by relative addresses; the page names the hash of each, so
+that a browser runs no other.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from masquerade.server.http.pages import STATIC
 
-ENTRY, STYLE, WORKER = "app.js", "style.css", "offline.js"
+ENTRY, WORKER = "app/main.js", "app/service_worker.js"
+STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
-_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "\./([a-z0-9]+\.js)";', re.MULTILINE)
+_IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "(\.[^"]+)";', re.MULTILINE)
 MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -28,19 +31,17 @@ MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class AppFile:
-    """A file of the app.
-
-    Attributes
-    ----------
-    content, compressed : bytes
-        As it is, and with gzip.
-    integrity : str
-        What a page names it by: ``sha384-...``.
-    """
+    """A file of the app, and what a page names it by (``sha384-...``)."""
 
     content: bytes
     compressed: bytes
     integrity: str
+
+    @classmethod
+    def of(cls, content: bytes) -> AppFile:
+        """Return a file with its content compressed and hashed."""
+        digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
+        return cls(content, gzip.compress(content, mtime=0), f"sha384-{digest}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,11 @@ class AppBuild:
     Attributes
     ----------
     hash : str
-        SHA-256 of what ``sha256sum`` prints for the files, sorted by name.
+        SHA-256 of what ``sha256sum`` prints for the files, sorted by their paths.
     files : dict
-        Name to `AppFile`.
+        Path within the folder to `AppFile`.
     modules : tuple of str
-        Those that the page loads, the first one last: each stands after what it imports.
+        Paths of those that the page loads, the entry last: each stands after what it imports.
     """
 
     hash: str
@@ -66,8 +67,8 @@ class AppBuild:
 def app_build() -> AppBuild:
     """Return the app as it is on this computer's disk; read once."""
     modules = _modules()
-    names = sorted((*modules, STYLE, WORKER, *_ICONS))
-    files = {name: _file((STATIC / name).read_bytes()) for name in names}
+    names = sorted((*modules, *STYLES, WORKER, *_ICONS))
+    files = {name: AppFile.of((STATIC / name).read_bytes()) for name in names}
     lines = "".join(
         f"{hashlib.sha256(file.content).hexdigest()}  {name}\n" for name, file in files.items()
     )
@@ -76,29 +77,24 @@ def app_build() -> AppBuild:
 
 def offline_files(build: AppBuild) -> list[str]:
     """Return the names of the files that a device keeps, to open the app without a network."""
-    return [*build.modules, STYLE, *_ICONS]
+    return [*build.modules, *STYLES, *_ICONS]
 
 
 def _modules() -> tuple[str, ...]:
     """Return the entry and everything it imports, what is imported before who imports it."""
-    found: list[str] = []
+    ordered: list[str] = []
     entered: set[str] = set()
 
     def visit(name: str) -> None:
         if name in entered:
             return
         entered.add(name)
-        for imported in _IMPORT.findall((STATIC / name).read_text(encoding="utf-8")):
-            visit(imported)
-        found.append(name)
+        for address in _IMPORT.findall((STATIC / name).read_text(encoding="utf-8")):
+            visit(posixpath.normpath(posixpath.join(posixpath.dirname(name), address)))
+        ordered.append(name)
 
     visit(ENTRY)
-    return tuple(found)
-
-
-def _file(content: bytes) -> AppFile:
-    digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
-    return AppFile(content, gzip.compress(content, mtime=0), f"sha384-{digest}")
+    return tuple(ordered)
 
 
 def web_manifest(build: AppBuild) -> dict[str, object]:
@@ -116,10 +112,14 @@ def web_manifest(build: AppBuild) -> dict[str, object]:
         "icons": [
             {"src": f"/app/{build.hash}/icon.svg", "sizes": "any", "type": "image/svg+xml"},
             *(
-                {"src": f"/app/{build.hash}/icon-{n}.png", "sizes": f"{n}x{n}", "type": "image/png",
-                 "purpose": purpose}
+                {
+                    "src": f"/app/{build.hash}/icon-{n}.png",
+                    "sizes": f"{n}x{n}",
+                    "type": "image/png",
+                    "purpose": purpose,
+                }
                 for n in (192, 512)
                 for purpose in ("any", "maskable")
             ),
         ],
-    }  # fmt: skip
+    }

@@ -46,6 +46,11 @@ def render(
     return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
 
 
+def page_text(name: str, context: dict[str, Any]) -> str:
+    """Return a page that is the same whoever asks for it."""
+    return _templates.env.get_template(name).render(context)
+
+
 def qr_code(link: str) -> str:
     """Return a QR code of `link` as a data URI, drawn here."""
     return str(segno.make(link, error="m").svg_data_uri(scale=6, border=2, dark="#1d1329"))

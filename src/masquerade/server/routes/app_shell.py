@@ -6,6 +6,7 @@ The page is the same for every survey and every person; what it shows comes from
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
@@ -15,13 +16,14 @@ from masquerade.errors import NotFound
 from masquerade.server.http.app_files import (
     ENTRY,
     MEDIA_TYPES,
-    STYLE,
+    STYLES,
     WORKER,
+    AppFile,
     app_build,
     offline_files,
     web_manifest,
 )
-from masquerade.server.http.pages import render
+from masquerade.server.http.pages import page_text
 from masquerade.server.http.problem import wants_json
 from masquerade.server.routes.dependencies import InServices
 
@@ -50,29 +52,25 @@ def own_page(request: Request) -> Response:
     return _shell(request)
 
 
-@routes.get("/app/{build_hash}/{name}")
+@routes.get("/app/{build_hash}/{name:path}")
 def file(request: Request, build_hash: str, name: str) -> Response:
     build = app_build()
+    # Only the files that are listed are served, so no path leads out of the folder.
     if build_hash != build.hash or name not in build.files:
         raise HTTPException(404)
-    found = build.files[name]
-    headers = {"cache-control": _FOREVER, "vary": "accept-encoding"}
-    zipped = "gzip" in request.headers.get("accept-encoding", "")
-    if zipped:
-        headers["content-encoding"] = "gzip"
-    content = found.compressed if zipped else found.content
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
+    media_type = MEDIA_TYPES[name.rpartition(".")[2]]
+    return _response(request, build.files[name], media_type, cache_control=_FOREVER)
 
 
 @routes.get("/sw.js")
 def worker() -> Response:
     """Serve the worker; its text changes with the build, so that browsers take it up."""
     build = app_build()
-    known = {
+    app = {
         "build": build.hash,
         "files": [f"/app/{build.hash}/{name}" for name in offline_files(build)],
     }
-    text = f"const APP = {json.dumps(known)};\n{build.files[WORKER].content.decode()}"
+    text = f"const APP = {json.dumps(app)};\n{build.files[WORKER].content.decode()}"
     return Response(text, media_type=MEDIA_TYPES["js"], headers={"cache-control": "no-cache"})
 
 
@@ -86,5 +84,27 @@ def manifest() -> Response:
 
 
 def _shell(request: Request, status: int = 200) -> Response:
-    context = {"build": app_build(), "entry": ENTRY, "style": STYLE}
-    return render(request, "participate.html", context, status=status)
+    return _response(request, _page(), "text/html; charset=utf-8", status=status)
+
+
+@lru_cache(maxsize=1)
+def _page() -> AppFile:
+    # Compressed without fear of BREACH: no secret and nothing of a request is in the page.
+    context = {"build": app_build(), "entry": ENTRY, "styles": STYLES}
+    return AppFile.of(page_text("participate.html", context).encode())
+
+
+def _response(
+    request: Request,
+    content: AppFile,
+    media_type: str,
+    *,
+    status: int = 200,
+    cache_control: str = "no-store",
+) -> Response:
+    """Return a file, compressed where the browser takes that."""
+    headers = {"cache-control": cache_control, "vary": "accept-encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(content.content, status, headers, media_type)
+    headers["content-encoding"] = "gzip"
+    return Response(content.compressed, status, headers, media_type)

@@ -1,6 +1,6 @@
 // Whom to ask, what it may cost, and what that will tell: worked out by the server as one moves.
 
-import { element } from "../dom.js";
+import { element } from "../app/dom.js";
 import { ask, Draft, inPage } from "./draft.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginText } from "./questions.js";

@@ -1,6 +1,6 @@
 // Fields of a form that belongs to no form: each tells what it holds as it changes.
 
-import { element } from "../dom.js";
+import { element } from "../app/dom.js";
 
 let numbers = 0;
 

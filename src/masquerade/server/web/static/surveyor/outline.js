@@ -1,6 +1,6 @@
 // The list of questions: choose one, move it by keyboard or buttons, remove it.
 
-import { element } from "../dom.js";
+import { element } from "../app/dom.js";
 import { button } from "./fields.js";
 
 const NAMES = { rating: "Rating", choice: "Pick one", comparison: "Which of two", number: "Number" };

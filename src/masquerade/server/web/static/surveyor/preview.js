@@ -1,10 +1,10 @@
 // What participants see of a draft's questions, drawn by the code that draws it for them.
 
-import { actions, button as theirButton, heading, paragraph } from "../pieces.js";
-import { questionView } from "../questionview.js";
-import { nextShown } from "../shown.js";
-import { words } from "../words.js";
-import { asAsked, canBeShown } from "./questions.js";
+import { actions, button as theirButton, heading, paragraph } from "../app/components.js";
+import { questionView } from "../app/question_view.js";
+import { nextVisible } from "../app/conditions.js";
+import { words } from "../words/language.js";
+import { participantForm, isDrawable } from "./questions.js";
 
 export class Preview {
   /** `moved` is called with the place of the question to go to after a press of a button. */
@@ -17,13 +17,13 @@ export class Preview {
   show(questions, place) {
     const question = questions[place];
     if (!question) return this.#end(questions);
-    if (!canBeShown(question)) {
+    if (!isDrawable(question)) {
       return this.#draw("question", [paragraph("This question cannot be shown yet.", "muted")]);
     }
-    const asked = asAsked(question);
-    const all = questions.map(asAsked);
+    const asked = participantForm(question);
+    const all = questions.map(participantForm);
     const move = (by) => {
-      const next = nextShown(all, this.answers, place, by);
+      const next = nextVisible(all, this.answers, place, by);
       if (next >= questions.length) this.#end(questions);
       else this.moved(next);
     };
@@ -43,7 +43,7 @@ export class Preview {
 
   #end(questions) {
     const { seal, common } = words();
-    const back = () => this.moved(nextShown(questions.map(asAsked), this.answers, questions.length, -1));
+    const back = () => this.moved(nextVisible(questions.map(participantForm), this.answers, questions.length, -1));
     this.#draw("end", [
       heading(seal.title),
       paragraph(seal.once, "lead"),

@@ -1,6 +1,6 @@
 // What can be set of the chosen question, or of the survey itself.
 
-import { element } from "../dom.js";
+import { element } from "../app/dom.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { labelsOf } from "./questions.js";
 

@@ -37,7 +37,7 @@ export function labelsOf(question) {
 }
 
 /** Return a question in the form in which a device gets it, but for its mask. */
-export function asAsked(question) {
+export function participantForm(question) {
   return {
     id: question.id,
     kind: question.kind,
@@ -57,7 +57,7 @@ export function asAsked(question) {
 }
 
 /** Return whether a question can be drawn as it is. */
-export function canBeShown(question) {
+export function isDrawable(question) {
   if (question.kind !== "number") return labelsOf(question).length >= 2;
   const points = (question.high - question.low) / question.step;
   return question.step > 0 && points >= 1 && points < 1e6;

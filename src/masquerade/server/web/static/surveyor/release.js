@@ -1,7 +1,7 @@
 // Synthetic data: what is promised is asked for while the form is filled in; then claims go up,
 // and how far the work is comes down, line by line, with the synthetic claims at the end.
 
-import { element } from "../dom.js";
+import { element } from "../app/dom.js";
 
 const PAUSE_MILLISECONDS = 300;
 const MEANINGS = {

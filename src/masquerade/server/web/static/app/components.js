@@ -1,0 +1,59 @@
+// The small pieces that views are made of.
+
+import { element } from "./dom.js";
+import { words } from "../words/language.js";
+
+export const heading = (text, attributes = {}) =>
+  element("h1", { tabIndex: -1, ...attributes }, text);
+
+export const paragraph = (text, className = "") => text && element("p", { className }, text);
+
+export const actions = (...children) => element("div", { className: "actions" }, ...children);
+
+/** Text that people wrote, in whatever language and direction. */
+export const userText = (text, tag = "span", className = "") =>
+  element(tag, { dir: "auto", className }, text);
+
+export function button(id, text, onclick, kind = "primary") {
+  const className = `button ${kind}`.trim();
+  return element("button", { id, type: "button", className, onclick }, text);
+}
+
+export function link(href, text, className = "button") {
+  return element("a", { href, className }, text);
+}
+
+export function card(title, ...children) {
+  return element("section", { className: "card" }, element("h2", {}, title), ...children);
+}
+
+export function fold(title, ...children) {
+  return element("details", {}, element("summary", {}, title), ...children);
+}
+
+/** Say why a request did not succeed, to eyes and screen readers alike. */
+export function failureNotice(failure) {
+  if (!failure) return null;
+  return element("div", { className: "notice", role: "alert" }, element("p", {}, reasonOf(failure)));
+}
+
+/** Return why a request did not succeed. */
+export function reasonOf({ status, slug }) {
+  const { common, cannot, intro, done } = words();
+  if (status === 0) return common.unreachable;
+  if (status === 429) return common.tooMany;
+  const known = {
+    "privacy-cap-exceeded": intro.cap,
+    "clear-cap-exceeded": intro.cap,
+    "own-cap": intro.ownCap,
+    "already-participated": intro.elsewhere,
+    "budget-exhausted": intro.full,
+    "too-many-reservations": intro.unopened,
+    "not-found": cannot.gone,
+    "commitment-mismatch": words().ended.elsewhere[1],
+    "survey-closed": done.late,
+    "not-as-agreed": cannot.server,
+  };
+  // A server's own sentences are not shown: whoever lies would lie in them too.
+  return Object.hasOwn(known, slug) ? known[slug] : common.failed;
+}

@@ -1,0 +1,44 @@
+// Which questions are shown after the answers so far. It is decided here, where the answers are:
+// whoever is not shown a question answers it with "no answer", which is masked like every other
+// answer, so that nobody can tell who was asked.
+
+/** Return the code given to a question, or undefined; its id may be any text, `constructor` too. */
+export function answerTo(answers, id) {
+  return Object.hasOwn(answers, id) ? answers[id] : undefined;
+}
+
+/** Return for each question whether it is shown; `answers` holds codes by the questions' ids. */
+export function visibility(questions, answers) {
+  const flags = new Map();
+  const known = new Map(questions.map((question) => [question.id, question]));
+  for (const { id, show_if: condition } of questions) {
+    if (!condition) {
+      flags.set(id, true);
+      continue;
+    }
+    const label = known.get(condition.question)?.labels[answerTo(answers, condition.question)];
+    const met = label !== undefined && condition.answers.includes(label);
+    flags.set(id, met && flags.get(condition.question) === true);
+  }
+  return questions.map(({ id }) => flags.get(id));
+}
+
+/** Return the code of each answer; of a question that is not shown, that of "no answer". */
+export function answerCodes(questions, answers) {
+  const flags = visibility(questions, answers);
+  return questions.map(({ id, labels }, place) =>
+    flags[place] ? answerTo(answers, id) : labels.length,
+  );
+}
+
+/**
+ * Return the place of the next question that is shown, from `place` on in steps of `by`: past the
+ * last one where there is none, or -1 before the first.
+ */
+export function nextVisible(questions, answers, place, by) {
+  const flags = visibility(questions, answers);
+  let next = place;
+  do next += by;
+  while (next >= 0 && next < questions.length && !flags[next]);
+  return next;
+}

@@ -1,0 +1,91 @@
+// Who this device is, and what its person prefers.
+//
+// The secret is all there is of an account: whoever holds it is that person. It leaves the device
+// only as the header of requests to this site, and as the words that its person asks to see.
+
+import { USUAL_CAPS, lowerCaps } from "./budget.js";
+import { randomName } from "../mechanisms/coins.js";
+
+const OLDER = "masquerade.participant"; // where earlier versions kept the secret
+
+export class Device {
+  constructor(database) {
+    this.database = database;
+  }
+
+  /** Return the secret, or null where this device has not been used yet. */
+  async known() {
+    return (await this.database.read("device", "secret")) ?? null;
+  }
+
+  /** Return the secret, drawn when first needed. */
+  secret() {
+    return this.database.change("device", "secret", (secret) => secret ?? older() ?? randomName());
+  }
+
+  /**
+   * Become the person whose secret this is; what was begun here as somebody else is forgotten. What
+   * was charged stays: it is most likely the same person, and no survey is masked here twice.
+   */
+  async become(secret) {
+    const settings = await this.settings();
+    await this.database.clear({ but: ["charges"], device: { settings, secret } });
+    dropOlder();
+  }
+
+  /** Forget everything, the secret too. */
+  async forget() {
+    await this.database.clear();
+    dropOlder();
+  }
+
+  /** Return `{language, levels: {topic: level}, caps, wordsSeen}`, as far as chosen. */
+  async settings() {
+    return (await this.database.read("device", "settings")) ?? {};
+  }
+
+  /** Return the caps that hold here: the lower of this device's and what the server last said. */
+  async caps() {
+    return lowerCaps(await this.ownCaps(), (await this.kept("me"))?.caps);
+  }
+
+  /** Return what the person lets this device spend, in millionths of epsilon and clear answers. */
+  async ownCaps() {
+    return { ...USUAL_CAPS, ...(await this.settings()).caps };
+  }
+
+  /** Return what this device has charged, survey by survey. */
+  charges() {
+    return this.database.readAll("charges");
+  }
+
+  prefer(changes) {
+    return this.database.change("device", "settings", (old) => ({ ...old, ...changes }));
+  }
+
+  /** Keep what the server last said under a name, to show it without a network. */
+  async keep(name, answer) {
+    await this.database.change("device", `seen.${name}`, () => answer).catch(() => {});
+  }
+
+  kept(name) {
+    return this.database.read("device", `seen.${name}`);
+  }
+}
+
+function older() {
+  try {
+    const secret = globalThis.localStorage?.getItem(OLDER) ?? "";
+    return /^[0-9a-f]{32}$/.test(secret) ? secret : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function dropOlder() {
+  try {
+    globalThis.localStorage?.removeItem(OLDER);
+  } catch {
+    // Without a storage there is nothing to drop.
+  }
+}

@@ -1,0 +1,156 @@
+// What a server says of a survey before a level is chosen, believed only where it can be checked.
+// What is shown of it is what `readInvitation` returns: amounts are worked out from the masks.
+
+import { lossesOf } from "../mechanisms/losses.js";
+import { deviceOf } from "../mechanisms/text.js";
+
+const TOPICS = ["everyday", "personal", "sensitive"];
+const REVEALS = ["before_send", "after_send"];
+const STATES = ["open", "closing", "closed"];
+const KINDS = ["choice", "rating", "number", "comparison"];
+const MOST_QUESTIONS = 200;
+const SLACK = 2; // millionths: the last digit may be rounded otherwise
+
+/** The level at which nothing is masked; no other may have its name. */
+export const UNMASKED = "none";
+
+/** The server said one thing and did another, or something that cannot be. */
+export class BrokenPromise extends Error {}
+
+export function requireThat(condition, what) {
+  if (!condition) throw new BrokenPromise(`${what} is not what it must be.`);
+}
+
+export const isText = (value) => typeof value === "string";
+export const isRecord = (value) =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isCount = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
+
+/** Return whether two values of JSON are the same, whatever the order of keys. */
+export function same(one, other) {
+  if (Array.isArray(one) || Array.isArray(other)) {
+    return (
+      Array.isArray(one) &&
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((each, place) => same(each, other[place]))
+    );
+  }
+  if (!isRecord(one) || !isRecord(other)) return one === other;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && same(one[name], other[name]))
+  );
+}
+
+/**
+ * Return an invitation of which every number is this device's own, or throw `BrokenPromise`.
+ *
+ * @param {object} data as the server sent it
+ * @param {string} token of the survey that was asked for
+ * @returns {object} with `levels`: `{name, mechanisms, losses, clear}` each
+ */
+export function readInvitation(data, token) {
+  requireThat(isRecord(data) && data.token === token, "the survey's token");
+  const { title, description, topic, template, estimator, reveal, hash, linked, kinds } = data;
+  requireThat(isText(title) && title.trim() && isText(description), "the title");
+  requireThat(TOPICS.includes(topic) && isText(template) && isText(estimator), "the topic");
+  requireThat(REVEALS.includes(reveal), "when masks are shown");
+  requireThat(isHash(hash), "the hash");
+  requireThat(STATES.includes(data.state), "the state");
+  requireThat(isCount(data.questions, MOST_QUESTIONS), "the number of questions");
+  requireThat(
+    isRecord(kinds) &&
+      Object.entries(kinds).every(([kind, n]) => KINDS.includes(kind) && isCount(n, 200)) &&
+      Object.values(kinds).reduce((all, each) => all + each, 0) === data.questions,
+    "what the questions are",
+  );
+  requireThat(
+    Array.isArray(linked) && linked.every((group) => isGroup(group, data.questions)),
+    "which questions decide over others",
+  );
+  const levels = readLevels(data);
+  const fixed = levels.length === 1 ? levels[0].name : null;
+  requireThat(data.fixed_level === fixed, "the fixed level");
+  return {
+    token, title, description, topic, template, estimator, reveal, hash, linked, kinds, levels,
+    fixed, state: data.state, questions: data.questions,
+    simulated: data.simulated === true,
+    reward: readReward(data.reward),
+  };
+}
+
+export const isHash = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
+
+function isGroup(group, questions) {
+  return (
+    Array.isArray(group) &&
+    group.length > 1 &&
+    group.every((place, at) => Number.isInteger(place) && place > (group[at - 1] ?? -1)) &&
+    group.at(-1) < questions
+  );
+}
+
+function readLevels({ levels, masks, linked, questions }) {
+  requireThat(Array.isArray(levels) && levels.length > 0 && isRecord(masks), "the levels");
+  const found = levels.map((level) => {
+    requireThat(isRecord(level), "a level");
+    const { name, mechanisms } = level;
+    requireThat(isText(name) && /^[a-z][a-z0-9-]{0,31}$/.test(name), "a level's name");
+    requireThat(Array.isArray(mechanisms) && mechanisms.length === questions, "the masks");
+    checkForms(mechanisms, masks);
+    const losses = lossesOf(mechanisms, linked);
+    checkStatement(level, losses);
+    const clear = losses.clear > 0;
+    requireThat(clear === (name === UNMASKED), "what a level is called");
+    requireThat(!clear || losses.clear === questions, "a level without masks");
+    return { name, mechanisms, losses, clear };
+  });
+  requireThat(new Set(found.map(({ name }) => name)).size === found.length, "a level's name");
+  return found;
+}
+
+/** Throw unless the whole numbers of every mechanism are those that follow from its text. */
+export function checkForms(mechanisms, masks) {
+  requireThat(isRecord(masks), "the masks");
+  for (const text of new Set(mechanisms)) {
+    let device = null;
+    try {
+      device = deviceOf(text);
+    } catch {
+      requireThat(false, "a mask");
+    }
+    requireThat(Object.hasOwn(masks, text) && same(masks[text], device), "a mask's form");
+  }
+}
+
+/** Throw where the server says that a level costs less than is certain, or nothing readable. */
+function checkStatement(level, { single, delta, clear, least }) {
+  const certain = clear
+    ? { rho: Infinity, single: Infinity, event: Infinity, user: Infinity, delta: 0 }
+    : { ...least, single, delta: delta * 1e6 };
+  for (const [said, name] of [
+    [level.rho, "rho"],
+    [level.epsilon_single, "single"],
+    [level.epsilon_event, "event"],
+    [level.epsilon_user, "user"],
+    [level.delta, "delta"],
+  ]) {
+    const limit = certain[name];
+    const enough =
+      limit === Infinity
+        ? said === "inf"
+        : Number.isFinite(said) && said >= 0 && said * 1e6 >= limit - (name === "delta" ? 0 : SLACK);
+    requireThat(enough, `what a level costs, ${name},`);
+  }
+}
+
+/** What the survey gives is the server's word; what is no amount or no code is left out. */
+function readReward(reward) {
+  if (!isRecord(reward) || !["codes", "wallet"].includes(reward.kind)) return null;
+  const { kind, currency, amounts } = reward;
+  if (kind === "codes") return { kind, currency: "", amounts: {} };
+  const known = isText(currency) && isRecord(amounts) && Object.values(amounts).every(Number.isFinite);
+  return known ? { kind, currency, amounts } : null;
+}

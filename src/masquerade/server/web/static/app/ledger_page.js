@@ -1,0 +1,324 @@
+// The ledger: what this device charged for what, and what the server did, the caps, and everything
+// as a file.
+
+import { battery } from "./battery_view.js";
+import { percentOf, balanceOf } from "./budget.js";
+import { element } from "./dom.js";
+import { isKnown } from "../words/formats.js";
+import { levelName } from "./level_view.js";
+import {
+  actions,
+  button,
+  card,
+  failureNotice,
+  fold,
+  heading,
+  paragraph,
+  reasonOf,
+  userText,
+} from "./components.js";
+import { randomName } from "../mechanisms/coins.js";
+import { wallets } from "./reward_view.js";
+import { words } from "../words/language.js";
+
+/** Kinds of entries by which the server counts a survey as spent. */
+const PAID = ["commit", "clear_disclosure"];
+
+/** Short facts side by side. */
+function line(facts) {
+  return element(
+    "span",
+    { className: "facts-line muted" },
+    facts.filter(Boolean).map((fact) => element("span", {}, fact)),
+  );
+}
+
+export class LedgerPage {
+  constructor({ screen, server, device, database }) {
+    Object.assign(this, { screen, server, device, database });
+    this.entries = []; // newest first
+    this.failure = null;
+    this.raising = null; // a higher cap that waits for a confirmation
+  }
+
+  async start() {
+    if (await this.device.known()) await this.#load();
+    return this.render({ focus: false });
+  }
+
+  async #load() {
+    const me = await this.server.me();
+    if (me.ok) await this.device.keep("me", me.data);
+    this.me = me.ok ? me.data : await this.device.kept("me");
+    let entries = [];
+    let cursor = "";
+    let answer = me;
+    while (answer.ok && cursor !== null) {
+      answer = await this.server.ledger(cursor);
+      entries = entries.concat(answer.data?.entries ?? []);
+      cursor = answer.data?.next_cursor ?? null;
+    }
+    const wallet = answer.ok ? await this.server.wallet() : answer;
+    this.wallet = wallet.ok ? wallet.data : null;
+    this.failure = answer.ok ? null : answer;
+    if (answer.ok) await this.device.keep("ledger", entries);
+    else entries = (await this.device.kept("ledger")) ?? [];
+    this.entries = entries.filter((entry) => typeof entry === "object" && entry).reverse();
+  }
+
+  async render(options) {
+    const said = words().ledger;
+    const { me, failure, device } = this;
+    const records = await this.database.readAll("participations");
+    const titles = new Map(records.map(({ token, title }) => [token, title]));
+    const strengths = new Map(records.map(({ token, strength }) => [token, strength]));
+    const charges = await device.charges();
+    const caps = await device.caps();
+    const own = await device.ownCaps();
+    const shown = me || charges.length > 0;
+    return this.screen.show(
+      "ledger",
+      [
+        heading(said.title),
+        failure?.status === 0
+          ? element("p", { className: "notice", role: "status" }, words().common.offline)
+          : failureNotice(failure),
+        shown ? this.#standing(balanceOf(charges, caps)) : paragraph(said.empty, "lead"),
+        shown && [
+          card(said.timeline, this.#counted(charges, { titles, strengths, caps })),
+          card(said.theirs, this.#theirs(charges, titles)),
+          this.#owed(),
+          card(said.caps, this.#caps(me?.caps, own)),
+        ],
+        fold(said.explain, said.explainText.map((text) => element("p", {}, text))),
+        shown &&
+          card(
+            said.exporting,
+            paragraph(said.exportText),
+            actions(button("export", said.exportDo, () => this.#export(), "")),
+          ),
+      ],
+      options,
+    );
+  }
+
+  #standing(standing) {
+    const said = words().ledger;
+    const { amount, number } = words();
+    const { epsilon_spent: spent, delta, clear } = standing;
+    return [
+      battery(standing, { still: true }),
+      element(
+        "section",
+        { className: "level-card" },
+        paragraph(said.statement(amount(spent), number(delta, 9), clear)),
+      ),
+      paragraph(said.kept, "muted"),
+    ];
+  }
+
+  /** What this device charged, newest first. */
+  #counted(charges, { titles, strengths, caps }) {
+    const said = words().ledger;
+    if (!charges.length) return paragraph(said.empty, "muted");
+    const { amount, number } = words();
+    const entry = (charge) => {
+      const { token, user, rho, clear } = charge;
+      const costs = !(clear > 0) && [
+        said.share(number(percentOf(charge, caps, charges), 1)),
+        user !== null && said.cost(amount(user / 1e6)),
+        said.rho(amount(rho / 1e6)),
+      ];
+      const strength = !(clear > 0) && levelName(strengths.get(token));
+      return element(
+        "li",
+        { className: clear > 0 ? "clear" : "commit" },
+        titles.has(token)
+          ? userText(titles.get(token), "strong")
+          : element("strong", {}, said.unnamed),
+        strength && line([strength]),
+        costs && line(costs),
+        clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
+      );
+    };
+    const newest = [...charges].sort((one, other) => other.place - one.place);
+    return element("ol", { className: "timeline", reversed: true }, newest.map(entry));
+  }
+
+  /** What the server says it charged, and how that differs; in its numbers, said to be its own. */
+  #theirs(charges, titles) {
+    const said = words().ledger;
+    const { amount } = words();
+    const settled = new Set(
+      this.entries.filter(({ kind }) => PAID.includes(kind)).map(({ survey }) => survey),
+    );
+    const mine = new Set(charges.map(({ token }) => token));
+    const fewer = [...mine].filter((token) => !settled.has(token)).length;
+    const more = [...settled].filter((token) => !mine.has(token)).length;
+    const spent = this.me?.battery?.epsilon_spent;
+    const open = this.me?.open_reservations;
+    return [
+      paragraph(isKnown(spent) ? said.theirsSays(amount(spent), settled.size) : said.theirsSilent),
+      fewer > 0 && element("p", { className: "notice" }, said.theirsFewer(fewer)),
+      more > 0 && paragraph(said.theirsMore(more)),
+      fewer + more === 0 && paragraph(said.agree, "muted"),
+      Number.isInteger(open) && open > 0 && paragraph(said.reserved(open), "muted"),
+      this.entries.length > 0 &&
+        fold(
+          said.theirsList,
+          element(
+            "ol",
+            { className: "entries", reversed: true },
+            this.#open().map((each) => this.#entry(each, titles)),
+          ),
+          paragraph(said.verify, "hint"),
+        ),
+    ];
+  }
+
+  /** Return the server's entries; a reservation is no news once it was charged or given back. */
+  #open() {
+    const settled = new Set();
+    return this.entries.filter(({ kind, survey }) => {
+      const open = kind !== "reserve" || !settled.has(survey);
+      if (survey && kind !== "reserve") settled.add(survey);
+      return open;
+    });
+  }
+
+  #entry({ survey, kind, epsilon_user: epsilon, rho, clear, caps, day, title }, titles) {
+    const said = words().ledger;
+    const { amount, day: dayText } = words();
+    const capped = caps && !survey;
+    const name = capped
+      ? said.capTo(amount(caps.epsilon))
+      : (titles.get(survey) ?? (typeof title === "string" ? title : null));
+    const facts = [
+      !capped && (said.kinds[kind] ?? ""),
+      typeof day === "string" && dayText(day),
+      isKnown(epsilon) && !capped && said.cost(amount(epsilon)),
+      isKnown(rho) && !capped && said.rho(amount(rho)),
+      clear > 0 && said.clear(clear),
+    ];
+    return element(
+      "li",
+      {},
+      name ? userText(name, "strong") : element("strong", {}, said.unnamed),
+      line(facts),
+    );
+  }
+
+  #owed() {
+    const { wallet } = this;
+    if (!wallet || wallet.wallets.length + wallet.payouts.length === 0) return null;
+    const answering = {
+      ask: (one, destination) => this.#ask(one, destination),
+      takeBack: ({ id }) => this.#settle(() => this.server.takeBack(id)),
+    };
+    return card(words().reward.wallet, wallets(wallet, answering));
+  }
+
+  #ask(one, destination) {
+    if (!destination.trim()) return this.screen.announce(words().reward.payToMissing);
+    // A press that is repeated after a lost answer must not ask twice.
+    this.asking ??= randomName();
+    return this.#settle(() => this.server.askForPayout(one, destination.trim(), this.asking));
+  }
+
+  async #settle(request) {
+    const answer = await request();
+    if (!answer.lost) this.asking = null;
+    if (answer.ok) await this.#load();
+    await this.render({ focus: false });
+    const { done } = words().reward;
+    return this.screen.announce(answer.ok ? done : reasonOf(answer), { good: answer.ok });
+  }
+
+  #caps(caps, own) {
+    const said = words().ledger;
+    const { amount, day } = words();
+    const ours = paragraph(said.capsOwn(amount(own.epsilon / 1e6)));
+    if (!isKnown(caps?.epsilon)) return ours;
+    const field = element("input", {
+      id: "cap",
+      type: "text",
+      inputMode: "decimal",
+      autocomplete: "off",
+      dir: "ltr",
+      value: String(this.raising ?? caps.epsilon),
+    });
+    const { raising } = this;
+    const pending = caps.to_come;
+    return [
+      ours,
+      paragraph(said.capsText),
+      paragraph(said.capNow(amount(caps.epsilon))),
+      pending && paragraph(said.capPending(amount(pending.epsilon), day(pending.day)), "muted"),
+      element(
+        "div",
+        { className: "field" },
+        element("label", { htmlFor: "cap" }, said.cap),
+        field,
+      ),
+      actions(button("cap-save", said.capSave, () => this.#setCap(field.value), "")),
+      raising !== null &&
+        element(
+          "div",
+          { className: "notice", role: "alert" },
+          paragraph(said.capRaise(amount(raising))),
+          actions(
+            button("cap-raise", said.capRaiseDo, () => this.#patch(raising, true), "danger"),
+            button("cap-cancel", words().common.cancel, () => this.#dropRaise(), ""),
+          ),
+        ),
+    ];
+  }
+
+  #setCap(text) {
+    const said = words().ledger;
+    const epsilon = Number(text.trim().replace(",", "."));
+    if (!(epsilon > 0)) {
+      this.screen.announce(said.capWrong);
+      return this.screen.focus("#cap");
+    }
+    return this.#patch(epsilon, false);
+  }
+
+  async #patch(epsilon, confirm) {
+    const said = words().ledger;
+    const answer = await this.server.changeCaps(confirm ? { epsilon, confirm } : { epsilon });
+    if (answer.slug === "confirmation-needed") {
+      this.raising = epsilon;
+      await this.render({ focus: false });
+      return this.screen.focus("#cap-raise");
+    }
+    this.raising = null;
+    if (answer.ok) await this.#load();
+    await this.render({ focus: false });
+    this.screen.focus("#cap");
+    if (!answer.ok) return this.screen.announce(reasonOf(answer));
+    return this.screen.announce(confirm ? said.capWaits : said.capChanged, { good: true });
+  }
+
+  async #dropRaise() {
+    this.raising = null;
+    await this.render({ focus: false });
+    this.screen.focus("#cap");
+  }
+
+  async #export() {
+    const answer = await this.server.everything();
+    if (!answer.ok) return this.screen.announce(reasonOf(answer));
+    const { padding, ...held } = answer.data;
+    const device = {
+      settings: await this.device.settings(),
+      participations: await this.database.readAll("participations"),
+      charges: await this.device.charges(),
+    };
+    const text = JSON.stringify({ server: held, device }, null, 2);
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    element("a", { href: address, download: "masquerade.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+    return null;
+  }
+}

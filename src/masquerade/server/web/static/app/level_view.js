@@ -1,0 +1,159 @@
+// The choice of a level: what each hides, what it costs, what anybody could still see. Every number
+// is this device's own, worked out from the masks.
+
+import { admits, chargeOf, percentOf } from "./budget.js";
+import { element } from "./dom.js";
+import { beliefPercent } from "../words/formats.js";
+import { keepPercent } from "../mechanisms/mask.js";
+import { deviceOf } from "../mechanisms/text.js";
+import { fold, paragraph } from "./components.js";
+import { keepProbabilityAt, strengthOf } from "./strength.js";
+import { words } from "../words/language.js";
+
+const POINTS = 5; // of the example's scale
+const MINE = 3;
+const MOST_OF_NOISE = 1.2816; // four of five draws lie within so many sigmas
+
+/** Return the name of a strength; see `strengthOf`. */
+export const levelName = (strength) => words().levels.names[strength] ?? "";
+
+/**
+ * Return the levels as a group of answers to choose from.
+ *
+ * @param {object} invitation of `readInvitation`
+ * @param {object} chosen `{name, clear}`; `clear` is the consent to sending without a mask
+ * @param {{caps: {epsilon: number, clear: number}, charges: object[]}} budget the lower of the
+ *   device's caps and the server's, and what this device has spent
+ */
+export function levelPicker(invitation, chosen, budget, { choose, accept }) {
+  const { levels, questions } = invitation;
+  const said = words().levels;
+  const single = levels.length === 1;
+  const cards = levels.map((level) => {
+    const checked = level.name === chosen.name;
+    const input = element("input", {
+      type: "radio",
+      name: "level",
+      value: level.name,
+      checked,
+      disabled: !isAffordable(level, budget),
+      autocomplete: "off",
+      onchange: () => choose(level.name),
+    });
+    return element(
+      "div",
+      { className: single ? "level single" : "level" },
+      element(
+        "label",
+        {},
+        !single && input,
+        element("span", { className: "level-text" }, sentences(level, budget)),
+      ),
+      promise(level, questions),
+    );
+  });
+  const consent = levels.some((level) => level.clear && level.name === chosen.name);
+  return element(
+    "fieldset",
+    { className: "levels" },
+    element("legend", {}, single ? levelName(strengthOf(levels[0].losses)) : said.legend),
+    single && paragraph(said.fixed, "muted"),
+    levels.some(({ clear }) => !clear) && paragraph(said.scale, "hint"),
+    cards,
+    consent &&
+      element(
+        "label",
+        { className: "check" },
+        element("input", {
+          id: "accept-clear",
+          type: "checkbox",
+          checked: chosen.clear,
+          onchange: (event) => accept(event.target.checked),
+        }),
+        said.confirmClear,
+      ),
+  );
+}
+
+/** Return whether what is left allows a response at a level. */
+export function isAffordable({ losses }, { caps, charges }) {
+  return admits(charges, chargeOf(losses), caps);
+}
+
+function sentences(level, budget) {
+  const { losses, clear } = level;
+  const said = words().levels;
+  const line = (text, className) => element("span", { className }, text);
+  const name = element("strong", {}, levelName(strengthOf(losses)));
+  const beyond = !isAffordable(level, budget);
+  if (clear) {
+    return [name, line(said.clear, "warning"), beyond && line(said.clearBeyond, "level-price")];
+  }
+  const kept = keepProbabilityAt(losses.each, POINTS);
+  return [
+    element("span", { className: "level-name" }, name, blur(kept)),
+    line(said.example(Math.round(100 * kept)), "level-example"),
+    line(beyond ? beyondText(losses, budget) : priceOf(losses, budget), "level-price"),
+  ];
+}
+
+/** Five bars: how often each report is sent by somebody who thinks 4. */
+function blur(kept) {
+  const other = (1 - kept) / (POINTS - 1);
+  const bars = Array.from({ length: POINTS }, (_, code) => {
+    const share = code === MINE ? kept : other;
+    return element(
+      "span",
+      { className: code === MINE ? "bar mine" : "bar" },
+      element("span", { className: `fill s${Math.round(share * 20)}` }),
+      element("small", {}, String(code + 1)),
+    );
+  });
+  return element("span", { className: "blur", "aria-hidden": "true" }, bars);
+}
+
+function priceOf(losses, { caps, charges }) {
+  const percent = percentOf(chargeOf(losses), caps, charges);
+  return words().levels.price(words().number(percent, 1));
+}
+
+function beyondText(losses, { caps, charges }) {
+  const said = words().levels;
+  const percent = percentOf(chargeOf(losses), caps, charges);
+  return percent <= 100 ? said.beyondRest(words().number(percent, 1)) : said.priceBeyond;
+}
+
+function promise({ losses, clear, mechanisms }, questions) {
+  const { levels: said, amount: shown } = words();
+  if (clear) return null;
+  const { event, user, delta, rho } = losses;
+  return fold(
+    said.seen,
+    paragraph(said.belief(beliefPercent(event / 1e6))),
+    oddsOf(mechanisms).map((sentence) => paragraph(sentence)),
+    paragraph(said.together(shown(user / 1e6), user / 1e6)),
+    questions > 1 && paragraph(said.single(shown(event / 1e6), event / 1e6)),
+    delta > 0 && paragraph(said.butFor(words().number(1 / delta))),
+    paragraph(said.rho(shown(rho / 1e6)), "hint"),
+    paragraph(said.own, "hint"),
+  );
+}
+
+/** Return in sentences how often answers are sent as they are, and how far numbers are moved. */
+export function oddsOf(mechanisms) {
+  const { levels, reveal } = words();
+  const devices = [...new Set(mechanisms)].map(deviceOf);
+  const kept = devices
+    .filter(({ total }) => total !== undefined)
+    .map((device) => Math.round(keepPercent(device)));
+  const moved = devices
+    .filter(({ variance }) => variance !== undefined)
+    .map(({ variance: [top, bottom], points }) => {
+      const sigma = Math.sqrt(Number(top) / Number(bottom)) / (points - 1);
+      return Math.ceil(100 * MOST_OF_NOISE * sigma);
+    });
+  return [
+    kept.length > 0 && reveal.keeps(Math.min(...kept), Math.max(...kept)),
+    moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
+  ].filter(Boolean);
+}

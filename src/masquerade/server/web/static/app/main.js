@@ -1,0 +1,69 @@
+// The participants' app: which page this is, in which language.
+
+import { AboutPage } from "./about_page.js";
+import { openDatabase } from "./database.js";
+import { Device } from "./device.js";
+import { HomePage } from "./home_page.js";
+import { LedgerPage } from "./ledger_page.js";
+import { PlainPage } from "./plain_page.js";
+import { Screen } from "./screen.js";
+import { Server } from "./api.js";
+import { SettingsPage } from "./settings_page.js";
+import { SurveyPage } from "./survey_page.js";
+import { cannot } from "./survey_views.js";
+import { preferredLanguage, setLanguage, words } from "../words/language.js";
+
+const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
+const build = document.documentElement.dataset.build;
+const screen = new Screen();
+const PAGES = {
+  "/me/ledger": LedgerPage,
+  "/me/settings": SettingsPage,
+  "/me/plain": PlainPage,
+  "/me/about": AboutPage,
+};
+
+function pageOf(context) {
+  const survey = path.match(/^\/s\/([^/]+)$/);
+  if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]));
+  return new (PAGES[path] ?? HomePage)(context);
+}
+
+async function start() {
+  setLanguage(preferredLanguage(navigator.languages ?? []));
+  screen.frame(path, () => {});
+  if (!globalThis.crypto?.getRandomValues) {
+    return screen.show("cannot", cannot(words().cannot.randomness));
+  }
+  let database;
+  try {
+    database = await openDatabase();
+    // Some browsers offer a storage that fails when it is used.
+    await database.change("device", "check", () => 1);
+  } catch {
+    return screen.show("cannot", cannot(words().cannot.storage));
+  }
+  const device = new Device(database);
+  const server = new Server(() => device.secret());
+  const prefer = async (code) => {
+    setLanguage(code);
+    screen.frame(path, prefer);
+    await device.prefer({ language: code });
+    return page.render({ focus: false });
+  };
+  const page = pageOf({ screen, server, device, database, prefer, build });
+  const { language } = await device.settings();
+  if (language) setLanguage(language);
+  screen.frame(path, prefer);
+  await page.start();
+  // Coming back, with the back button or from another tab: what counts is the disk.
+  globalThis.addEventListener("pageshow", (event) => event.persisted && page.render());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) page.refresh?.();
+  });
+  return null;
+}
+
+start();
+// Works in secure contexts only; elsewhere there is no app without a network.
+navigator.serviceWorker?.register("/sw.js", { updateViaCache: "none" }).catch(() => {});

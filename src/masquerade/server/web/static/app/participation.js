@@ -1,0 +1,395 @@
+// One person's part in one survey, as this device remembers it, and what leads on from there.
+//
+//   (none) → reserving → reserved → opened → drawn → sealed → sent → finished
+//                                                   ended: over, and why
+//
+//   reserving  the level is chosen; `key` makes asking again harmless
+//   reserved   the server holds the price back
+//   opened     the questions are here; answers are kept as they are given
+//   drawn      the masks are drawn and written down, seen by nobody yet
+//   sealed     the server holds a commitment to them, so no other masks can take their place
+//   sent       the server has them; answers are still here to be looked at (reveal after_send)
+//   finished   the server has them; answers and reports are gone from here
+//
+// Every step is one transaction that reads the step before it writes, and it is on the disk before
+// the request that depends on it. So a second tab, a reload, the back button or a crash between two
+// steps finds the one draw there is, and what is shown or sent always comes from the disk.
+
+// Beside each participation that is opened stands what it cost, in the table of charges. It is
+// written before the request that opens it and stays: whoever has a charge for a survey never
+// begins that survey again on this device, whatever a server says of it. Only a participation that
+// never was opened here gives its charge back.
+
+import { USUAL_CAPS, admits, chargeOf } from "./budget.js";
+import { randomName } from "../mechanisms/coins.js";
+import { BrokenPromise, checkForms, isRecord, isText, requireThat, same } from "./invitation.js";
+import { lossesOf } from "../mechanisms/losses.js";
+import { sha256OfText } from "./sha256.js";
+import { answerCodes } from "./conditions.js";
+import { strengthOf } from "./strength.js";
+import { promiseOf, questionsOf } from "./survey_text.js";
+
+const MOST_PAGES = 1000; // of a list of invitations
+const TABLE = "participations";
+const UNOPENED = ["reserving", "reserved"];
+
+/** Return the text whose SHA-256 is the commitment: keys in order, no spaces. */
+export function canonical(id, reports, salt) {
+  return JSON.stringify({ participation: id, reports, salt });
+}
+
+/** Return what a person's part costs at the level that was chosen, from the promise alone. */
+export function costOf({ promise, level }) {
+  requireThat(promise && Object.hasOwn(promise.levels, level), "the level");
+  return lossesOf(promise.levels[level], promise.linked);
+}
+
+/**
+ * Return the questions of a participation that is open, or throw `BrokenPromise` where they are not
+ * both what was promised and what is shown.
+ */
+export function checkedQuestions(record) {
+  const questions = questionsOf(record.text, record.promise, record.level);
+  requireThat(same(questions, record.questions), "what is shown");
+  requireThat(costOf(record).clear === 0 || record.consent, "that nothing is masked");
+  return questions;
+}
+
+export class Participation {
+  /**
+   * @param {object} database
+   * @param {object} server
+   * @param {string} token of the survey
+   * @param {() => Promise<{epsilon: number, clear: number}>} caps the lower of this device's and
+   *   the server's, in millionths
+   */
+  constructor(database, server, token, caps = async () => USUAL_CAPS) {
+    this.database = database;
+    this.server = server;
+    this.token = token;
+    this.caps = caps;
+  }
+
+  /** Return what is remembered, or null. */
+  async read() {
+    return (await this.database.read(TABLE, this.token)) ?? null;
+  }
+
+  /**
+   * Choose the level, unless that is done. Nothing is asked of the server yet.
+   *
+   * @param {object} invitation of `readInvitation`
+   * @param {string} level
+   * @param {{consent: boolean}} given whether the person agrees to sending without a mask
+   * @returns {Promise<object|null>} null where it does not fit the cap
+   */
+  async begin(invitation, level, { consent = false } = {}) {
+    const { title, reveal, hash, topic } = invitation;
+    const promise = promiseOf(invitation);
+    const losses = costOf({ promise, level });
+    const strength = strengthOf(losses);
+    const about = { token: this.token, title, reveal, hash, topic, level, strength };
+    requireThat(losses.clear === 0 || consent === true, "that answers are sent as they are");
+    const caps = await this.caps();
+    const key = randomName();
+    const record = await this.#changeCharged((old, mine, charges) => {
+      if (old) return { record: old, charge: mine };
+      if (mine) return { record: { ...about, step: "ended", reason: "here" }, charge: mine };
+      if (!admits(charges, chargeOf(losses), caps)) return {};
+      return { record: { ...about, step: "reserving", key, promise, consent } };
+    });
+    return record ?? null;
+  }
+
+  /** Keep an answer (a code) or a place among the questions, while both can change. */
+  keepDraft(changes) {
+    return this.#change((record) => {
+      if (record?.step !== "opened") return record;
+      const answers = { ...record.answers, ...changes.answers };
+      return { ...record, ...changes, answers };
+    });
+  }
+
+  /**
+   * Draw the masks, if and only if none are drawn yet.
+   *
+   * @param {(questions: object[], codes: number[]) => number[]} mask masks all answers at once
+   */
+  draw(mask) {
+    return this.#change((record) => {
+      if (record?.step !== "opened") return record;
+      const questions = checkedQuestions(record);
+      const codes = answerCodes(questions, record.answers);
+      const reports = mask(questions, codes);
+      const salt = randomName();
+      const commitment = sha256OfText(canonical(record.id, reports, salt));
+      return { ...record, step: "drawn", reports, salt, commitment };
+    });
+  }
+
+  /** Remember that the person wants the sealed reports sent. */
+  wish() {
+    return this.#change((record) =>
+      record?.step === "sealed" ? { ...record, wished: true } : record,
+    );
+  }
+
+  /**
+   * Do the next steps that need no decision; return `{record, failure}`.
+   *
+   * `failure` is null or the request that did not succeed: `{lost, slug, data}`. Throws
+   * `BrokenPromise` where the server is caught at something that it did not promise.
+   */
+  async proceed() {
+    for (;;) {
+      const record = await this.read();
+      const step = record && NEXT[record.step]?.(record);
+      if (!step) return { record, failure: null };
+      const failure = await this[step](record);
+      if (failure) return { record: await this.read(), failure };
+    }
+  }
+
+  async reserve(record) {
+    const answer = await this.server.reserve(this.token, record.level, record.key);
+    if (answer.ok) {
+      const { survey, level } = checked(answer.data);
+      requireThat(survey === this.token && level === record.level, "what was reserved");
+      return this.#arrive("reserving", answer.data, fromReservation);
+    }
+    if (answer.slug === "already-participated" && (await this.#takeOver(record))) return answer;
+    // Refused for good: the choice of a level is open again.
+    if (REFUSED.includes(answer.slug)) await this.#from("reserving", () => undefined);
+    return answer;
+  }
+
+  /** Another device of this person has begun it, at a level that counts here too. */
+  async #takeOver({ promise, consent }) {
+    const seen = new Set(); // of a server that never ends its list
+    let cursor = "";
+    do {
+      seen.add(cursor);
+      const { ok, data } = await this.server.invitations(cursor);
+      if (!ok || !Array.isArray(data?.invitations)) return false;
+      const mine = data.invitations.find((each) => each?.token === this.token)?.participation;
+      if (mine) {
+        const { level } = checked(mine);
+        const losses = costOf({ promise, level });
+        // Nobody agreed here to sending without a mask.
+        if (losses.clear > 0 && !consent) return false;
+        const other = { level, strength: strengthOf(losses) };
+        await this.#from("reserving", (old) => fromReservation({ ...old, ...other }, mine));
+        return true;
+      }
+      cursor = data.next_cursor ?? "";
+    } while (cursor && !seen.has(cursor) && seen.size < MOST_PAGES);
+    return false;
+  }
+
+  async open(record) {
+    const cost = costOf(record);
+    requireThat(cost.clear === 0 || record.consent, "that answers are sent as they are");
+    if (!(await this.#charge(record, cost))) return OWN_CAP;
+    const answer = await this.server.open(record.id);
+    if (!answer.ok) return this.#unopened(answer);
+    const { id, state, level, hash, survey: text, masks } = checked(answer.data);
+    requireThat(id === record.id && state === "opened", "what was opened");
+    requireThat(level === record.level && hash === record.hash, "the survey");
+    for (const mechanisms of Object.values(record.promise.levels)) checkForms(mechanisms, masks);
+    const questions = questionsOf(text, record.promise, record.level);
+    await this.#changeCharged((old, mine) => {
+      // Another tab may have given it up meanwhile, and its charge back, and begun it anew.
+      const waits = mine && old?.step === "reserved" && old.id === id;
+      if (!waits) return { record: old, charge: mine };
+      return { record: { ...old, step: "opened", text, questions, answers: {}, at: 0 }, charge: mine };
+    });
+    return null;
+  }
+
+  /** Write down what the survey costs, before it is opened; false where it does not fit the cap. */
+  async #charge(record, cost) {
+    const caps = await this.caps();
+    let fits = true;
+    await this.#changeCharged((old, mine, charges) => {
+      if (mine || old?.step !== "reserved") return { record: old, charge: mine };
+      const charge = chargeOf(cost);
+      fits = admits(charges, charge, caps);
+      if (!fits) return { record: old };
+      const place = 1 + Math.max(0, ...charges.map(({ place: other }) => other));
+      return { record: old, charge: { token: this.token, place, ...charge } };
+    });
+    return fits;
+  }
+
+  async seal(record) {
+    const answer = await this.server.seal(record.id, record.commitment);
+    if (!answer.ok) return this.#refused(answer);
+    const { id, state } = answer.data ?? {};
+    if (id !== record.id || !["sealed", "submitted"].includes(state)) return notAgreed(answer);
+    return this.#arrive("drawn", null, (old) => ({ ...old, step: "sealed" }));
+  }
+
+  async send(record) {
+    const answer = await this.server.respond(record.id, record);
+    if (!answer.ok) return this.#refused(answer);
+    const { id, state } = answer.data ?? {};
+    if (id !== record.id || state !== "submitted") return notAgreed(answer);
+    return this.#arrive("sealed", answer.data, (old, { paid, completion_code: code }) => {
+      const got = { day: new Date().toISOString().slice(0, 10), ...moneyOf(paid) };
+      if (isText(code) && code.length <= 200) got.code = code;
+      return old.reveal === "after_send"
+        ? { ...old, step: "sent", ...got }
+        : { ...withoutContent(old), step: "finished", ...got };
+    });
+  }
+
+  /** Delete answers and reports, which have been sent and looked at. */
+  finish() {
+    return this.#from("sent", (record) => ({ ...withoutContent(record), step: "finished" }));
+  }
+
+  /** End it before it is sent: what was reserved comes back, what was opened is spent. */
+  async giveUp() {
+    let record = await this.read();
+    if (record?.step === "reserving") {
+      const failure = await this.reserve(record);
+      if (failure) return failure;
+      record = await this.read();
+    }
+    if (!record?.id) return null;
+    const answer = await this.server.abandon(record.id);
+    const unopened = UNOPENED.includes(record.step);
+    if (!answer.ok) return unopened ? this.#unopened(answer) : this.#refused(answer);
+    await this.#end(unopened ? "expired" : "abandoned");
+    return null;
+  }
+
+  /** Take a sent response out of the estimate. */
+  async withdraw() {
+    const record = await this.read();
+    if (!["sent", "finished"].includes(record?.step)) return null;
+    const answer = await this.server.withdraw(record.id);
+    if (!answer.ok) return answer;
+    if (answer.data?.state !== "withdrawn") return notAgreed(answer);
+    await this.#end("withdrawn");
+    return null;
+  }
+
+  /** Delete what can't be sent any more, because the survey closed. */
+  dropUnsent() {
+    return this.#end("closed");
+  }
+
+  /** Forget all of it, where it ended before it was opened here. */
+  forget() {
+    return this.#changeCharged((record, mine) =>
+      record?.step === "ended" && record.unopened && !mine
+        ? {}
+        : { record, charge: mine },
+    );
+  }
+
+  /** It cannot be opened: what was never opened here is free again. */
+  async #unopened(answer) {
+    const { state } = answer.data ?? {};
+    if (answer.slug !== "wrong-state" || !OVER.includes(state)) return answer;
+    await this.#end(state === "expired" ? state : elsewhere(state));
+    return answer;
+  }
+
+  /** The server will not have what is drawn: where it is over there, it is over here, for good. */
+  async #refused(answer) {
+    const { state } = answer.data ?? {};
+    if (answer.slug === "commitment-mismatch") await this.#end("elsewhere");
+    if (answer.slug === "wrong-state" && OVER.includes(state)) await this.#end(elsewhere(state));
+    return answer;
+  }
+
+  async #arrive(step, data, change) {
+    await this.#from(step, (record) => change(record, data));
+    return null;
+  }
+
+  /** End it; only what was never opened here gives its charge back. */
+  #end(reason) {
+    return this.#changeCharged((record, mine) => {
+      if (!record) return { charge: mine };
+      const unopened = UNOPENED.includes(record.step);
+      const again = unopened && reason === "expired";
+      return {
+        record: { ...withoutContent(record), step: "ended", reason, ...(again && { unopened }) },
+        charge: unopened ? undefined : mine,
+      };
+    });
+  }
+
+  #from(step, change) {
+    return this.#change((record) => (record?.step === step ? change(record) : record));
+  }
+
+  #change(change) {
+    return this.database.change(TABLE, this.token, change);
+  }
+
+  /** `change` is given the participation, its charge and all charges. */
+  #changeCharged(change) {
+    return this.database.changeCharged(this.token, (record, charges) =>
+      change(record, charges.find(({ token }) => token === this.token), charges),
+    );
+  }
+}
+
+const OVER = ["sealed", "submitted", "withdrawn", "abandoned", "expired"];
+const REFUSED = [
+  "privacy-cap-exceeded", "clear-cap-exceeded", "level-not-allowed", "budget-exhausted",
+  "too-many-reservations", "wrong-state", "already-participated",
+];
+const OWN_CAP = { ok: false, status: 409, data: {}, lost: false, slug: "own-cap" };
+
+/** Return why it is over here, where the server is at a state that this device did not reach. */
+function elsewhere(state) {
+  if (state === "withdrawn") return state;
+  return state === "abandoned" || state === "expired" ? "abandoned" : "elsewhere";
+}
+
+/** A success that is none is not believed; the step stays to be tried again. */
+function notAgreed(answer) {
+  return { ...answer, ok: false, slug: "not-as-agreed" };
+}
+
+/** What follows without a decision of the person. */
+const NEXT = {
+  reserving: () => "reserve",
+  reserved: () => "open",
+  drawn: () => "seal",
+  sealed: ({ reveal, wished }) => (reveal === "after_send" || wished ? "send" : null),
+};
+
+/** Return an answer of the server that names a participation. */
+function checked(data) {
+  requireThat(isRecord(data), "the answer");
+  requireThat(isText(data.id) && /^[0-9a-f]{32}$/.test(data.id), "a participation's name");
+  return data;
+}
+
+/** The person may have got further on another device with the same secret. */
+function fromReservation(record, { id, state }) {
+  if (state === "reserved" || state === "opened") return { ...record, step: "reserved", id };
+  if (!OVER.includes(state)) throw new BrokenPromise("a reservation is in no state that there is.");
+  const free = state === "expired";
+  const reason = free ? state : elsewhere(state);
+  return { ...withoutContent(record), step: "ended", id, reason, ...(free && { unopened: true }) };
+}
+
+/** What was paid is the server's word; what is no amount is left out. */
+function moneyOf(paid) {
+  const known = isRecord(paid) && Number.isFinite(paid.amount) && isText(paid.currency);
+  return known ? { paid: { amount: paid.amount, currency: paid.currency } } : {};
+}
+
+/** Return a record without anything a person said, was asked or sent. */
+function withoutContent(record) {
+  const { questions, text, answers, at, reports, salt, commitment, wished, key, promise, ...rest } =
+    record;
+  return rest;
+}

@@ -1,0 +1,392 @@
+// The page of one survey: which screen is shown, and what leads to the next. The stage always comes
+// from the disk, so every way of coming back to this page, in any tab, shows the same thing.
+
+import { epsilonOf, balanceOf } from "./budget.js";
+import { SystemCoins } from "../mechanisms/coins.js";
+import { BrokenPromise, readInvitation } from "./invitation.js";
+import { isAffordable } from "./level_view.js";
+import { maskResponse } from "../mechanisms/mask.js";
+import { Participation, checkedQuestions } from "./participation.js";
+import { missingAnswer, questionView } from "./question_view.js";
+import { answerTo, nextVisible } from "./conditions.js";
+import { strengthOf } from "./strength.js";
+import * as views from "./survey_views.js";
+import { words } from "../words/language.js";
+
+const FIRST_PAUSE_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 120000;
+const UNOPENED = [null, "reserving", "reserved"];
+const ANSWERING = ["reserving", "reserved", "opened", "drawn", "sealed"];
+
+/** Return what of a record makes the difference between two screens. */
+const placeOf = (record) => `${record?.step} ${record?.at} ${record?.day}`;
+
+/** Say whether what follows was asked for already. */
+function goesOn(record) {
+  if (record?.step === "drawn") return true;
+  return record?.step === "sealed" && (record.wished || record.reveal === "after_send");
+}
+
+export class SurveyPage {
+  constructor({ screen, server, device, database }, token) {
+    this.screen = screen;
+    this.server = server;
+    this.device = device;
+    this.token = token;
+    this.participation = new Participation(database, server, token, () => device.caps());
+    this.invitation = null;
+    this.chosen = { name: null, clear: false };
+    this.failure = null; // why the last attempt to go on failed
+    this.broken = false; // the server was caught at something that it did not promise
+    this.unwritten = false; // this device could not keep what came
+    this.rendered = ""; // what of the disk is on the screen
+    this.pause = FIRST_PAUSE_MILLISECONDS; // before the next attempt that nobody asked for
+    this.working = false;
+    this.justSent = false;
+    this.typed = true; // whether what is typed in a number's field is an answer
+    globalThis.addEventListener("online", () => this.#online());
+  }
+
+  async start() {
+    this.screen.show("loading", views.opening(), { focus: false });
+    await this.#load();
+    const record = await this.participation.read();
+    // What was begun by a press of a button goes on by itself; showing questions does not.
+    this.working = goesOn(record);
+    await this.render({ focus: false });
+    this.working = false;
+    if (goesOn(record)) await this.#proceed();
+  }
+
+  /** Show what the disk says, where another tab has changed it. */
+  async refresh() {
+    const record = await this.participation.read();
+    if (!this.working && this.rendered !== placeOf(record)) await this.render({ focus: false });
+  }
+
+  /** Show what the disk says. */
+  async render(options) {
+    const { screen, invitation } = this;
+    const record = await this.participation.read();
+    await this.#count();
+    this.rendered = placeOf(record);
+    const step = record?.step ?? null;
+    const closed = invitation?.state === "closed";
+    const shut = closed || invitation?.state === "closing"; // nobody begins it any more
+    if (step === "sent") {
+      const shown = views.revealSent(record, this.#spent(), this.#on("finish"));
+      return screen.show("revealed", shown, options);
+    }
+    if (step === "finished") return screen.show("done", this.#done(record), options);
+    if (step === "ended") {
+      const again = record.unopened && !shut ? () => this.#again() : null;
+      return screen.show("ended", views.ended(record.reason, { again }), options);
+    }
+    if (closed && ANSWERING.includes(step)) {
+      return screen.show("closed", views.closedUnsent(this.#on("remove")), options);
+    }
+    if (closed || (shut && UNOPENED.includes(step))) {
+      return screen.show("closed", views.closed(), options);
+    }
+    if (this.broken && (UNOPENED.includes(step) || step === "opened")) {
+      const choices = record ? this.#on("giveBack") : {};
+      return screen.show("cannot", views.cannot(words().cannot.mask, choices), options);
+    }
+    if (step === "opened") return this.#answering(record, options);
+    if (step === "drawn") {
+      const retry = () => this.#proceed();
+      return screen.show("waiting", views.waiting(record, this.failure, { retry }), options);
+    }
+    if (step === "sealed" && record.reveal === "after_send") {
+      const retry = () => this.#proceed();
+      return screen.show("waiting", views.waiting(record, this.failure, { retry }), options);
+    }
+    if (step === "sealed") {
+      return screen.show(
+        "reveal",
+        views.reveal(record, this.working, this.failure, this.#on("send", "dont")),
+        options,
+      );
+    }
+    if (step === "reserving" || step === "reserved") {
+      const choices = this.#on("go", "giveBack");
+      return screen.show("resume", views.resume(record, this.failure, choices), options);
+    }
+    return this.#introduce(options);
+  }
+
+  #introduce(options) {
+    const { screen, invitation, failure } = this;
+    if (failure?.slug === "not-found" && !invitation) {
+      return screen.show("missing", views.missing(), options);
+    }
+    if (!invitation) {
+      const retry = () => this.start();
+      return screen.show("away", views.away(failure, { retry }), options);
+    }
+    const { chosen, left } = this;
+    const state = { chosen, budget: this.#budget(), left, failure };
+    const answering = this.#on("choose", "accept", "start");
+    return screen.show("intro", views.intro(invitation, state, answering), options);
+  }
+
+  #answering(record, options) {
+    const { questions, answers, at } = record;
+    if (at >= questions.length) {
+      return this.screen.show("seal", views.seal(record, this.#on("back", "confirm")), options);
+    }
+    const asked = questions[at];
+    this.typed = true;
+    const place = { asked, index: at, count: questions.length, chosen: answerTo(answers, asked.id) };
+    const answering = { ...this.#on("back", "next"), choose: (code) => this.#keep(asked, code) };
+    if (at === 0) answering.back = null;
+    return this.screen.show("question", questionView(place, answering), options);
+  }
+
+  #done(record) {
+    const state = {
+      again: !this.justSent,
+      left: this.left,
+      spent: this.#spent(),
+      open: ["open", "closing"].includes(this.invitation?.state),
+      failure: this.failure,
+    };
+    return views.done(record, state, this.#on("withdraw"));
+  }
+
+  /** Return the callbacks of these names. */
+  #on(...names) {
+    const callbacks = {
+      choose: (name) => this.#choose(name),
+      accept: (clear) => {
+        this.chosen = { ...this.chosen, clear };
+      },
+      start: () => this.#begin(),
+      go: () => this.#proceed(),
+      giveBack: () => this.#giveUp(),
+      back: () => this.#move(-1),
+      next: () => this.#move(1),
+      confirm: () => this.#draw(),
+      send: () => this.#send(),
+      dont: () => this.#giveUp(),
+      finish: () => this.#change(() => this.participation.finish()),
+      remove: () => this.#change(() => this.participation.dropUnsent()),
+      withdraw: () => this.#withdraw(),
+    };
+    return Object.fromEntries(names.map((name) => [name, callbacks[name]]));
+  }
+
+  async #load() {
+    this.failure = null;
+    const answer = await this.server.invitation(this.token);
+    let data = answer.ok ? answer.data : null;
+    if (!answer.ok) {
+      this.failure = answer;
+      if (answer.lost) data = (await this.device.kept(`invitation.${this.token}`)) ?? null;
+      if (data) this.failure = null;
+    }
+    this.#believe(data);
+    if (answer.ok && this.invitation) await this.device.keep(`invitation.${this.token}`, data);
+    const record = await this.participation.read();
+    if (this.invitation && record?.promise && this.invitation.hash !== record.hash) {
+      this.broken = true; // what was begun is not what is asked for now
+    }
+    if (record?.step === "opened") this.#check(record);
+    if (await this.device.known()) await this.#refreshAccount();
+    await this.#count();
+    const { levels = [], topic } = this.invitation ?? {};
+    const settings = await this.device.settings();
+    const masking = levels.filter((level) => !level.clear && isAffordable(level, this.#budget()));
+    const preferred = masking.find(({ losses }) => strengthOf(losses) === settings.levels?.[topic]);
+    const strongest = masking.reduce(
+      (best, level) => (best === null || level.losses.rho < best.losses.rho ? level : best),
+      null,
+    );
+    const only = levels.length === 1 ? levels[0] : null;
+    this.chosen = { name: (only ?? preferred ?? strongest)?.name ?? null, clear: false };
+  }
+
+  /** Take an invitation for true as far as this device finds it to be. */
+  #believe(data) {
+    this.invitation = null;
+    if (!data) return;
+    try {
+      this.invitation = readInvitation(data, this.token);
+    } catch {
+      this.broken = true;
+    }
+  }
+
+  /** Look again, after a break, whether what is asked is what was promised. */
+  #check(record) {
+    try {
+      checkedQuestions(record);
+    } catch {
+      this.broken = true;
+    }
+  }
+
+  /** Work out what this device has spent and what is left. */
+  async #count() {
+    this.caps = await this.device.caps();
+    this.charges = await this.device.charges();
+    const known = this.charges.length > 0 || (await this.device.known());
+    this.left = known ? balanceOf(this.charges, this.caps) : null;
+  }
+
+  #budget() {
+    return { caps: this.caps, charges: this.charges };
+  }
+
+  /** Return what this survey cost, and all together, as this device counts. */
+  #spent() {
+    const mine = this.charges.find(({ token }) => token === this.token);
+    return mine ? { here: mine.user, total: epsilonOf(this.charges) } : null;
+  }
+
+  #choose(name) {
+    const clears = (each) => this.invitation.levels.find(({ name: one }) => one === each)?.clear;
+    const redraw = clears(name) || (this.chosen.name && clears(this.chosen.name));
+    this.chosen = { name, clear: false };
+    if (!redraw) return;
+    const { scrollY } = globalThis;
+    this.#introduce({ focus: false });
+    globalThis.scrollTo(0, scrollY);
+    this.screen.focus(`input[name="level"][value="${name}"]`);
+  }
+
+  async #begin() {
+    const { chosen, invitation } = this;
+    const level = invitation.levels.find(({ name }) => name === chosen.name);
+    if (!level) return this.screen.announce(words().intro.choose);
+    if (level.clear && !chosen.clear) {
+      this.screen.focus("#accept-clear");
+      return this.screen.announce(words().intro.accept);
+    }
+    this.screen.busy("start", words().intro.starting);
+    try {
+      const consent = level.clear && chosen.clear;
+      const record = await this.participation.begin(invitation, level.name, { consent });
+      if (!record) {
+        this.failure = { slug: "own-cap", status: 409 };
+        return this.render();
+      }
+    } catch {
+      return this.screen.show("cannot", views.cannot(words().cannot.storage));
+    }
+    navigator.storage?.persist?.().catch(() => {});
+    return this.#proceed();
+  }
+
+  /** Do all that needs no decision, then show where that led. */
+  async #proceed() {
+    if (this.working) return;
+    this.working = true;
+    this.failure = null;
+    try {
+      const before = await this.participation.read();
+      const { record, failure } = await this.participation.proceed();
+      this.failure = failure;
+      if (failure?.lost) this.#tryLater();
+      if (before?.step === "sealed" && record?.step === "finished") this.justSent = true;
+      if (["sent", "finished"].includes(record?.step)) await this.#refreshAccount();
+      if (failure?.slug === "wrong-state") await this.#refreshInvitation();
+    } catch (error) {
+      this.broken = error instanceof BrokenPromise;
+      this.unwritten = !this.broken;
+    } finally {
+      this.working = false;
+    }
+    await this.render();
+    if (this.unwritten) this.screen.announce(words().cannot.write);
+    this.unwritten = false;
+  }
+
+  async #keep(asked, code) {
+    this.typed = code !== null;
+    this.screen.announce("");
+    if (code === null) return;
+    try {
+      await this.participation.keepDraft({ answers: { [asked.id]: code } });
+    } catch {
+      this.screen.announce(words().cannot.write);
+    }
+  }
+
+  async #move(by) {
+    const { questions, answers, at } = await this.participation.read();
+    const asked = questions[at];
+    if (by > 0 && asked && (answerTo(answers, asked.id) === undefined || !this.typed)) {
+      this.screen.announce(missingAnswer(asked));
+      return this.screen.focus("main input");
+    }
+    const next = nextVisible(questions, answers, at, by);
+    await this.participation.keepDraft({ at: Math.max(0, next) });
+    return this.render();
+  }
+
+  async #draw() {
+    this.screen.busy("seal", words().seal.doing);
+    try {
+      await this.participation.draw((questions, codes) =>
+        maskResponse(questions, codes, new SystemCoins()),
+      );
+    } catch (error) {
+      this.broken = error instanceof BrokenPromise;
+      await this.render();
+      return this.broken ? null : this.screen.announce(words().cannot.write);
+    }
+    return this.#proceed();
+  }
+
+  async #send() {
+    this.screen.busy("send", words().reveal.sending);
+    await this.participation.wish();
+    await this.#proceed();
+    if (this.failure) this.screen.focus("#send");
+  }
+
+  async #giveUp() {
+    this.broken = false;
+    this.failure = await this.participation.giveUp();
+    await this.#refreshAccount();
+    return this.render();
+  }
+
+  async #withdraw() {
+    this.failure = await this.participation.withdraw();
+    if (this.failure?.slug === "wrong-state") await this.#refreshInvitation();
+    return this.render();
+  }
+
+  #again() {
+    return this.#change(() => this.participation.forget());
+  }
+
+  async #change(work) {
+    this.justSent = true;
+    await work();
+    return this.render();
+  }
+
+  async #refreshAccount() {
+    const me = await this.server.me();
+    if (me.ok) await this.device.keep("me", me.data);
+  }
+
+  async #refreshInvitation() {
+    const answer = await this.server.invitation(this.token);
+    if (answer.ok) this.#believe(answer.data);
+  }
+
+  /** Go on by itself with what a press of a button began, once the server may be back. */
+  #tryLater() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#online(), this.pause);
+    this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MILLISECONDS);
+  }
+
+  async #online() {
+    if (this.failure && goesOn(await this.participation.read())) await this.#proceed();
+  }
+}

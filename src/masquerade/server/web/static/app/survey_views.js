@@ -1,0 +1,279 @@
+// The screens of one survey, but for its questions: functions from what is known and callbacks to
+// elements. No state, no storage.
+
+import { battery } from "./battery_view.js";
+import { textOf } from "./answers.js";
+import { element } from "./dom.js";
+import { isAffordable, levelName, levelPicker, oddsOf } from "./level_view.js";
+import { UNMASKED } from "./invitation.js";
+import { maskDemo } from "./mask_demo.js";
+import {
+  actions,
+  button,
+  failureNotice,
+  fold,
+  heading,
+  link,
+  paragraph,
+  userText,
+} from "./components.js";
+import { rewardPromise, rewardReceipt } from "./reward_view.js";
+import { visibility } from "./conditions.js";
+import { words } from "../words/language.js";
+
+const motif = () => element("div", { className: "motif", "aria-hidden": "true" });
+const list = (items) => element("ul", {}, items.map((item) => element("li", {}, item)));
+const home = (kind = "button") => link("/me", words().common.home, kind);
+
+const unmasked = ({ level }) => level === UNMASKED;
+
+export function topicBadge(topic) {
+  const name = words().home.topics[topic];
+  return name && element("span", { className: `topic ${topic}` }, name);
+}
+
+export function intro(invitation, { chosen, budget, left, failure }, answering) {
+  const said = words().intro;
+  const { questions, title, description, topic, simulated, levels } = invitation;
+  const clear = levels.some((level) => level.clear && level.name === chosen.name);
+  const possible = levels.some((level) => isAffordable(level, budget));
+  return [
+    simulated && element("p", { className: "badge simulated" }, said.simulated),
+    heading(title, { dir: "auto" }),
+    description && userText(description, "p", "lead"),
+    element(
+      "p",
+      { className: "facts-line muted" },
+      topicBadge(topic),
+      element("span", {}, words().home.questions(questions)),
+      element("span", {}, words().home.minutes(minutesFor(questions))),
+    ),
+    battery(left),
+    rewardPromise(invitation),
+    levelPicker(invitation, chosen, budget, answering),
+    element(
+      "div",
+      { className: "grid tight" },
+      element(
+        "section",
+        { className: "card leaves" },
+        element("h2", {}, said.leaves),
+        list(clear ? words().clear.leaves(questions) : said.leavesList(questions)),
+      ),
+      element(
+        "section",
+        { className: "card stays" },
+        element("h2", {}, said.stays),
+        list(clear ? words().clear.stays : said.staysList),
+      ),
+    ),
+    paragraph(said.notHidden, "hint"),
+    fold(words().welcome.how, maskDemo()),
+    paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
+    failureNotice(failure),
+    possible
+      ? actions(button("start", said.start, answering.start))
+      : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
+  ];
+}
+
+export function minutesFor(questions) {
+  return Math.max(1, Math.ceil(questions / 6));
+}
+
+/** The level is chosen, and the questions were not shown yet. */
+export function resume(record, failure, { go, giveBack }) {
+  const said = words().resume;
+  return [
+    heading(said.title),
+    paragraph(said.text(levelName(record.strength)), "lead"),
+    failureNotice(failure),
+    actions(button("give-back", said.giveBack, giveBack, ""), button("go", said.go, go)),
+  ];
+}
+
+export function seal(record, { back, confirm }) {
+  const clear = unmasked(record);
+  const said = clear ? { ...words().seal, ...words().clear } : words().seal;
+  const after = record.reveal === "after_send";
+  return [
+    !clear && motif(),
+    heading(clear ? said.sealTitle : said.title),
+    paragraph(clear ? said.seal : said.once, clear ? "lead warning" : "lead"),
+    paragraph(after ? said.after : said.before),
+    paragraph(said.last, "muted"),
+    actions(
+      button("back", words().common.back, back, ""),
+      button("seal", after ? said.doSend : said.do, confirm),
+    ),
+  ];
+}
+
+/** The masks are drawn, and the server does not know it yet. */
+export function waiting(record, failure, { retry }) {
+  const said = words().waiting;
+  const clear = unmasked(record);
+  return [
+    !clear && motif(),
+    heading(clear ? words().clear.waitingTitle : said.title),
+    paragraph(clear ? words().clear.waiting : said.text, "lead"),
+    failure ? failureNotice(failure) : paragraph(said.working, "muted"),
+    failure && actions(button("retry", words().common.retry, retry)),
+  ];
+}
+
+/** `sending` is true where it is being sent already, as was asked for before. */
+export function reveal(record, sending, failure, { send, dont }) {
+  const said = words().reveal;
+  const clear = unmasked(record);
+  const sendButton = button("send", failure ? words().common.retry : said.send, send);
+  if (sending) Object.assign(sendButton, { disabled: true, textContent: said.sending });
+  return [
+    heading(clear ? words().clear.revealTitle : said.title),
+    whatToExpect(record),
+    pairs(record, said.toSend),
+    !clear && paragraph(said.please, "muted"),
+    failureNotice(failure),
+    actions(sendButton),
+    fold(
+      said.dont,
+      paragraph(clear ? words().clear.dontSure : said.dontSure),
+      actions(button("dont", said.dontDo, dont, "danger")),
+    ),
+  ];
+}
+
+/** What was sent, and what the answers were; shown once they have arrived. */
+export function revealSent(record, spent, { finish }) {
+  const said = words().reveal;
+  return [
+    heading(said.titleSent),
+    whatToExpect(record),
+    pairs(record, said.sent),
+    bill(record, spent),
+    actions(button("finish", said.done, finish)),
+  ];
+}
+
+function whatToExpect(record) {
+  if (unmasked(record)) return paragraph(words().clear.reveal, "warning");
+  const odds = oddsOf(record.questions.map(({ mechanism }) => mechanism));
+  return paragraph([words().reveal.odd, ...odds].join(" "));
+}
+
+function pairs({ questions, answers, reports }, sentName) {
+  const said = words().reveal;
+  const shown = visibility(questions, answers);
+  const mine = (question, index) =>
+    shown[index] ? textOf(question, answers[question.id], words().question) : said.notAsked;
+  const cell = (className, name, value) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      element("dd", { className }, element("bdi", {}, value)),
+    );
+  return questions.map((question, index) =>
+    element(
+      "section",
+      { className: "pair" },
+      userText(question.text, "h2"),
+      element(
+        "dl",
+        {},
+        cell("mine", said.mine, mine(question, index)),
+        cell("sent", sentName, textOf(question, reports[index], words().question)),
+      ),
+    ),
+  );
+}
+
+/** `again` is true on a later visit; `left` is the battery, where it is known. */
+export function done(record, { again, left, spent, open, failure }, { withdraw }) {
+  const said = words().done;
+  return [
+    !again && motif(),
+    heading(again ? said.again : said.title),
+    paragraph(again ? said.once : unmasked(record) ? words().clear.done : said.sent, "lead"),
+    rewardReceipt(record),
+    bill(record, spent),
+    battery(left),
+    failureNotice(failure),
+    actions(home("button primary")),
+    open &&
+      fold(
+        said.withdraw,
+        paragraph(said.withdrawText),
+        actions(button("withdraw", said.withdrawDo, withdraw, "danger")),
+      ),
+  ];
+}
+
+/** What it cost, as this device counts: `spent` is `{here, total}` in millionths of epsilon. */
+function bill({ day }, spent) {
+  if (!spent) return null;
+  const said = words().done;
+  const line = (name, epsilon) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      element("dd", {}, said.epsilon(words().amount(epsilon === null ? null : epsilon / 1e6))),
+    );
+  return element(
+    "section",
+    { className: "bill" },
+    element("h2", {}, said.bill),
+    element("dl", {}, line(said.here, spent.here), line(said.total, spent.total)),
+    day && paragraph(said.day(words().day(day)), "muted"),
+  );
+}
+
+export function ended(reason, { again }) {
+  const said = words().ended;
+  const [title, text] = said[reason] ?? said.other;
+  return [
+    heading(title),
+    paragraph(text, "lead"),
+    actions(home(), again && button("again", said.again, again)),
+  ];
+}
+
+export function closed() {
+  return [heading(words().closed.title), paragraph(words().closed.text, "lead"), actions(home())];
+}
+
+/** The survey closed while masked answers wait here. */
+export function closedUnsent({ remove }) {
+  const said = words().closed;
+  return [
+    heading(said.title),
+    paragraph(said.late, "lead"),
+    actions(button("remove", said.remove, remove)),
+  ];
+}
+
+export function missing() {
+  const said = words().missing;
+  return [heading(said.title), paragraph(said.text, "lead"), actions(home())];
+}
+
+export function cannot(reason, { giveBack = null } = {}) {
+  const back = giveBack && button("give-back", words().resume.giveBack, giveBack, "");
+  return [heading(words().cannot.title), paragraph(reason, "lead"), actions(back, home())];
+}
+
+/** Nothing of the survey is on this device, and the server did not give it. */
+export function away(failure, { retry }) {
+  const said = words().away;
+  return [
+    heading(said.title),
+    failure.status === 0 && paragraph(said.text, "lead"),
+    failureNotice(failure),
+    actions(home(), button("retry", words().common.retry, retry)),
+  ];
+}
+
+export function opening() {
+  return [element("p", { className: "muted" }, words().frame.loading)];
+}

@@ -1,0 +1,64 @@
+// The preview as a document of its own: what participants see before they begin, then each
+// question. It stands in a frame beside the builder and the review, or in a window of its own, and
+// sends nothing anywhere.
+
+import { lowerCaps, USUAL_CAPS } from "../app/budget.js";
+import { readInvitation } from "../app/invitation.js";
+import { Screen } from "../app/screen.js";
+import { intro } from "../app/survey_views.js";
+import { inPage } from "./draft.js";
+import { Preview } from "./preview.js";
+
+const main = document.getElementById("main");
+const introduction = inPage("introduction"); // null where the draft is not finished
+const invitation =
+  introduction && readInvitation({ ...introduction, state: "open" }, introduction.token);
+const caps = lowerCaps(USUAL_CAPS, inPage("caps"));
+const builder = globalThis.parent === globalThis ? null : globalThis.parent;
+let questions = inPage("questions");
+let chosen = invitation && { name: invitation.levels[0].name, clear: false };
+
+const preview = new Preview(main, (place) => {
+  if (place < 0 && invitation) return drawIntro();
+  preview.show(questions, place);
+  return tell({ place });
+});
+
+function drawIntro() {
+  const state = { chosen, budget: { caps, charges: [] }, left: null, failure: null };
+  const answering = {
+    choose: (name) => {
+      chosen = { name, clear: false };
+      const { scrollY } = globalThis;
+      drawIntro();
+      globalThis.scrollTo(0, scrollY);
+      main.querySelector(`input[name="level"][value="${name}"]`)?.focus();
+    },
+    accept: (clear) => {
+      chosen.clear = clear;
+    },
+    start: () => {
+      globalThis.scrollTo(0, 0);
+      preview.show(questions, 0);
+    },
+  };
+  main.dataset.view = "intro";
+  main.replaceChildren(...intro(invitation, state, answering).flat(Infinity).filter(Boolean));
+}
+
+function tell(message) {
+  builder?.postMessage(message, globalThis.location.origin);
+}
+
+globalThis.addEventListener("message", ({ origin, source, data }) => {
+  if (!builder || origin !== globalThis.location.origin || source !== builder) return undefined;
+  if (data?.hello) return tell({ ready: true });
+  if (!Array.isArray(data?.questions)) return undefined; // of a tool that looks at the page
+  questions = data.questions;
+  return preview.show(questions, data.place);
+});
+
+new Screen().frame("/preview", () => {});
+if (invitation) drawIntro();
+else preview.show(questions, 0);
+tell({ ready: true });

@@ -1,0 +1,25 @@
+// The language the app speaks now. All words are in words/english.js and words/arabic.js.
+
+import { ARABIC } from "./arabic.js";
+import { ENGLISH } from "./english.js";
+
+export const LANGUAGES = [ENGLISH, ARABIC];
+
+let current = ENGLISH;
+
+/** Return the words of the language spoken now. */
+export function words() {
+  return current;
+}
+
+/** Speak the language of a code such as "ar"; English where it is not known. */
+export function setLanguage(code) {
+  current = LANGUAGES.find((language) => language.code === code) ?? ENGLISH;
+  return current;
+}
+
+/** Return the code of the first language of a person's list that we speak. */
+export function preferredLanguage(list) {
+  const codes = list.map((tag) => tag.toLowerCase().split("-")[0]);
+  return codes.find((code) => LANGUAGES.some((language) => language.code === code)) ?? "en";
+}
