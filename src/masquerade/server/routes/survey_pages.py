@@ -73,8 +73,8 @@ def import_(
     try:
         document = read_document_text(file.decode("utf-8-sig"))
     except (UnicodeDecodeError, InvalidDocument) as error:
-        places = getattr(error, "places", [("", "the file is no text in UTF-8.")])
-        context = {"templates": TEMPLATES.values(), "places": places}
+        issues = getattr(error, "issues", [("", "the file is no text in UTF-8.")])
+        context = {"templates": TEMPLATES.values(), "issues": issues}
         return render(request, "new.html", context, status=422)
     draft, _ = services.surveys.create(document, team=actor.team.id)
     return _to(f"/surveys/{draft.token}/edit")
