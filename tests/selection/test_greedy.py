@@ -7,8 +7,7 @@ import pytest
 
 from masquerade.exact.arrays import Floats
 from masquerade.selection import History, group_error
-from masquerade.selection.greedy import greedy
-from masquerade.selection.group_error import UNKNOWN
+from masquerade.selection.greedy import UNKNOWN, greedy
 
 
 def instance(seed: int, *, missing: float, coordinates: int = 1) -> tuple[History, Floats, Floats]:

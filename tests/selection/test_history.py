@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.selection import Components, History
+from masquerade.selection import History, VarianceComponents
 
 
 def crowd(
@@ -56,7 +56,7 @@ def test_noise_of_an_error_is_that_of_the_report_less_its_share_in_the_estimate(
 @pytest.mark.parametrize("weighting", ["plain", "precision"])
 def test_components_come_back_from_noisy_history(dense: float, weighting: str) -> None:
     """Within .05 and between .01 are found to a tenth and a fifth, though masks add more."""
-    found = crowd(800, 100, dense=dense, weighting=weighting).components()
+    found = crowd(800, 100, dense=dense, weighting=weighting).variance_components()
     assert found.within == pytest.approx(0.05, rel=0.1)
     assert found.between == pytest.approx(0.01, rel=0.2)
 
@@ -65,7 +65,7 @@ def test_without_the_correction_for_masks_components_are_far_too_large() -> None
     """The same errors, said to be without noise, look three times as spread."""
     history = crowd(400, 100)
     naive = History(history.person, history.question, history.error, np.zeros(len(history.person)))
-    assert naive.components().within > 3 * history.components().within
+    assert naive.variance_components().within > 3 * history.variance_components().within
 
 
 def test_tendencies_are_shrunk_as_their_formula_says() -> None:
@@ -74,8 +74,8 @@ def test_tendencies_are_shrunk_as_their_formula_says() -> None:
     person = np.repeat(np.arange(50), 4)
     question = np.tile(np.arange(4), 50)
     history = History(person, question, rng.random(200), np.zeros(200))
-    components = Components(within=0.08, between=0.02)
-    found = history.tendencies(components)
+    components = VarianceComponents(within=0.08, between=0.02)
+    found = history.biases(components)
     means = history.error[person == 7].mean()
     assert found.bias[7, 0] == pytest.approx(0.5 * means)
     assert found.variance == pytest.approx(np.full(50, 0.01))
@@ -84,7 +84,7 @@ def test_tendencies_are_shrunk_as_their_formula_says() -> None:
 def test_people_without_history_have_no_bias_and_full_uncertainty() -> None:
     """Their bias is 0, what is unknown is the whole between-variance; published: the crowd's."""
     history = History([0, 1], [0, 0], [0.2, 0.4], [0.0, 0.0], people=4)
-    found = history.tendencies(Components(0.1, 0.03))
+    found = history.biases(VarianceComponents(0.1, 0.03))
     assert found.bias[2:].tolist() == [[0.0], [0.0]]
     assert found.variance[2:] == pytest.approx([0.03, 0.03])
     mean, variance = history.published_errors()
@@ -96,7 +96,7 @@ def test_knowing_the_tendencies_predicts_better() -> None:
     """Shrunk biases are closer to the true ones than raw means and than 0."""
     rng = np.random.default_rng(0)
     bias = rng.normal(0, 0.1, 800)
-    found = crowd(800, 30).tendencies()
+    found = crowd(800, 30).biases()
     history = crowd(800, 30)
     raw = history.published_errors()[0][:, 0]
     shrunk = found.bias[:, 0]

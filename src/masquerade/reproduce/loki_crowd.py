@@ -216,7 +216,7 @@ class Crowd:
         self.published = History(*arrays, people=r.people, weighting="plain")
         self.literal = LiteralErrors(self.published, self.noise_variance)
         self.ours = History(*arrays, people=r.people)
-        known = self.ours.tendencies()
+        known = self.ours.biases()
         self.within = known.components.within
         self.bias, self.unknown_bias = known.bias[:, 0], known.variance
 

@@ -48,11 +48,11 @@ def read_pool(path: str | Path, *, options: int | None = None, within: float = 0
     elif level is None:
         raise SchemaError(f"{path} has neither a column level nor noise_variance; give one.")
     else:
-        known: dict[str, float] = {}
+        by_level: dict[str, float] = {}
         for row, name in enumerate(level, start=1):
-            if name not in known:
-                known[name] = _noise_of_level(name, options, row)
-        noise = np.array([known[name] for name in level], dtype=np.float64)
+            if name not in by_level:
+                by_level[name] = _noise_of_level(name, options, row)
+        noise = np.array([by_level[name] for name in level], dtype=np.float64)
     more: dict[str, Any] = {
         name: _numbers(table, name, path)
         for name in ("privacy_share", "bias_variance")
@@ -72,14 +72,14 @@ def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") 
     table = read_table(path)
     place = {person: code for code, person in enumerate(pool.people)}
     person = _texts(table, "person", path)
-    kept = np.array([name in place for name in person], dtype=np.bool_)
+    known = np.array([name in place for name in person], dtype=np.bool_)
     code = np.array([place.get(name, -1) for name in person], dtype=np.int64)
     question = np.unique(np.array(_texts(table, "question", path), dtype=str), return_inverse=True)
     return History(
-        code[kept],
-        question[1][kept],
-        _numbers(table, "report", path)[kept],
-        _numbers(table, "noise_variance", path)[kept],
+        code[known],
+        question[1][known],
+        _numbers(table, "report", path)[known],
+        _numbers(table, "noise_variance", path)[known],
         people=len(pool),
         questions=len(question[0]),
         weighting=weighting,
@@ -108,15 +108,15 @@ def _texts(table: pa.Table, name: str, path: str | Path) -> list[str]:
 
 
 def _numbers(table: pa.Table, name: str, path: str | Path) -> Floats:
-    found = np.empty(table.num_rows)
+    numbers = np.empty(table.num_rows)
     for row, value in enumerate(_column(table, name, path)):
         try:
-            found[row] = math.nan if value is None else float(value)
+            numbers[row] = math.nan if value is None else float(value)
         except ValueError:
-            found[row] = math.nan
-        if math.isnan(found[row]):
+            numbers[row] = math.nan
+        if math.isnan(numbers[row]):
             raise ParameterError(f"row {row + 1}: {name} is {value!r}, expected a number ({path}).")
-    return found
+    return numbers
 
 
 def _column(table: pa.Table, name: str, path: str | Path) -> list[Any]:

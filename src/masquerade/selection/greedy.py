@@ -1,4 +1,4 @@
-"""The published policy: ask whoever lowers the group's error most for what asking costs.
+"""The greedy policy: ask whoever lowers the group's error most for what asking costs.
 
 Kandappu et al. (2014), Algorithm 1. The group's error on past questions is kept as sums that one
 more member changes in few places, so a step costs a pass over the reports on the new member's
@@ -9,17 +9,109 @@ a computation from scratch. The choice is the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
-from masquerade.selection.group_error import UNKNOWN
 from masquerade.selection.history import History
 
 Progress = Callable[[float], None]
 
 _ROUNDING = 1e-12  # of sums of costs
+
+UNKNOWN = 0.25
+"""Squared error of a group of whom nothing is known: half the width of the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupError:
+    """Expected squared error of a group's plain mean, in squared widths of the question.
+
+    Attributes
+    ----------
+    mean_squared : float
+        With ``paper=True`` it may be negative; else at least `floor`.
+    floor : float
+        What the masks of the coming survey alone add.
+    floored : bool
+        Whether the estimate from history lay below that.
+    """
+
+    mean_squared: float
+    floor: float
+    floored: bool
+
+    @property
+    def root(self) -> float:
+        """Square root of `mean_squared`, NaN where that is negative."""
+        return float(np.sqrt(self.mean_squared)) if self.mean_squared >= 0 else float("nan")
+
+
+def group_error(
+    history: History, members: ArrayLike, noise_variance: ArrayLike, *, paper: bool = False
+) -> GroupError:
+    """Return the expected squared error of the mean of `members`.
+
+    ``Q(S) - noise(S) + sum over S of V / |S|**2``: the mean squared error of the group on past
+    questions, less what past masks added to it, plus what the coming masks will add. A group is
+    part of the crowd, so its error and the crowd's estimate share noise: ``noise(S) = sum over S of
+    V / |S|**2 - 2 sum over S of w V / |S| + sum over all of w**2 V`` on each question. For a group
+    without any past question it is `UNKNOWN` plus the coming masks.
+
+    Parameters
+    ----------
+    history : History
+    members : int array
+        Codes of the people in the group; at least one.
+    noise_variance : float array, shape (n_people,)
+        What the mask of the coming survey adds for each person, in squared widths.
+    paper : bool
+        As published: without the middle term, and never floored. Negative for large groups.
+
+    References
+    ----------
+    Kandappu et al. (2014), eq. (5), which leaves the covariance out.
+    """
+    group = np.unique(np.asarray(members, dtype=np.int64))
+    variance = np.asarray(noise_variance, dtype=np.float64)
+    if not group.size or group[0] < 0 or group[-1] >= history.people:
+        raise ParameterError(
+            f"members are {group.size} people, expected at least one, codes 0 to "
+            f"{history.people - 1}."
+        )
+    floor = float(variance[group].sum()) / group.size**2
+    inside = np.isin(history.person, group)
+    questions = history.question[inside]
+    count = np.bincount(questions, minlength=history.questions)
+    seen = count > 0
+    if not seen.any():
+        return GroupError(UNKNOWN + floor, floor, floored=False)
+    safe = np.maximum(count, 1)
+    mean = np.stack(
+        [np.bincount(questions, c, history.questions) for c in history.error[inside].T], axis=1
+    )
+    squared = ((mean / safe[:, None]) ** 2).sum(axis=1)
+    noise = _noise_of_group(history, inside, safe, paper=paper)
+    estimate = float((squared - noise)[seen].mean()) + floor
+    if paper:
+        return GroupError(estimate, floor, floored=False)
+    return GroupError(max(estimate, floor), floor, floored=estimate < floor)
+
+
+def _noise_of_group(history: History, inside: Flags, count: Integers, *, paper: bool) -> Floats:
+    """Return what past masks add to the group's squared error on each question."""
+    size = history.questions
+    everyone = np.bincount(history.question, history.weight**2 * history.noise_variance, size)
+    variance, question = history.noise_variance[inside], history.question[inside]
+    noise = np.bincount(question, variance, size) / count**2 + everyone
+    if not paper:
+        shared = np.bincount(question, variance * history.weight[inside], size) / count
+        noise = noise - 2 * shared
+    return np.asarray(noise)
 
 
 class _Errors(Protocol):
@@ -64,24 +156,26 @@ def greedy(
     errors: _Errors
     complete = len(history.person) == history.people * history.questions > 0
     errors = (_Complete if complete else _Sparse)(history, paper=paper)
-    open_ = np.ones(size, dtype=np.bool_) if admissible is None else admissible.copy()
+    candidates = np.ones(size, dtype=np.bool_) if admissible is None else admissible.copy()
     chosen: list[int] = []
     roots: list[float] = []
     left, masks, root = budget, 0.0, UNKNOWN**0.5
     while True:
-        open_ &= cost <= left + _ROUNDING * budget
-        if not open_.any():
+        candidates &= cost <= left + _ROUNDING * budget
+        if not candidates.any():
             break
         members = len(chosen) + 1
         floor = (masks + noise_variance) / members**2
+        # equation 5, for the group with each candidate
         squared = errors.with_each() + floor
         squared = np.maximum(squared, 0 if paper else floor)
-        gain = np.where(open_, (root - np.sqrt(squared)) / score, -np.inf)
+        # Algorithm 1: the drop of the root-mean-square error for each unit of score
+        gain = np.where(candidates, (root - np.sqrt(squared)) / score, -np.inf)
         best = int(np.argmax(gain))
         if not paper and gain[best] <= 0:
             break
         errors.join(best)
-        open_[best] = False
+        candidates[best] = False
         chosen.append(best)
         root = float(np.sqrt(squared[best]))
         roots.append(root)
@@ -89,13 +183,14 @@ def greedy(
         left -= float(cost[best])
         if progress is not None:
             progress(1 - left / budget)
+    # More people can raise the corrected error: the best group on the way counts.
     if not paper and roots:
         chosen = chosen[: int(np.argmin(roots)) + 1]
     return np.array(chosen, dtype=np.int64)
 
 
 class _Complete:
-    """Everybody answered everything: sums over questions stay sums over people."""
+    """Errors where everybody answered everything: sums over questions stay sums over people."""
 
     def __init__(self, history: History, *, paper: bool) -> None:
         order = np.lexsort((history.question, history.person))
@@ -116,6 +211,7 @@ class _Complete:
     def with_each(self) -> Floats:
         n = self._members + 1
         squares = float(self._sum @ self._sum) + 2 * self._products + self._squares
+        # masks of the members over n**2, less twice what they share with the crowd's estimate
         noise = (self._in_sum + self._variance) / n**2 - 2 * (self._in_shared + self._shared) / n
         return np.asarray((squares / n**2 - noise - self._everyone) / self._questions)
 
@@ -129,7 +225,7 @@ class _Complete:
 
 
 class _Sparse:
-    """Some questions each: only the new member's questions change, for whoever answered them."""
+    """Errors where people answered some questions each: a member changes only the own ones."""
 
     def __init__(self, history: History, *, paper: bool) -> None:
         order = np.lexsort((history.person, history.question))

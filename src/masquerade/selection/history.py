@@ -1,4 +1,4 @@
-"""What past reports tell about how far each person's answers lie from the crowd's."""
+"""Errors of past reports, and each person's bias learnt from them, masks subtracted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TURNS = 4  # of the weights of the moment estimates; they change little after t
 
 
 @dataclass(frozen=True, slots=True)
-class Components:
-    """Where the errors of a crowd come from, in squared widths of a question's range.
+class VarianceComponents:
+    """Variances that make up the errors of a crowd, in squared widths of a question's range.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class Components:
 
 
 @dataclass(frozen=True, slots=True)
-class Tendencies:
-    """What is known of each person's bias.
+class Biases:
+    """Posterior mean and variance of each person's bias.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class Tendencies:
         Shrunk towards 0; exactly 0 for a person without history.
     variance : float array, shape (n_people,)
         What is not known of it: posterior variance, a coordinate.
-    components : Components
+    components : VarianceComponents
     """
 
     bias: Floats
     variance: Floats
-    components: Components
+    components: VarianceComponents
 
 
 class History:
@@ -126,6 +126,7 @@ class History:
         shared = np.bincount(
             self.question, self.weight**2 * self.noise_variance, minlength=self.questions
         )
+        # Kandappu et al., eq. 3 and 4, with the covariance of report and estimate
         own = self.noise_variance * (1 - 2 * self.weight)
         noise: Floats = own + shared[self.question]
         return noise
@@ -149,7 +150,7 @@ class History:
         whole = float((self.error**2).sum(axis=1).mean()) if len(self.error) else 0.0
         return mean, np.where(known, variance, whole)
 
-    def components(self) -> Components:
+    def variance_components(self) -> VarianceComponents:
         """Return the variance components, by the method of moments, masks subtracted.
 
         Sums over persons are weighted by how precise each person's part is; the weights come from
@@ -165,33 +166,35 @@ class History:
         masks = np.bincount(self.person, noise, self.people)
         mean_square = (mean**2).sum(axis=1) / coordinates
         many, some = count > 1, count > 0
-        found = Components(1.0, _FLOOR)
+        estimate = VarianceComponents(1.0, _FLOOR)
+        # analysis of variance with the masks taken off; weights follow the last estimate
         for _ in range(_TURNS):
-            typical = found.within + masks / safe
+            typical = estimate.within + masks / safe
             weight = np.where(many, 1 / np.maximum(typical, _FLOOR) ** 2, 0.0)
             free = float((weight * np.maximum(count - 1, 0)).sum())
             within = float((weight * (squares - (1 - 1 / safe) * masks)).sum())
             within = max(within / free, _FLOOR) if free else _FLOOR
-            spread = found.between + typical / safe
+            spread = estimate.between + typical / safe
             weight = np.where(some, 1 / np.maximum(spread, _FLOOR) ** 2, 0.0)
             between = float((weight * (mean_square - (within + masks / safe) / safe)).sum())
             between = max(between / float(weight.sum()), _FLOOR) if some.any() else _FLOOR
-            found = Components(within, between)
-        return found
+            estimate = VarianceComponents(within, between)
+        return estimate
 
-    def tendencies(self, components: Components | None = None) -> Tendencies:
+    def biases(self, components: VarianceComponents | None = None) -> Biases:
         """Return each person's bias, shrunk by how little is known of it.
 
         ``b = B mean``, ``B = between / (between + 1 / P)``, P the summed precisions of the
         person's errors; what remains unknown is ``between (1 - B)``.
         """
-        found = components or self.components()
+        crowd = components or self.variance_components()
         coordinates = self.error.shape[1]
-        precision = 1 / (found.within + self.noise_variance / coordinates)
+        # the normal posterior of a random effect: shrinkage B
+        precision = 1 / (crowd.within + self.noise_variance / coordinates)
         total = np.bincount(self.person, precision, self.people)
         mean = self._by_person(precision[:, None] * self.error) / np.maximum(total, 1e-300)[:, None]
-        share = found.between * total / (found.between * total + 1)
-        return Tendencies(share[:, None] * mean, found.between * (1 - share), found)
+        share = crowd.between * total / (crowd.between * total + 1)
+        return Biases(share[:, None] * mean, crowd.between * (1 - share), crowd)
 
     def _spread(self, reports: Floats) -> float:
         """Return a rough variance of answers around a question, masks subtracted."""

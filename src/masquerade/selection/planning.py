@@ -1,4 +1,4 @@
-"""How many people a survey needs, before anybody is asked."""
+"""Number of participants that a margin takes, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -66,11 +66,12 @@ def participants_needed(
                 f"margin is {margin:g}, expected below 0.5: shares lie between 0 and 1, and five "
                 "points are 0.05."
             )
-        seen = float(mechanism.signal)
-        if seen == 0:
+        signal = float(mechanism.signal)
+        if signal == 0:
             raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-        reported = float(mechanism.other_probability) + seen * share
-        return _rounded_up(z**2 * reported * (1 - reported), margin * seen)
+        # r = P(reported) = other + D share; its variance r (1 - r) counts D**-2
+        reported = float(mechanism.other_probability) + signal * share
+        return _rounded_up(z**2 * reported * (1 - reported), margin * signal)
     if not isinstance(mechanism, LatticeMechanism):
         raise ParameterError(
             f"{mechanism} reports neither a category nor a number for each answer; planning needs "

@@ -1,4 +1,4 @@
-"""The people who could be asked: what each would cost, and how noisy their reports would be."""
+"""The pool of people who could be asked: what each costs, and how noisy a report would be."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pool:
         Largest share, over a person's ledger accounts, that the survey takes of what is left.
         Above 1: the person cannot be asked.
     bias_variance : float array, shape (n,), optional
-        What is not known of each one's bias (`History.tendencies`); default 0.
+        What is not known of each one's bias (`History.biases`); default 0.
     within : float
         Variance of answers around the crowd's, in squared widths.
     """

@@ -35,13 +35,13 @@ def forecast(document: Document, definition: Survey, *, caps: Caps) -> dict[str,
     caps : Caps
         Of a person who has taken part in nothing yet.
     """
-    from masquerade.selection import seats_by_level
+    from masquerade.selection import quotas_by_level
 
     names = [level.name for level in definition.levels]
     plan = document.plan
     expected = expected_levels(names, plan.shares, plan.people)
     prices = {name: plan.prices.get(name, 0) for name in names}
-    chosen = seats_by_level(
+    chosen = quotas_by_level(
         offers_of(definition, expected, prices, caps),
         budget=plan.budget,
         policy=plan.policy,

@@ -93,7 +93,7 @@ def _decided(
     document: Document, definition: Survey, came: dict[str, int], wish: Wish, caps: Caps
 ) -> dict[str, Any]:
     """Return what a run decides, and all that it was decided by."""
-    from masquerade.selection import seats_by_level, seats_of_wave, worth_by_level
+    from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
 
     plan = document.plan
     names = [level.name for level in definition.levels]
@@ -109,7 +109,7 @@ def _decided(
     alpha = float(plan.alpha if wish.alpha is None else wish.alpha)
     policy = wish.policy or plan.policy
     if wish.wave is None:
-        seats = seats_by_level(
+        seats = quotas_by_level(
             offers,
             budget=budget,
             policy=policy,
@@ -122,7 +122,7 @@ def _decided(
             raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
         if budget is None:
             budget = sum(expected[name] * costs[name] for name in names)
-        seats = seats_of_wave(
+        seats = quotas_of_wave(
             offers,
             budget=float(budget),
             wave=wish.wave,

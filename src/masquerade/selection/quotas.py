@@ -1,4 +1,4 @@
-"""How many people of each privacy level to ask, where nothing else is known of anybody."""
+"""Quotas: how many people of each privacy level to ask, where nothing else is known of anybody."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.selection.choose import Selection, select
 from masquerade.selection.pool import Pool
-from masquerade.selection.waves import next_wave
+from masquerade.selection.selection import Selection, next_wave, select
 
 MOST_PEOPLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LevelOffer:
-    """People who would take part at a level.
+    """The people who would take part at a level, all alike.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class LevelOffer:
     privacy_share: float = 0.0
 
 
-def seats_by_level(
+def quotas_by_level(
     offers: Sequence[LevelOffer],
     *,
     budget: float | None,
@@ -73,7 +72,7 @@ def seats_by_level(
     Examples
     --------
     >>> offers = [LevelOffer("high", 60, 2, 4.0), LevelOffer("low", 40, 1, 0.4)]
-    >>> seats_by_level(offers, budget=50)
+    >>> quotas_by_level(offers, budget=50)
     {'high': 8, 'low': 34}
     """
     pool = _pool(offers)
@@ -92,7 +91,7 @@ def seats_by_level(
     return _counted(offers, chosen)
 
 
-def seats_of_wave(
+def quotas_of_wave(
     offers: Sequence[LevelOffer],
     *,
     budget: float,
@@ -134,7 +133,7 @@ def worth_by_level(
     Parameters
     ----------
     offers, budget, alpha
-        As in `seats_by_level`.
+        As in `quotas_by_level`.
 
     Examples
     --------
@@ -169,7 +168,7 @@ def _pool(offers: Sequence[LevelOffer]) -> Pool:
 
 
 def _counted(offers: Sequence[LevelOffer], chosen: Selection) -> dict[str, int]:
-    found = {offer.name: 0 for offer in offers}
+    count = {offer.name: 0 for offer in offers}
     for person in chosen.people:
-        found[person.rpartition("-")[0]] += 1
-    return found
+        count[person.rpartition("-")[0]] += 1  # a level's own name may hold a hyphen
+    return count

@@ -1,4 +1,4 @@
-"""The default policy: precision for money and privacy, with seats for every privacy level."""
+"""Policies of selection: by precision with quotas (the default), by chance, by past errors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from masquerade.exact.arrays import Floats, Integers
+from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
-LEAST_SEATS = 8
+LEAST_QUOTA = 8
 LEAST_SHARE = 0.05
 
 
@@ -34,10 +35,10 @@ def by_precision(
         See `Pool.score`.
     budget : float
     quotas : bool
-        Give each privacy level of the pool 8 seats or a twentieth of all, whichever is more, if
-        there are so many and they can be paid. Without seats for noisy levels nobody could tell
-        whether people at different levels think differently, and those without protection would
-        be asked again and again.
+        Give each privacy level of the pool a quota of 8 people or a twentieth of all, whichever is
+        more, if there are so many and they can be paid. Without quotas of noisy levels nobody could
+        tell whether people at different levels think differently, and those without protection
+        would be asked again and again.
     precision_target : float, optional
         Stop as soon as the predicted standard error, in widths, is this small.
 
@@ -47,6 +48,8 @@ def by_precision(
     """
     allowed = np.flatnonzero(pool.admissible & (pool.cost <= budget))
     value = pool.precision
+    # The knapsack by value over price, at least half as good as the best set (Dantzig, 1957),
+    # with the single best person as the alternative.
     order = allowed[np.argsort(-(value / score)[allowed], kind="stable")]
     chosen = while_it_lasts(order, pool.cost, budget)
     if allowed.size:
@@ -55,10 +58,10 @@ def by_precision(
             order = np.concatenate(([best], order[order != best]))
             chosen = while_it_lasts(order, pool.cost, budget)
     if quotas and len(set(pool.level)) > 1:
-        seats = _seats(pool, order, chosen.size, budget)
-        rest = order[~np.isin(order, seats)]
-        left = budget - float(pool.cost[seats].sum())
-        chosen = np.concatenate((seats, while_it_lasts(rest, pool.cost, left)))
+        first = _first_of_levels(pool, order, chosen.size, budget)
+        rest = order[~np.isin(order, first)]
+        left = budget - float(pool.cost[first].sum())
+        chosen = np.concatenate((first, while_it_lasts(rest, pool.cost, left)))
     if precision_target is not None:
         chosen = _until_precise(pool, chosen, precision_target)
     return chosen
@@ -81,6 +84,7 @@ def _squared(pool: Pool, chosen: Integers) -> Floats:
     weight = pool.precision[chosen]
     total = np.cumsum(weight)
     persons = pool.within + pool.bias_variance[chosen]
+    # finite-population correction: the mean that is wanted is the pool's own
     outside = 1 - np.arange(1, chosen.size + 1) / len(pool)
     own = np.cumsum(weight**2 * persons) * outside
     return np.asarray((own + np.cumsum(weight**2 * pool.noise_variance[chosen])) / total**2)
@@ -93,29 +97,78 @@ def _until_precise(pool: Pool, chosen: Integers, target: float) -> Integers:
 
 def while_it_lasts(order: Integers, cost: Floats, budget: float) -> Integers:
     """Return, in order, whoever can still be paid when their turn comes."""
-    taken = []
+    batches = []
     left = budget
     while order.size:
         paid = np.cumsum(cost[order])
         fit = int(np.searchsorted(paid, left * (1 + 1e-12), side="right"))
         if fit:
-            taken.append(order[:fit])
+            batches.append(order[:fit])
             left -= float(paid[fit - 1])
         order = order[fit + 1 :]  # the next one does not fit
         order = order[cost[order] <= left * (1 + 1e-12)]
-    return np.concatenate(taken) if taken else np.array([], dtype=np.int64)
+    return np.concatenate(batches) if batches else np.array([], dtype=np.int64)
 
 
-def _seats(pool: Pool, order: Integers, size: int, budget: float) -> Integers:
-    """Return who sits on the levels' seats: in turns, so that all get some where money is short."""
-    each = max(LEAST_SEATS, math.ceil(LEAST_SHARE * size))
+def _first_of_levels(pool: Pool, order: Integers, size: int, budget: float) -> Integers:
+    """Return who fills the levels' quotas: in turns, so that all get some where money is short."""
+    each = max(LEAST_QUOTA, math.ceil(LEAST_SHARE * size))
     level = np.asarray(pool.level, dtype=object)[order]
     queues = [order[level == name][:each] for name in sorted(set(level))]
-    seats: list[int] = []
+    first: list[int] = []
     left = budget
     for turn in range(each):
         for queue in queues:
             if turn < queue.size and pool.cost[queue[turn]] <= left:
-                seats.append(int(queue[turn]))
+                first.append(int(queue[turn]))
                 left -= float(pool.cost[queue[turn]])
-    return np.array(seats, dtype=np.int64)
+    return np.array(first, dtype=np.int64)
+
+
+def at_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Integers:
+    """Return people in random order, while the money lasts."""
+    return while_it_lasts(rng.permutation(_allowed(pool)), pool.cost, budget)
+
+
+def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) -> Integers:
+    """Return people at random, each privacy level in proportion to its size in the pool.
+
+    Everybody gets a random place within the own level; whoever has the lowest share of the level
+    before them comes first.
+    """
+    allowed = rng.permutation(_allowed(pool))
+    level = np.unique(
+        np.asarray(pool.level, dtype=object)[allowed].astype(str), return_inverse=True
+    )
+    codes = level[1]
+    size = np.bincount(codes)
+    place = np.empty(allowed.size)
+    for code in range(size.size):
+        mine = np.flatnonzero(codes == code)
+        place[mine] = (np.arange(mine.size) + rng.random()) / mine.size
+    return while_it_lasts(allowed[np.argsort(place, kind="stable")], pool.cost, budget)
+
+
+def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
+    """Return whoever was closest to the crowd in the past, while the money lasts.
+
+    Parameters
+    ----------
+    pool : Pool
+    errors : float array, shape (n,)
+        Each person's mean squared error; see `published_squared_error`.
+    budget : float
+    """
+    allowed = _allowed(pool)
+    order = allowed[np.argsort(errors[allowed], kind="stable")]
+    return while_it_lasts(order, pool.cost, budget)
+
+
+def published_squared_error(history: History) -> Floats:
+    """Return each person's squared mean error plus variance, as published."""
+    mean, variance = history.published_errors()
+    return np.asarray((mean**2).sum(axis=1) + variance)
+
+
+def _allowed(pool: Pool) -> Integers:
+    return np.flatnonzero(pool.admissible)

@@ -1,8 +1,9 @@
-"""Whom to ask: one call for every policy, and a record that explains the choice."""
+"""The selection of people by any policy, at once or in waves, as a record that explains itself."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,17 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
-from masquerade.selection.baselines import (
+from masquerade.selection.greedy import Progress, greedy
+from masquerade.selection.history import History
+from masquerade.selection.policies import (
     at_random,
     best_predictors,
+    by_precision,
+    predicted_error,
     published_squared_error,
     stratified_random,
 )
-from masquerade.selection.greedy import Progress, greedy
-from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
-from masquerade.selection.precision import by_precision, predicted_error
 
 POLICIES = (
     "precision",
@@ -32,10 +34,15 @@ POLICIES = (
 )
 _WITH_HISTORY = ("loki-greedy", "loki-greedy-paper", "best-predictors")
 
+FIRST_SHARE = 0.6
+"""Most of the budget that the first wave may spend."""
+
+MOST_WAVES = 5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """Who is asked, and why.
+    """People who are asked, and why.
 
     Attributes
     ----------
@@ -192,3 +199,69 @@ def select(
         precision=pool.precision[chosen],
         inputs=pool.digest(),
     )
+
+
+def next_wave(
+    pool: Pool,
+    *,
+    budget: float,
+    wave: int,
+    response_rate: float,
+    responded: Collection[str] = (),
+    silent: Collection[str] = (),
+    levels: Mapping[str, float] | None = None,
+    alpha: float = 0.0,
+    quotas: bool = True,
+) -> Selection:
+    """Return whom to invite next, by the policy ``"precision"``.
+
+    Which people came, and at which level, may steer the next wave; what they reported may not, for
+    stopping where reports please would bias the result. Money is held when a person begins, so
+    inviting more than can be paid never overspends: who comes too late is told before any question.
+
+    Parameters
+    ----------
+    pool : Pool
+        Everybody, as before the first wave.
+    budget : float
+        For all waves together.
+    wave : int
+        1 to 5. The first may spend 0.6 of the budget, the others all that is left.
+    response_rate : float
+        Share of the invited who are expected to come, above 0; so many more are invited.
+    responded, silent : collection of str
+        Who came and is paid, and who was invited and did not come.
+    levels : mapping, optional
+        Noise variance of those who came at another level than expected.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range, or a name is not in the pool.
+    """
+    if not 1 <= wave <= MOST_WAVES:
+        raise ParameterError(f"wave is {wave}, expected 1 to {MOST_WAVES}.")
+    if not 0 < response_rate <= 1:
+        raise ParameterError(f"response_rate is {response_rate}, expected above 0 and at most 1.")
+    place = {person: i for i, person in enumerate(pool.people)}
+    unknown = next((p for p in (*responded, *silent, *(levels or {})) if p not in place), None)
+    if unknown is not None:
+        raise ParameterError(f"{unknown!r} is not in the pool.")
+    came = np.array(sorted(place[person] for person in responded), dtype=np.int64)
+    left = budget - float(pool.cost[came].sum())
+    if wave == 1:
+        left = min(left, FIRST_SHARE * budget)
+    if left <= 0:
+        raise ParameterError(f"nothing is left of the budget of {budget:g} for another wave.")
+    gone = {place[person] for person in (*responded, *silent)}
+    rest = np.array([i for i in range(len(pool)) if i not in gone], dtype=np.int64)
+    remaining = Pool(
+        [pool.people[i] for i in rest.tolist()],
+        pool.cost[rest],
+        pool.noise_variance[rest],
+        level=[pool.level[i] for i in rest.tolist()],
+        privacy_share=pool.privacy_share[rest],
+        bias_variance=pool.bias_variance[rest],
+        within=pool.within,
+    )
+    return select(remaining, budget=left / response_rate, alpha=alpha, quotas=quotas)

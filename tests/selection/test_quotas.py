@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.selection import LevelOffer, seats_by_level, seats_of_wave, worth_by_level
+from masquerade.selection import LevelOffer, quotas_by_level, quotas_of_wave, worth_by_level
 
 OFFERS = (
     LevelOffer("high", 100, 1, 4.0, 0.1),
@@ -25,7 +25,7 @@ def cost(seats: dict[str, int], offers: tuple[LevelOffer, ...] = OFFERS) -> floa
 
 def test_whoever_cannot_afford_it_is_not_asked() -> None:
     """A level that takes more privacy than is left gets no seats, however cheap."""
-    assert seats_by_level(OFFERS, budget=None) == {"high": 100, "medium": 100, "low": 0}
+    assert quotas_by_level(OFFERS, budget=None) == {"high": 100, "medium": 100, "low": 0}
 
 
 @given(
@@ -35,16 +35,16 @@ def test_whoever_cannot_afford_it_is_not_asked() -> None:
 )
 def test_prop_no_plan_overspends(budget: int, policy: str, alpha: float) -> None:
     """Seats fit the budget and the people there are, and the same plan gives the same seats."""
-    found = seats_by_level(OFFERS, budget=budget, policy=policy, alpha=alpha)
+    found = quotas_by_level(OFFERS, budget=budget, policy=policy, alpha=alpha)
     assert cost(found) <= budget
     assert all(0 <= found[offer.name] <= offer.people for offer in OFFERS)
-    assert found == seats_by_level(OFFERS, budget=budget, policy=policy, alpha=alpha)
+    assert found == quotas_by_level(OFFERS, budget=budget, policy=policy, alpha=alpha)
 
 
 def test_fairness_moves_seats_to_those_who_lose_least() -> None:
     """With all weight on privacy, the level that costs least of it is filled first."""
-    cheap = seats_by_level(OFFERS, budget=120, alpha=0.0, quotas=False)
-    fair = seats_by_level(OFFERS, budget=120, alpha=1.0, quotas=False)
+    cheap = quotas_by_level(OFFERS, budget=120, alpha=0.0, quotas=False)
+    fair = quotas_by_level(OFFERS, budget=120, alpha=1.0, quotas=False)
     assert fair["high"] >= cheap["high"]
     assert fair["high"] == 100
 
@@ -52,7 +52,7 @@ def test_fairness_moves_seats_to_those_who_lose_least() -> None:
 def test_a_precision_target_stops_early() -> None:
     """A coarser target asks fewer people, and none asks nobody."""
     counts = [
-        sum(seats_by_level(OFFERS, budget=None, precision_target=target).values())
+        sum(quotas_by_level(OFFERS, budget=None, precision_target=target).values())
         for target in (0.3, 0.2, 0.13)
     ]
     assert counts == sorted(counts)
@@ -62,9 +62,9 @@ def test_a_precision_target_stops_early() -> None:
 def test_waves_spend_what_is_left() -> None:
     """The first wave spends 0.6 of the budget over the response rate, later ones all the rest."""
     flat = tuple(LevelOffer(o.name, o.people, 1, o.noise_variance) for o in OFFERS)
-    first = seats_of_wave(flat, budget=60, wave=1, response_rate=0.5, responded={})
+    first = quotas_of_wave(flat, budget=60, wave=1, response_rate=0.5, responded={})
     assert sum(first.values()) == math.floor(0.6 * 60 / 0.5)
-    second = seats_of_wave(flat, budget=60, wave=2, response_rate=0.5, responded={"low": 30})
+    second = quotas_of_wave(flat, budget=60, wave=2, response_rate=0.5, responded={"low": 30})
     assert sum(second.values()) == 60
     assert second["low"] <= 70
 
@@ -75,13 +75,13 @@ def test_waves_spend_what_is_left() -> None:
 def test_nobody_cannot_be_asked(offers: tuple[LevelOffer, ...]) -> None:
     """A plan without people is refused."""
     with pytest.raises(ParameterError, match="people"):
-        seats_by_level(offers, budget=1)
+        quotas_by_level(offers, budget=1)
 
 
 def test_more_came_than_were_planned() -> None:
     """The message names the level."""
     with pytest.raises(ParameterError, match="'high'"):
-        seats_of_wave(OFFERS, budget=9, wave=2, response_rate=1, responded={"high": 101})
+        quotas_of_wave(OFFERS, budget=9, wave=2, response_rate=1, responded={"high": 101})
 
 
 def test_what_a_level_is_worth_says_what_it_adds_and_takes() -> None:
