@@ -15,11 +15,11 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
-from masquerade.exact.number import Number, whole
+from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
 from masquerade.truth import CategoricalEstimator, accuracy, error_rate, method_named
 
-Family = Callable[[Number, int], CategoricalMechanism]
+Family = Callable[[NumberLike, int], CategoricalMechanism]
 """Returns the mechanism of a single-report epsilon and a number of options."""
 
 FAMILIES: dict[str, Family] = {
@@ -119,7 +119,7 @@ def study(
     truths: Truths,
     *,
     mechanism: str | Family,
-    epsilons: Sequence[Number] = PUBLISHED_EPSILONS,
+    epsilons: Sequence[NumberLike] = PUBLISHED_EPSILONS,
     methods: Sequence[str | CategoricalEstimator] = (
         "majority-vote",
         "truth-discovery",

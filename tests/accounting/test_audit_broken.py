@@ -13,7 +13,7 @@ from tests.accounting.broken_mechanisms import REFUTED, SOUND, Lying, Own, Rare
 
 from masquerade.accounting import audit
 from masquerade.accounting.audit_dependence import Question, _alike, _pairwise, _periodic, p_values
-from masquerade.accounting.audit_rare import p_value_of
+from masquerade.accounting.audit_rare_events import p_value_of
 from masquerade.mechanisms import parse_mechanism
 
 

@@ -17,6 +17,9 @@ from masquerade.accounting import Randomizer, audit
 from masquerade.accounting.audit_subject import Claim, OfMechanism
 from masquerade.accounting.exact_loss import (
     ExactLoss,
+    delta_at,
+    epsilon_at,
+    log_ratio,
     of_numbers,
     of_response,
     of_table,
@@ -28,7 +31,6 @@ from masquerade.accounting.exact_loss import (
 from masquerade.accounting.lattice_loss import LatticeLaw, of_lattice
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
-from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
 from masquerade.mechanisms import (
     Channel,
     DiscreteGaussian,

@@ -17,7 +17,7 @@ from masquerade.accounting import (
     Ledger,
     MemoryStorage,
     Rho,
-    charged_together,
+    charge_all,
     kinds_of,
     rho_of,
     total,
@@ -404,7 +404,7 @@ def test_charging_together_gives_back_whatever_stops_it() -> None:
     costs = [(who, Cost("Map", (), Loss(1), Loss(1))) for who in ("ann", "bob")]
 
     def interrupted() -> None:
-        with charged_together(book, costs, result="release", name="Map"):
+        with charge_all(book, costs, result="release", name="Map"):
             assert book.balance("ann").open == 1
             raise KeyboardInterrupt
 
@@ -413,7 +413,7 @@ def test_charging_together_gives_back_whatever_stops_it() -> None:
     assert [book.balance(who).open for who in ("ann", "bob")] == [0, 0]
     assert [book.balance(who).spent_epsilon for who in ("ann", "bob")] == [0, 0]
     for _ in range(2):  # the same name again is charged again
-        with charged_together(book, costs, result="release", name="Map"):
+        with charge_all(book, costs, result="release", name="Map"):
             pass
     assert book.balance("ann").spent_epsilon == 2
 
@@ -428,6 +428,6 @@ def test_charging_together_needs_a_name_and_each_person_once() -> None:
     ):
         with (
             pytest.raises(ParameterError, match=message),
-            charged_together(book, costs, result="release", name=name),
+            charge_all(book, costs, result="release", name=name),
         ):
             pass

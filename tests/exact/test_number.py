@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.exact.number import Number, exact, finite, text_of, whole
+from masquerade.exact.number import NumberLike, exact, finite, text_of, whole
 
 
 @given(number=st.fractions(max_denominator=10**40))
@@ -46,13 +46,13 @@ def test_prop_a_float_means_its_shortest_decimal(number: float) -> None:
         (5e-324, Fraction("5e-324")),
     ],
 )
-def test_each_kind_of_number_is_read_exactly(value: Number, fraction: Fraction) -> None:
+def test_each_kind_of_number_is_read_exactly(value: NumberLike, fraction: Fraction) -> None:
     """Floats, texts, decimals, fractions, integers and numpy scalars give exact fractions."""
     assert finite(value, "x") == fraction
 
 
 @pytest.mark.parametrize("value", [math.inf, "inf", "Infinity", " +inf ", decimal.Decimal("inf")])
-def test_infinity_is_read_where_it_is_allowed(value: Number) -> None:
+def test_infinity_is_read_where_it_is_allowed(value: NumberLike) -> None:
     """Infinity is a number for `exact` and an error for `finite`."""
     assert exact(value, "epsilon") == math.inf
     with pytest.raises(ParameterError, match=r"epsilon is .*expected a finite number"):

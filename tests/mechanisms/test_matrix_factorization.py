@@ -31,7 +31,7 @@ from masquerade.mechanisms import (
     Presence,
     parse_mechanism,
 )
-from masquerade.mechanisms.public_features import ONE
+from masquerade.mechanisms.factorization import ONE
 
 SEED = bytes(range(32))
 Build = Callable[..., MatrixFactorization | MatrixFactorizationRidge]

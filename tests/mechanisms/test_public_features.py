@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.public_features import MOST_FEATURES, ONE, public_features, read_seed
+from masquerade.mechanisms.factorization import MOST_FEATURES, ONE, public_features, read_seed
 
 SEED = hashlib.sha256(b"a survey").digest()
 GOLDEN = [[209084505, 864657318], [875004576, 198737247], [343650396, 730091427]]

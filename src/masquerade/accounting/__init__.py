@@ -6,11 +6,12 @@ why; `Ledger` keeps a chain of entries for each person; `audit` looks whether a 
 promise at all.
 """
 
+from masquerade.accounting.allowance import Allowed, answers_allowed, what_a_cap_buys
 from masquerade.accounting.audit import audit
-from masquerade.accounting.audit_own import Auditable, Randomizer
-from masquerade.accounting.audit_report import AuditReport
+from masquerade.accounting.audit_custom import Auditable, Randomizer
+from masquerade.accounting.audit_report import AuditReport, Witness
 from masquerade.accounting.balance import Balance
-from masquerade.accounting.cap import Allowed, answers_allowed, what_a_cap_buys
+from masquerade.accounting.caps import Caps
 from masquerade.accounting.chain import (
     GENESIS,
     Charge,
@@ -19,7 +20,7 @@ from masquerade.accounting.chain import (
     total,
     verify_chain,
 )
-from masquerade.accounting.composition import Spent, compose, spent, spent_together
+from masquerade.accounting.composition import Spent, compose, compose_linked, spent, spent_together
 from masquerade.accounting.concentrated import (
     INFINITE_RHO,
     NO_RHO,
@@ -31,7 +32,6 @@ from masquerade.accounting.concentrated import (
 )
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.distribution import LossDistribution, composed
-from masquerade.accounting.filter import Caps
 from masquerade.accounting.gaussian import (
     Mu,
     gaussian_delta,
@@ -48,18 +48,16 @@ from masquerade.accounting.kinds import (
     pure_of,
     rho_of,
 )
-from masquerade.accounting.ledger import Ledger, LedgerStatistics
-from masquerade.accounting.level_words import blur_in_words, odds_in_words
-from masquerade.accounting.linked import compose_linked
+from masquerade.accounting.ledger import Ledger, LedgerStatistics, charge_all
 from masquerade.accounting.storage import MemoryStorage, Storage
-from masquerade.accounting.together import charged_together
 from masquerade.accounting.trade_off import largest_power, largest_power_together
-from masquerade.accounting.witness import Witness
 from masquerade.accounting.words import (
     Explanation,
+    blur_in_words,
     explain,
     highest_belief,
     keep_in_words,
+    odds_in_words,
     power_in_words,
     risk_in_words,
 )
@@ -95,7 +93,7 @@ __all__ = [
     "append",
     "audit",
     "blur_in_words",
-    "charged_together",
+    "charge_all",
     "compose",
     "compose_linked",
     "composed",

@@ -1,4 +1,4 @@
-"""Is what a mechanism promises true.
+"""The audit of a mechanism's guarantee.
 
 Three looks, none of which believes the claim: at its probabilities (exact, or exact densities at
 drawn reports and a bound); at reports drawn in number (a lower confidence bound on epsilon); and at
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from masquerade.accounting.audit_look import FEWEST_PERSONS, look_at_reports
-from masquerade.accounting.audit_own import Auditable, OfAuditable
+from masquerade.accounting.audit_comparison import FEWEST_PERSONS, look_at_reports
+from masquerade.accounting.audit_custom import Auditable, OfAuditable
 from masquerade.accounting.audit_report import AuditReport
 from masquerade.accounting.audit_subject import Claim, OfMechanism, Subject
 from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of_density

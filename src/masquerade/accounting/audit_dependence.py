@@ -1,4 +1,4 @@
-"""Are reports independent that must be: of two calls, of one batch, of one person, and of before.
+"""Tests of independence: of reports of two calls, of one batch, of one person, and over time.
 
 All tests are exact (Fisher, 1935): given how often each of two events was seen, how often both were
 seen together is hypergeometric where they are independent. Which events are tested is chosen by one

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""The report of an audit, and the witnesses of a loss in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from masquerade.accounting.witness import Witness
 from masquerade.exact import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A report that shows a loss, and the two answers between which it does.
+
+    Attributes
+    ----------
+    report : str
+        A report, or a set of reports, in words.
+    answers : (str, str)
+        The report is more likely by the first answer than by the second.
+    """
+
+    report: str
+    answers: tuple[str, str]
+
+    def __str__(self) -> str:
+        return f"report {self.report}: answer {self.answers[0]} against {self.answers[1]}"
+
 
 Verdict = Literal["holds", "not refuted", "refuted"]
 

@@ -1,4 +1,4 @@
-"""What an audit looks at: a mechanism, and how many answers of a person it masks."""
+"""The subject of an audit: a mechanism, and how many answers of a person it masks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import (
     MOST_ANSWERS,
@@ -26,7 +27,6 @@ from masquerade.accounting.exact_loss import (
     pattern_probabilities,
 )
 from masquerade.accounting.lattice_loss import LatticeLaw, of_laplace, of_lattice, of_lattice_at
-from masquerade.accounting.witness import Witness
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss

@@ -1,4 +1,4 @@
-"""What a person has spent and reserved: derived from the chain, and never more than it says."""
+"""A person's balance, derived from the chain of charges, and the error where it is too low."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from masquerade.accounting.caps import Caps
 from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, verify_chain
-from masquerade.accounting.concentrated import Rho
+from masquerade.accounting.concentrated import NO_RHO, Rho
 from masquerade.accounting.cost import Cost
-from masquerade.accounting.filter import Caps
-from masquerade.errors import BrokenChain
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.errors import BrokenChain, ClearDisclosureRefused, InsufficientBudget
+from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 
 
 class Balance(NamedTuple):
@@ -200,3 +200,48 @@ def _possible(charge: Charge, before: Charge | None, balance: Balance) -> bool:
         return charge.kind in ("reserve", *PAID) and admitted(balance, charge.cost)
     finished = charge.kind in ("release", *PAID)
     return finished and before.kind == "reserve" and before.cost == charge.cost
+
+
+_NAMED = 5  # surveys in the message
+
+
+def refusal(
+    cost: Cost, balance: Balance, paid: Sequence[Entry]
+) -> InsufficientBudget | ClearDisclosureRefused:
+    """Return the error of a response that does not fit what is left beside what was `paid`."""
+    caps = balance.caps
+    if cost.clear > balance.residual_clear:
+        return ClearDisclosureRefused(
+            f"this survey asks for {cost.clear} answers in clear and this participant allows "
+            f"{balance.residual_clear} more of {caps.clear}. Ask with a mechanism that masks, "
+            "or choose others with masquerade select.",
+            needed=cost.clear,
+            residual=balance.residual_clear,
+        )
+    needed: Loss | Rho = Rho(cost.micro_rho)
+    most = caps.rho if cost.other else balance.cap_rho
+    left: Loss | Rho = Rho(max(0, most.micro - balance.rho.micro))
+    unit, of = "rho", f"{most} (epsilon {caps.epsilon} at delta {float(caps.delta):g})"
+    nothing_left = left == NO_RHO and balance.epsilon < INFINITE_LOSS
+    if not cost.unbounded and (balance.epsilon <= caps.epsilon or nothing_left):
+        needed, left = Loss(cost.micro_epsilon), balance.residual_epsilon
+        unit, of = "epsilon", str(caps.epsilon)
+    return InsufficientBudget(
+        f"this survey costs {unit} {needed} and this participant has {left} left of {of}"
+        f"{_spent_on(paid, balance.open)}. Lower the survey's {unit} to {left} or choose others "
+        "with masquerade select.",
+        needed=needed.micro / MICRO,
+        residual=left.micro / MICRO,
+        unit=unit,
+    )
+
+
+def _spent_on(paid: Sequence[Entry], reserved: int) -> str:
+    names = list(dict.fromkeys(f'"{entry.charge.survey}"' for entry in paid))
+    parts = []
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        parts.append(f"spent on {', '.join(names[:_NAMED])}{more}")
+    if reserved:
+        parts.append(f"reserved for {reserved} {'response' if reserved == 1 else 'responses'}")
+    return f" ({', '.join(parts)})" if parts else ""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256 as _sha256
 from typing import NamedTuple
 
+from masquerade.accounting.caps import Caps
 from masquerade.accounting.cost import Cost
-from masquerade.accounting.filter import Caps
 from masquerade.errors import BrokenChain
 from masquerade.exact import NO_LOSS, Loss
 

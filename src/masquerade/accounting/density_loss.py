@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.exact_loss import ROUNDING
 from masquerade.accounting.sampled_loss import Pair
-from masquerade.accounting.witness import Witness
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MatrixFactorizationRidge

@@ -1,4 +1,4 @@
-"""How much Gaussian noise a filter admits beside its rule on rho, at one delta for both.
+"""The cap on Gaussian noise that a filter admits beside its rule on rho, at one delta for both.
 
 The rule on rho cannot tell Gaussian noise from the worst mechanism of the same rho, and admits a
 tenth less of it than fits (27 numbers at level high under epsilon 10, where 30 fit). So a person

@@ -11,11 +11,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.accounting.exact_loss import ROUNDING, ExactLoss, beyond_rounding, lowest
-from masquerade.accounting.witness import Witness
+from masquerade.accounting.audit_report import Witness
+from masquerade.accounting.exact_loss import (
+    ROUNDING,
+    ExactLoss,
+    beyond_rounding,
+    delta_at,
+    epsilon_at,
+    log_ratio,
+    lowest,
+)
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.exact.hockey_stick import delta_at, epsilon_at, log_ratio
 
 _LARGEST_WINDOW = 1 << 21
 _LARGEST_TABLE = 1 << 23

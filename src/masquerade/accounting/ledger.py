@@ -1,4 +1,4 @@
-"""The ledger: what everybody has spent, what they have left, and who may not be asked again.
+"""The ledger of everybody's privacy budget: reserve, commit, release, and charge many at once.
 
 Sometimes you need to promise a person that everything they ever send stays within a bound. Reserve
 a survey's cost before its questions are shown, commit it once they are, release it where nothing
@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from masquerade.accounting.balance import Balance, admitted, after, rebuilt
+from masquerade.accounting.balance import Balance, admitted, after, rebuilt, refusal
+from masquerade.accounting.caps import Caps
 from masquerade.accounting.chain import PAID, Charge, Entry, entry_at
 from masquerade.accounting.composition import Spent
 from masquerade.accounting.cost import Cost
-from masquerade.accounting.filter import Caps
-from masquerade.accounting.refusal import refusal
 from masquerade.accounting.statement import spent_by, statement
 from masquerade.accounting.storage import Change, Storage
 from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
-from masquerade.exact import NO_LOSS
+from masquerade.exact import NO_LOSS, Coins
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOTHING = Cost("", (), NO_LOSS, NO_LOSS)
@@ -365,3 +365,49 @@ def _require_same(latest: Entry, cost: Cost) -> None:
             f"key {charge.key!r} of {charge.person} stands for a response to {charge.survey!r} "
             "with another cost; use a key of its own for each response."
         )
+
+
+@contextmanager
+def charge_all(
+    ledger: Ledger, costs: Sequence[tuple[str, Cost]], *, result: str, name: str
+) -> Iterator[None]:
+    """Charge everybody, all or nobody, for what is drawn inside.
+
+    The costs are set aside before anything is drawn and final before anything is returned; where
+    drawing fails they are given back, for then nothing was seen. A name used twice is charged
+    twice: what is drawn again tells more.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    costs : sequence of (str, Cost)
+        Person and cost, each person once.
+    result : str
+        What kind of result it is.
+    name : str
+        Of the result, as it stands in each person's account.
+
+    Raises
+    ------
+    ParameterError
+        The name is empty, or two people have the same name as text; nobody was charged.
+    InsufficientBudget
+        Somebody has too little left; what had been reserved was given back.
+    """
+    if not name:
+        raise ParameterError(f"the name of the {result} is empty; the ledger needs one.")
+    if len({person for person, _ in costs}) < len(costs):
+        raise ParameterError("two people have the same name as text; the ledger needs one each.")
+    key = f"{result}:{name}:{int(Coins().words(1)[0]):016x}"  # of its own for each call
+    reserved: list[str] = []
+    try:
+        for person, cost in costs:
+            ledger.reserve(person, key, cost)
+            reserved.append(person)
+        yield
+    except BaseException:
+        for person in reserved:
+            ledger.release(person, key)
+        raise
+    for person in reserved:
+        ledger.commit(person, key)

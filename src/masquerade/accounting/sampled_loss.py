@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, erfcinv
 
+from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.audit_views import View
-from masquerade.accounting.witness import Witness
 from masquerade.exact.arrays import Integers
 
 MOST_TESTED = 24

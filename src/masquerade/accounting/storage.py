@@ -1,4 +1,4 @@
-"""Where ledgers are kept: the little that a ledger asks of a storage, and one in memory.
+"""The interface of a ledger's storage, and a storage in memory.
 
 A storage does no arithmetic. It gives a decision what it needs to know about a person and keeps
 what was decided, with nobody in between. In a database a change is **one** transaction:

@@ -1,4 +1,4 @@
-"""How well anybody can tell two worlds apart: the power of the best test at a false-positive rate.
+"""Trade-off functions: the power of the best test of two worlds at a false-positive rate.
 
 A test looks at everything that was sent and names one of two worlds. Its false-positive rate is how
 often it names the second where the first is true, its power how often where the second is. No test

@@ -8,7 +8,7 @@ together the noisy sums give shares and means (`estimates`). Nobody sees a respo
 
 from masquerade.aggregate.batch import BatchTally, verification_key
 from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
-from masquerade.aggregate.circuit import Circuit, Count, Sum
+from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
 from masquerade.aggregate.estimates import (
     Design,
     SumEstimate,
@@ -17,7 +17,6 @@ from masquerade.aggregate.estimates import (
     share_estimates,
 )
 from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
-from masquerade.aggregate.gadgets import Gadget, Mul, ParallelSum, PolyEval
 from masquerade.aggregate.noise import SumNoise
 from masquerade.aggregate.prio3 import (
     Prio3,
@@ -31,7 +30,6 @@ from masquerade.aggregate.prio3 import (
     prio3_sum_vec,
     prio3_sum_vec_with_multiproof,
 )
-from masquerade.aggregate.seeds import GivenSeeds
 from masquerade.aggregate.survey_circuit import (
     Block,
     One,
@@ -41,6 +39,7 @@ from masquerade.aggregate.survey_circuit import (
     Whole,
     prio3_survey,
 )
+from masquerade.aggregate.xof import GivenSeeds
 
 __all__ = [
     "FIELD_64",

@@ -14,6 +14,8 @@ from operator import mul
 from masquerade.aggregate.circuit import (
     Circuit,
     Measurement,
+    Mul,
+    ParallelSum,
     Result,
     Wires,
     bit_weights,
@@ -23,7 +25,6 @@ from masquerade.aggregate.circuit import (
     wire_length,
 )
 from masquerade.aggregate.field import Elements, Field
-from masquerade.aggregate.gadgets import Mul, ParallelSum
 from masquerade.errors import ParameterError
 
 

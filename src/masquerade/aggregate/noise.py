@@ -19,7 +19,7 @@ from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoi
 from masquerade.exact.coins import WordSource, require_coins
 from masquerade.exact.concentrated import epsilon_of_rho, probability_of_failure
 from masquerade.exact.noise import discrete_gaussian
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 
 TWO_PARTIES = "two-parties"
 ASSUMPTIONS = (
@@ -83,7 +83,7 @@ class SumNoise:
                 )
 
     @classmethod
-    def of_rho(cls, blocks: Sequence[Block], rho: Number) -> SumNoise:
+    def of_rho(cls, blocks: Sequence[Block], rho: NumberLike) -> SumNoise:
         """Return the noise that costs `rho`, with equal errors relative to each block's unit.
 
         Parameters
@@ -136,7 +136,7 @@ class SumNoise:
         """Return an aggregate share with seeded noise, for studies: it protects nobody."""
         return self._with_noise(aggregate_share, SimulatedCoins(rng))
 
-    def guarantee(self, *, delta: Number = DEFAULT_DELTA) -> Guarantee:
+    def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
         """Return the promise to a person who answers the survey.
 
         One changed answer is stated at the cost of the whole response, which bounds it: it may

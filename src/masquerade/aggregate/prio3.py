@@ -14,8 +14,14 @@ from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVe
 from masquerade.aggregate.circuit import Circuit, Count, Measurement, Result, Sum
 from masquerade.aggregate.field import FIELD_64, FIELD_128, Elements
 from masquerade.aggregate.proof import decide, prove, query
-from masquerade.aggregate.seeds import GivenSeeds, fresh_seeds
-from masquerade.aggregate.xof import SEED_SIZE, derive_seed, domain_separation_tag, expand
+from masquerade.aggregate.xof import (
+    SEED_SIZE,
+    GivenSeeds,
+    derive_seed,
+    domain_separation_tag,
+    expand,
+    fresh_seeds,
+)
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import Coins
 

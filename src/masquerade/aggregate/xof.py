@@ -1,12 +1,19 @@
-"""The extendable output function of the draft: seeds become more seeds and vectors.
+"""The extendable output function of the draft, and the seeds that go into it.
 
-VDAF draft 20, section 6.2.1 ("XofTurboShake128"), over TurboSHAKE128 of RFC 9861.
+VDAF draft 20, section 6.2.1 ("XofTurboShake128"), over TurboSHAKE128 of RFC 9861. Seeds come from
+the operating system or from a test vector, and the two never meet: `Prio3.shard` takes `Coins` and
+makes a `SplitReport`; `Prio3.simulate` takes `GivenSeeds` and makes a `SimulatedSplitReport`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from masquerade.aggregate.field import Elements, Field
 from masquerade.errors import ParameterError
+from masquerade.exact import Coins
+from masquerade.exact.coins import require_coins
 
 try:
     from Crypto.Hash import TurboSHAKE128
@@ -80,3 +87,49 @@ def domain_separation_tag(algorithm: int, usage: int, context: bytes) -> bytes:
     """Return the tag of one use of the function by one algorithm (section 6.2.3)."""
     tag = bytes([_VERSION, _CLASS_VDAF]) + algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big")
     return tag + context
+
+
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSeeds:
+    """Seeds that somebody knows, hence for studies and test vectors only.
+
+    Attributes
+    ----------
+    nonce : bytes
+        16.
+    seeds : tuple of bytes
+        Of 32 each.
+    """
+
+    nonce: bytes
+    seeds: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.nonce) != 16 or any(len(seed) != SEED_SIZE for seed in self.seeds):
+            raise ParameterError(
+                f"a nonce of {len(self.nonce)} bytes and seeds of {[len(s) for s in self.seeds]}; "
+                f"expected 16 and {SEED_SIZE} each."
+            )
+
+    @classmethod
+    def of_bytes(cls, nonce: bytes, rand: bytes) -> GivenSeeds:
+        """Return the seeds that stand one after the other in `rand`."""
+        starts = range(0, len(rand), SEED_SIZE)
+        return cls(nonce, tuple(rand[start : start + SEED_SIZE] for start in starts))
+
+
+def fresh_seeds(*sizes: int, coins: Coins | None = None) -> Sequence[bytes]:
+    """Return independent uniform bytes of these lengths from the operating system.
+
+    Raises
+    ------
+    InsecureRandomness
+        `coins` are not the operating system's.
+    """
+    total = sum(sizes)
+    drawn = require_coins(coins).words(-(-total // _WORD_BYTES)).tobytes()
+    ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+    return [drawn[end - size : end] for end, size in zip(ends, sizes, strict=True)]

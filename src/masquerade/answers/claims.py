@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.declared import encode_declared
 from masquerade.answers.frames import (
     Frame,
+    encode_declared,
     first_missing,
     id_column,
     missing_column,

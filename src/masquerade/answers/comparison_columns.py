@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from masquerade.answers.declared import encode_declared
-from masquerade.answers.frames import first_missing, id_column, plain_column
+from masquerade.answers.frames import encode_declared, first_missing, id_column, plain_column
 from masquerade.errors import (
     DuplicateVoter,
     InvalidRecord,

@@ -3,8 +3,7 @@
 `coins` draws whole numbers from the operating system; `noise` makes discrete Laplace and Gaussian
 noise of them, without a floating-point number. `number` reads what people write as fractions.
 `loss` counts privacy loss in whole micro-epsilon, `guarantee` says whom it protects.
-`concentrated`, `gaussian_tail` and `hockey_stick` turn losses into epsilon at a delta, always
-rounded up.
+`concentrated` and `gaussian_tail` turn losses into epsilon at a delta, always rounded up.
 """
 
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from masquerade.errors import ParameterError
 from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Loss
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 
 DEFAULT_DELTA = Fraction(1, 1_000_000)
 _DIGITS = 80
@@ -21,7 +21,7 @@ _GUARD = decimal.Decimal(10) ** -30
 _SEARCH_TURNS = 200
 
 
-def probability_of_failure(delta: Number) -> Fraction:
+def probability_of_failure(delta: NumberLike) -> Fraction:
     """Return `delta` as a fraction above 0 and below 1."""
     number = finite(delta, "delta")
     if not 0 < number < 1:
@@ -29,7 +29,7 @@ def probability_of_failure(delta: Number) -> Fraction:
     return number
 
 
-def epsilon_of_rho(rho: Loss, *, delta: Number = DEFAULT_DELTA) -> Loss:
+def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
     """Return an epsilon with which every rho-zCDP mechanism is (epsilon, delta)-private.
 
     It is the smallest over orders a > 1 of ``a rho + ln(1 - 1/a) - ln(delta a) / (a - 1)``. Each

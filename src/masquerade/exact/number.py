@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from masquerade.errors import ParameterError
 
-Number = Fraction | int | float | str | decimal.Decimal
+NumberLike = Fraction | int | float | str | decimal.Decimal
 
 _MOST_CHARACTERS = 1000
 _MOST_DIGITS_IN_EXPONENT = 3
 
 
-def exact(value: Number, name: str) -> Fraction | float:
+def exact(value: NumberLike, name: str) -> Fraction | float:
     """Return `value` as the fraction that a person means by it, or ``math.inf``.
 
     A float, of Python or numpy, is read by its shortest decimal form (0.3 is three tenths), as is a
@@ -46,7 +46,7 @@ def exact(value: Number, name: str) -> Fraction | float:
         raise ParameterError(f"{name} is {value!r}, expected a number.", field=name) from error
 
 
-def finite(value: Number, name: str) -> Fraction:
+def finite(value: NumberLike, name: str) -> Fraction:
     """Return `value` as a fraction; refuse infinity."""
     number = exact(value, name)
     if isinstance(number, float):
@@ -54,7 +54,7 @@ def finite(value: Number, name: str) -> Fraction:
     return number
 
 
-def positive(value: Number, name: str) -> Fraction:
+def positive(value: NumberLike, name: str) -> Fraction:
     """Return `value` as a fraction; refuse what is not above 0, and infinity."""
     number = finite(value, name)
     if number <= 0:

@@ -25,7 +25,7 @@ from masquerade.exact.gaussian_tail import epsilon_of_reports
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_gaussian
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
@@ -74,7 +74,9 @@ class DiscreteGaussian(LatticeMechanism):
     lattice: Lattice
     sigma: Fraction
 
-    def __init__(self, low: Number, high: Number, step: Number = 1, *, sigma: Number) -> None:
+    def __init__(
+        self, low: NumberLike, high: NumberLike, step: NumberLike = 1, *, sigma: NumberLike
+    ) -> None:
         self._set(lattice=Lattice.of_answers(low, high, step), sigma=finite(sigma, "sigma"))
         if not _LEAST_STEPS <= self.sigma / self.lattice.step <= _MOST_STEPS:
             raise ParameterError(
@@ -92,7 +94,7 @@ class DiscreteGaussian(LatticeMechanism):
         """Zero-concentrated loss of one answer, exactly."""
         return ((self.lattice.high - self.lattice.low) / self.sigma) ** 2 / 2
 
-    def guarantee(self, *, answers: int = 1, delta: Number = DEFAULT_DELTA) -> Guarantee:
+    def guarantee(self, *, answers: int = 1, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
         """Return the promise to a person who reports `answers` answers, at a `delta` above 0.
 
         The epsilons are exact for the worst answers, rounded up; see `epsilon_of_reports`.

@@ -19,7 +19,7 @@ from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
@@ -86,13 +86,13 @@ class DiscreteLaplace(LatticeMechanism):
 
     def __init__(
         self,
-        low: Number,
-        high: Number,
-        step: Number = 1,
+        low: NumberLike,
+        high: NumberLike,
+        step: NumberLike = 1,
         *,
-        epsilon: Number,
+        epsilon: NumberLike,
         null: bool = False,
-        fill: Number | None = None,
+        fill: NumberLike | None = None,
         scale_rule: ScaleRule = "width",
     ) -> None:
         require_flag(null, "null")
@@ -127,7 +127,7 @@ class DiscreteLaplace(LatticeMechanism):
             )
         return points / self.epsilon / self.lattice.step
 
-    def _fill_index(self, fill: Number | None) -> int | Literal["uniform"] | None:
+    def _fill_index(self, fill: NumberLike | None) -> int | Literal["uniform"] | None:
         if not self.null:
             if fill is not None:
                 raise ParameterError("fill is for mechanisms with null=true; leave it out.")

@@ -16,7 +16,7 @@ from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.number import Number, finite
+from masquerade.exact.number import NumberLike, finite
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.text import text_fields
 
@@ -46,7 +46,7 @@ class Lattice:
     high: Fraction
     step: Fraction
 
-    def __init__(self, low: Number, high: Number, step: Number = 1) -> None:
+    def __init__(self, low: NumberLike, high: NumberLike, step: NumberLike = 1) -> None:
         for name, value in (("low", low), ("high", high), ("step", step)):
             object.__setattr__(self, name, finite(value, name))
         shown = text_fields(self)
@@ -69,7 +69,7 @@ class Lattice:
             )
 
     @classmethod
-    def of_answers(cls, low: Number, high: Number, step: Number) -> Lattice:
+    def of_answers(cls, low: NumberLike, high: NumberLike, step: NumberLike) -> Lattice:
         """Return a lattice whose points are different floats, with room for `indices`.
 
         Raises

@@ -20,10 +20,9 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import INFINITE_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
-from masquerade.exact.number import Number, text_of, whole
-from masquerade.mechanisms.factorization import FactorizationMechanism
+from masquerade.exact.number import NumberLike, text_of, whole
+from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 from masquerade.mechanisms.mechanism import Presence, require_flag
-from masquerade.mechanisms.public_features import ONE
 
 _LARGEST_SCALE = 1 << 48
 
@@ -82,12 +81,12 @@ class MatrixFactorization(FactorizationMechanism):
     def __init__(
         self,
         *,
-        low: Number,
-        high: Number,
-        step: Number = 1,
+        low: NumberLike,
+        high: NumberLike,
+        step: NumberLike = 1,
         tasks: int,
         dimension: int,
-        epsilon: Number,
+        epsilon: NumberLike,
         seed: bytes | str,
         distribution: str = "uniform",
         on_underdetermined: str = "error",

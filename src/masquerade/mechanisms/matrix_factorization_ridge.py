@@ -14,9 +14,8 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
-from masquerade.exact.number import Number, finite, text_of, whole
-from masquerade.mechanisms.factorization import FactorizationMechanism
-from masquerade.mechanisms.public_features import ONE
+from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 
 FINEST_GRID = 6
 """A profile is rounded to a millionth (10**-6) of the domain's width, or coarser in powers of ten
@@ -103,15 +102,15 @@ class MatrixFactorizationRidge(FactorizationMechanism):
     def __init__(
         self,
         *,
-        low: Number,
-        high: Number,
-        step: Number = 1,
+        low: NumberLike,
+        high: NumberLike,
+        step: NumberLike = 1,
         tasks: int,
         dimension: int,
-        epsilon: Number,
+        epsilon: NumberLike,
         seed: bytes | str,
         distribution: str = "uniform",
-        split: Number = _DEFAULT_SPLIT,
+        split: NumberLike = _DEFAULT_SPLIT,
     ) -> None:
         super().__init__(
             low=low,

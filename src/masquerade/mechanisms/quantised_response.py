@@ -19,7 +19,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.number import Number, finite, positive, whole
+from masquerade.exact.number import NumberLike, finite, positive, whole
 from masquerade.mechanisms.channel import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
@@ -76,11 +76,11 @@ class QuantisedResponse(LatticeMechanism):
 
     def __init__(
         self,
-        low: Number,
-        high: Number,
-        step: Number = 1,
+        low: NumberLike,
+        high: NumberLike,
+        step: NumberLike = 1,
         *,
-        epsilon: Number,
+        epsilon: NumberLike,
         levels: int | Literal["auto"] = "auto",
         null: bool = False,
     ) -> None:
@@ -226,7 +226,7 @@ class QuantisedResponse(LatticeMechanism):
         )
 
 
-def choose_levels(epsilon: Number, points: int, answering_rate: float) -> int:
+def choose_levels(epsilon: NumberLike, points: int, answering_rate: float) -> int:
     """Return how many levels tell most about a task's truth, per report.
 
     The Fisher information of one report about the truth, averaged over truths in the range, with

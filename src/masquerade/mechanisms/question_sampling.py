@@ -12,7 +12,7 @@ from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.number import Number, positive, whole
+from masquerade.exact.number import NumberLike, positive, whole
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -72,7 +72,7 @@ class QuestionSampling(Mechanism):
     keep: int | None  # None: as many as carry the most
 
     def __init__(
-        self, options: int, *, epsilon: Number, keep: int | Literal["auto"] = "auto"
+        self, options: int, *, epsilon: NumberLike, keep: int | Literal["auto"] = "auto"
     ) -> None:
         self._set(
             options=whole(options, "options", low=2, high=MOST_SYMBOLS),

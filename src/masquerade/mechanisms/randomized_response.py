@@ -18,7 +18,7 @@ from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
-from masquerade.exact.number import Number, exact, finite, text_of, whole
+from masquerade.exact.number import NumberLike, exact, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.mechanism import require_flag
@@ -101,8 +101,8 @@ class RandomizedResponse(CategoricalMechanism):
         self,
         options: int,
         *,
-        epsilon: Number | None = None,
-        flip_probability: Number | None = None,
+        epsilon: NumberLike | None = None,
+        flip_probability: NumberLike | None = None,
         null: bool = False,
     ) -> None:
         options = whole(options, "options", low=2, high=MOST_SYMBOLS)

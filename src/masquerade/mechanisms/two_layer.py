@@ -21,7 +21,7 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
 from masquerade.mechanisms.channel import Channel
 from masquerade.mechanisms.randomized_response import (
@@ -87,7 +87,7 @@ class TwoLayer(CategoricalMechanism):
     _first: int = field(init=False)
     _last: int = field(init=False)
 
-    def __init__(self, options: int, *, low: Number, high: Number) -> None:
+    def __init__(self, options: int, *, low: NumberLike, high: NumberLike) -> None:
         options = whole(options, "options", low=2, high=MOST_SYMBOLS)
         self._set(options=options, low=finite(low, "low"), high=finite(high, "high"))
         if not 0 <= self.low <= self.high <= 1:
@@ -109,7 +109,9 @@ class TwoLayer(CategoricalMechanism):
             )
 
     @classmethod
-    def from_epsilon_single(cls, epsilon: Number, options: int, *, low_min: Number = 0) -> TwoLayer:
+    def from_epsilon_single(
+        cls, epsilon: NumberLike, options: int, *, low_min: NumberLike = 0
+    ) -> TwoLayer:
         """Return the mechanism whose single-report loss is `epsilon`.
 
         Parameters

@@ -18,7 +18,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, Words, require_coins
 from masquerade.exact.concentrated import DEFAULT_DELTA
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.l1_ball import STEPS, on_grid
 from masquerade.preference.mechanism import Release
@@ -35,7 +35,7 @@ SENSITIVITY = Sensitivity(absolute=2 * STEPS, euclidean=2 * STEPS)
 radii apart, in both norms. It is attained by opposite corners."""
 
 
-def read_bound(bound: Number) -> Fraction:
+def read_bound(bound: NumberLike) -> Fraction:
     """Return the bound as a fraction above 0."""
     number = finite(bound, "bound")
     if not 0 < number <= 10**6:
@@ -68,7 +68,7 @@ class BoundedFit:
         Largest sum of a voter's absolute weights (B).
     """
 
-    bound: Number = DEFAULT_BOUND
+    bound: NumberLike = DEFAULT_BOUND
 
     units: ClassVar[tuple[Unit, ...]] = ("voter", "record")
     whole_voter: ClassVar[bool] = True
@@ -136,7 +136,7 @@ class CentralLaplace(PrivateMechanism):
     """
 
     unit: Unit = "voter"
-    bound: Number = DEFAULT_BOUND
+    bound: NumberLike = DEFAULT_BOUND
 
     name = "central-laplace"
     units = BoundedFit.units
@@ -166,8 +166,8 @@ class CentralGaussian(PrivateMechanism):
     """
 
     unit: Unit = "voter"
-    bound: Number = DEFAULT_BOUND
-    delta: Number = DEFAULT_DELTA
+    bound: NumberLike = DEFAULT_BOUND
+    delta: NumberLike = DEFAULT_DELTA
 
     name = "central-gaussian"
     units = BoundedFit.units
@@ -207,7 +207,7 @@ class LocalLaplace(PrivateMechanism):
     unit: Unit = "voter"
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
-    bound: Number = DEFAULT_BOUND
+    bound: NumberLike = DEFAULT_BOUND
 
     name = "local-laplace"
     units = BoundedFit.units
@@ -236,8 +236,8 @@ class LocalGaussian(PrivateMechanism):
     unit: Unit = "voter"
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
-    bound: Number = DEFAULT_BOUND
-    delta: Number = DEFAULT_DELTA
+    bound: NumberLike = DEFAULT_BOUND
+    delta: NumberLike = DEFAULT_DELTA
 
     name = "local-gaussian"
     units = BoundedFit.units
@@ -276,7 +276,7 @@ class SecureLaplace(PrivateMechanism):
     """
 
     unit: Unit = "voter"
-    bound: Number = DEFAULT_BOUND
+    bound: NumberLike = DEFAULT_BOUND
     honest: int | None = None
     secure_sum: SecureSum = field(default_factory=SimulatedSecureSum, compare=False, repr=False)
 

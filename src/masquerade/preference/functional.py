@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.exact.number import Number, finite
+from masquerade.exact.number import NumberLike, finite
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.l1_ball import project
@@ -225,7 +225,7 @@ class QuadraticSum:
     """
 
     sensitivity_rule: SensitivityRule = "tight"
-    bound: Number | None = None
+    bound: NumberLike | None = None
     one_maximum: bool = True
     same_shrinkage: bool = False
 
@@ -327,7 +327,7 @@ class LocalFunctional(PrivateMechanism):
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
     sensitivity: SensitivityRule = "tight"
-    bound: Number | None = None
+    bound: NumberLike | None = None
 
     name = "local-functional"
     units = QuadraticSum.units
@@ -359,7 +359,7 @@ class AggregateFunctional(PrivateMechanism):
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
     sensitivity: SensitivityRule = "tight"
-    bound: Number | None = None
+    bound: NumberLike | None = None
 
     name = "aggregate-functional"
     units = QuadraticSum.units
@@ -388,7 +388,7 @@ class CentralFunctional(PrivateMechanism):
     """
 
     sensitivity: SensitivityRule = "tight"
-    bound: Number | None = None
+    bound: NumberLike | None = None
 
     name = "central-functional"
     units = QuadraticSum.units

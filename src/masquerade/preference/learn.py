@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from masquerade.accounting import Cost, Ledger, charged_together
+from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
 from masquerade.errors import NoGuarantee, ParameterError
@@ -333,7 +333,7 @@ def charge_voters(
 ) -> Iterator[None]:
     """Charge every voter whose records are used, all or nobody, for what is drawn inside.
 
-    See `masquerade.accounting.charged_together`.
+    See `masquerade.accounting.charge_all`.
 
     Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no
@@ -360,7 +360,7 @@ def charge_voters(
             "the ledger out, or choose a mechanism with an epsilon."
         )
     costs = voter_costs(mechanism, comparisons, name)
-    with charged_together(ledger, costs, result="preference", name=name):
+    with charge_all(ledger, costs, result="preference", name=name):
         yield
 
 

@@ -18,7 +18,7 @@ from masquerade.answers.features import Feature
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.concentrated import DEFAULT_DELTA
-from masquerade.exact.number import Number
+from masquerade.exact.number import NumberLike
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import (
     UNIT,
@@ -324,7 +324,7 @@ class LinearGaussian(LinearMechanism):
     zero-concentrated loss, a voter with n records n squared times that.
     """
 
-    delta: Number = DEFAULT_DELTA
+    delta: NumberLike = DEFAULT_DELTA
 
     name = "linear-gaussian"
 

@@ -13,9 +13,9 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.loss import MICRO
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 
-Epsilon = Number | Sequence[Number]
+Epsilon = NumberLike | Sequence[NumberLike]
 Weighting = Literal["equal", "inverse-variance", "capped"]
 
 WEIGHTINGS: tuple[Weighting, ...] = ("equal", "inverse-variance", "capped")
@@ -38,7 +38,7 @@ def read_epsilon(epsilon: Epsilon) -> Fraction | tuple[Fraction, ...]:
     return _one(epsilon, "")
 
 
-def _one(value: Number, whose: str) -> Fraction:
+def _one(value: NumberLike, whose: str) -> Fraction:
     name = f"{whose}epsilon"
     number = finite(value, name)
     rounded = Fraction(int(number * MICRO), MICRO)

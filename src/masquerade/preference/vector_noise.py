@@ -25,7 +25,7 @@ from masquerade.exact.noise import (
     laplace_variance,
     scale_rounded_up,
 )
-from masquerade.exact.number import Number
+from masquerade.exact.number import NumberLike
 from masquerade.preference.composition import Fidelity, Rows, Sensitivity
 from masquerade.preference.norm_noise import norm_noise
 
@@ -179,7 +179,7 @@ class AdditiveNoise:
     replacement: ClassVar[str | None] = None
 
     @classmethod
-    def gaussian(cls, delta: Number) -> AdditiveNoise:
+    def gaussian(cls, delta: NumberLike) -> AdditiveNoise:
         """Return Gaussian noise that costs its epsilon at `delta`.
 
         Above 0 and below 1, and well below one in the number of voters.

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 
-Ends = tuple[Number, Number]
+Ends = tuple[NumberLike, NumberLike]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Domain:
 
     def __init__(
         self,
-        low: Number,
-        high: Number,
+        low: NumberLike,
+        high: NumberLike,
         *,
-        step: Number | None = None,
+        step: NumberLike | None = None,
         of_objects: Mapping[Any, Ends] | None = None,
     ) -> None:
         exact_step = None if step is None else finite(step, "step")

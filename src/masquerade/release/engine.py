@@ -11,7 +11,7 @@ from typing import ClassVar
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import Coins, WordSource
-from masquerade.exact.number import Number, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
@@ -129,7 +129,7 @@ class PrivateEngine(Engine):
         gets epsilon / cap; further claims of the user, chosen at random, are left out.
     """
 
-    epsilon: Number
+    epsilon: NumberLike
     domain: Domain | Ends | None
     unit: Unit = "claim"
     cap: int = 10

@@ -13,7 +13,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
-from masquerade.exact.number import Number, finite, whole
+from masquerade.exact.number import NumberLike, finite, whole
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
@@ -56,7 +56,7 @@ class Histogram(PrivateEngine):
     name: ClassVar[str] = "hist"
 
     bins: int | None = None
-    bandwidth: Number | None = None
+    bandwidth: NumberLike | None = None
     reliability: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
-from masquerade.exact.number import Number, finite, text_of
+from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.release.density import DensityModel
 from masquerade.release.engine import PrivateEngine, Progress, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
@@ -61,8 +61,8 @@ class ProvenTest(PrivateEngine):
 
     name: ClassVar[str] = "test-honest"
 
-    bandwidth: Number | None = None
-    delta: Number = "0.01"
+    bandwidth: NumberLike | None = None
+    delta: NumberLike = "0.01"
     reliability: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.accounting import Cost, Ledger, charged_together
+from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Claims, Frame
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
-from masquerade.exact.number import Number, whole
+from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms.text import read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
@@ -41,12 +41,12 @@ ENGINES: tuple[type[Engine], ...] = (
 def parse_engine(
     text: str,
     *,
-    epsilon: Number | None = None,
+    epsilon: NumberLike | None = None,
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
     cap: int | None = None,
-    delta: Number | None = None,
-    bandwidth: Number | None = None,
+    delta: NumberLike | None = None,
+    bandwidth: NumberLike | None = None,
     bins: int | None = None,
 ) -> Engine:
     """Return the engine that a text describes; ``str(engine)`` is such a text.
@@ -101,12 +101,12 @@ def synthesize(
     data: Claims | Frame | GroupedClaims | DensityModel,
     *,
     engine: Engine | str = "hist",
-    epsilon: Number | None = None,
+    epsilon: NumberLike | None = None,
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
     cap: int | None = None,
-    delta: Number | None = None,
-    bandwidth: Number | None = None,
+    delta: NumberLike | None = None,
+    bandwidth: NumberLike | None = None,
     bins: int | None = None,
     samples: int = 30,
     missing: Missing = "error",
@@ -244,7 +244,7 @@ def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> 
         for person, count in zip(claims.users.to_pylist(), objects.tolist(), strict=True)
         if count
     ]
-    with charged_together(ledger, people, result="release", name=name):
+    with charge_all(ledger, people, result="release", name=name):
         pass  # final before anything is drawn
 
 

@@ -7,7 +7,7 @@
 // before there was such a rule, is not. `user` is what is shown of it, null where nothing bounds it;
 // `place` is its order here. A response is admitted where, with all charges, either the epsilons or
 // the rhos are within the cap, whose rhos reach further where all charges are Gaussian
-// (masquerade.accounting.filter proves why either will do), and so are the answers in clear.
+// (masquerade.accounting.caps proves why either will do), and so are the answers in clear.
 
 import { DELTA_NUMBER, epsilonOfRho } from "../mechanisms/concentrated.js";
 import { amountOf, ceil, sum } from "../mechanisms/fractions.js";

@@ -1,7 +1,7 @@
 """A device admits what `masquerade.accounting.Caps` admits: totals at and around many caps.
 
 The cases are in ``tests/vectors/caps.json``; ``tests/web/budget.test.mjs`` runs them too.
-``python -m tests.accounting.test_cap_vectors`` writes them anew.
+``python -m tests.accounting.test_allowance_vectors`` writes them anew.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The audit's look at reports: every way in which what is drawn could tell answers apart.
+"""Comparison of drawn reports of two answers, by every view that could tell them apart.
 
 The false-alarm rate is shared among all that is tested (Bonferroni), and every test is exact, so
 that the rate holds for any sound mechanism and any number of reports.
@@ -21,7 +21,8 @@ from masquerade.accounting.audit_dependence import (
     tests_of_columns,
     tests_of_time,
 )
-from masquerade.accounting.audit_rare import hunt
+from masquerade.accounting.audit_rare_events import hunt
+from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.audit_subject import Law, Subject, Vector, differences
 from masquerade.accounting.audit_views import Drawn, View, views_of
 from masquerade.accounting.sampled_loss import (
@@ -32,7 +33,6 @@ from masquerade.accounting.sampled_loss import (
     lower_bound,
     of_view,
 )
-from masquerade.accounting.witness import Witness
 
 FEWEST_PERSONS = 2_000
 _TOTAL = 20  # times `samples`: reports that are drawn for all answers together, at most

@@ -1,4 +1,4 @@
-"""What an audit asks of a mechanism of your own."""
+"""Mechanisms of your own, as an audit takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule by which a person's budget admits another response: a filter, safe under adaptivity.
+"""A person's caps, and the rule (a privacy filter) by which they admit another response.
 
 Surveys come one after the other, and which comes next, at which level, may depend on what was
 reported before. A theorem about a fixed list of mechanisms does not cover that; a filter does. It

@@ -1,4 +1,4 @@
-"""What a cap buys: how many answers a person can give before it is reached."""
+"""The number of answers that a cap allows, by each way of adding up."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from masquerade.accounting.caps import Caps
 from masquerade.accounting.concentrated import rho_of_cap
 from masquerade.accounting.distribution import composed
-from masquerade.accounting.filter import Caps
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
