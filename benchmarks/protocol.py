@@ -34,10 +34,9 @@ from sqlalchemy import insert
 from card import Cards, sized
 from masquerade.server import Store
 from masquerade.server.db.tables import ParticipationRow, table_of
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import Survey, commitment_of
 
 CARDS = Cards(__file__)
 

@@ -18,10 +18,9 @@ from tests.patience import PATIENCE_SECONDS
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import mask_response
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import Survey, commitment_of
 
 PHONE = {"width": 390, "height": 844}
 GENEROUS = {"epsilon": 1_000_000_000_000, "clear": 1000}

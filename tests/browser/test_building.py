@@ -57,9 +57,9 @@ def answered(url: str, token: str, home: Path, person: int) -> None:
         part.open()
         given: dict[str, Answer] = {}
         codes: list[int] = []
-        for place, one in enumerate(part.asked):
+        for place, one in enumerate(part.questions):
             answer: Answer = None
-            if is_asked(part.asked, codes):
+            if is_asked(part.questions, codes):
                 question = one.question
                 if isinstance(question, Number):
                     answer = question.low + (person * 7) % question.points * question.step

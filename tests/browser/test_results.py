@@ -16,11 +16,10 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from masquerade.mechanisms import mask_response
 from masquerade.results.headline import whole_percents
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.results.cache import Findings
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import Survey, commitment_of
 
 from .conftest import NewVisitor, Visitor, confirm
 from .test_layout import LONG, LONG_QUESTIONS

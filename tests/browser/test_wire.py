@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.surveys import Choice, Number, Rating, ShowIf
-from masquerade.surveys.survey import KEEP_PER_PERSON
+from masquerade.surveys.levels import KEEP_PER_PERSON
+from masquerade.surveys.survey import commitment_of
 
 from .conftest import (
     ANSWERS,

@@ -41,7 +41,7 @@ def book() -> Codebook:
         ),
         levels=("high", "low"),
     )
-    return Codebook.of("0123456789abcdef", definition.to_json(), hash=definition.content_hash())
+    return Codebook("0123456789abcdef", definition, definition.content_hash())
 
 
 @pytest.fixture

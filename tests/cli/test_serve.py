@@ -132,7 +132,7 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     with Client(first.url, home=home) as client:
         part = client.begin(token, "high")
         part.open()
-        answers = {one.question.id: one.question.labels[0] for one in part.asked}
+        answers = {one.question.id: one.question.labels[0] for one in part.questions}
         bill = part.answer(answers).bill
     first.process.kill()
     first.process.wait()

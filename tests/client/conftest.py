@@ -18,7 +18,8 @@ from masquerade.server import Settings, Store, create_app
 from masquerade.server.operations.run import address
 from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import ALL_LEVELS, Survey
+from masquerade.surveys.levels import ALL_LEVELS
+from masquerade.surveys.survey import Survey
 
 EVERY_KIND: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No", "Cannot say"), allow_skip=True),

@@ -21,7 +21,8 @@ from masquerade.server.participants.privacy_balance import Account, caps_json, p
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, masks_json
 from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
-from masquerade.surveys.survey import OfferedLevel, Survey
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.survey import Survey
 
 FILE = Path(__file__).parent.parent / "vectors" / "hostile-server.json"
 
@@ -345,7 +346,7 @@ def masked(definition: Survey, **mechanisms: list[str]) -> Survey:
     levels = []
     for level in definition.levels:
         texts = mechanisms.get(level.name)
-        masks = tuple(map(parse_mechanism, texts)) if texts else level.mechanisms
+        masks: Any = tuple(map(parse_mechanism, texts)) if texts else level.mechanisms
         levels.append(OfferedLevel(level.name, masks, level.linked))
     made = copy.copy(definition)
     object.__setattr__(made, "levels", tuple(levels))

@@ -122,7 +122,7 @@ def test_answers_are_read_as_people_write_them(place: Place) -> None:
     )
     part = place.client().begin(survey.token, "high")
     part.open()
-    number, rating = part.asked
+    number, rating = part.questions
     assert [number.code(x) for x in (0.3, "0.3", 1, "1.0")] == [3, 3, 10, 10]
     assert [rating.code(x) for x in (1, "3", 2.0)] == [0, 2, 1]
     for wrong in (0.35, 1.1, -0.1, "much", True, "1e9", float("nan"), float("inf"), "9" * 50):

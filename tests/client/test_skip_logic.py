@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.client import Answer, Asked, Client, is_asked
-from masquerade.client.questions import asked_of, codes_of
-from masquerade.client.survey_text import SurveyText
+from masquerade.client import Answer, Client, MaskedQuestion, is_asked
+from masquerade.client.offer import read_survey
+from masquerade.client.questions import codes_of, masked_questions
 from masquerade.errors import BrokenPromise, MissingValue, ParameterError
 from masquerade.surveys import Choice, Question, Rating, ShowIf
 from masquerade.surveys.survey import Survey
@@ -30,11 +30,12 @@ def definition() -> Survey:
     return Survey.at_levels(title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS)
 
 
-def sent(**changes: Any) -> tuple[Asked, ...]:
+def sent(**changes: Any) -> tuple[MaskedQuestion, ...]:
     """Return the questions as a server sends them; `changes` are of the second."""
-    found = json.loads(definition().text())
-    found["questions"][1].update(changes)
-    return asked_of(SurveyText.read(json.dumps(found)), "low")
+    data = json.loads(definition().text())
+    data["questions"][1].update(changes)
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return masked_questions(read_survey(text), "low")
 
 
 def test_what_is_not_asked_is_no_answer() -> None:

@@ -37,9 +37,7 @@ def define(*questions: Question, **asked: Any) -> Survey:
 
 def codebook(definition: Survey, **more: Any) -> Codebook:
     """Return the codebook of a survey."""
-    return Codebook.of(
-        "0123456789abcdef", definition.to_json(), hash=definition.content_hash(), **more
-    )
+    return Codebook("0123456789abcdef", definition, definition.content_hash(), **more)
 
 
 def rows_of(reports: Sequence[Sequence[int]], *, level: str = "medium") -> list[Row]:

@@ -277,7 +277,7 @@ def test_the_notebook_runs(
 ) -> None:
     """Its cells run beside the Parquet file and print the result; a title cannot break out."""
     book = kit.codebook(definition(kit))
-    book = replace(book, definition={**book.definition, "title": "A {b}\n```\n# C"})
+    book = replace(book, survey=replace(book.survey, title="A {b}\n```\n# C"))
     made = notebook(book, reports="reports.parquet")
     assert json.loads(json.dumps(made)) == made
     assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (

@@ -21,7 +21,8 @@ from masquerade.results.level_counts import FEWEST_SHOWN
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
-from masquerade.surveys.codebook import NO_ANSWER
+from masquerade.surveys.codebook import NO_ANSWER, Codebook
+from masquerade.surveys.survey import Survey
 from masquerade.truth import (
     ESTIMATORS,
     BayesianCombination,
@@ -137,8 +138,8 @@ def test_an_older_definition_reads(kit: Kit) -> None:
     old = definition.to_json()
     old["level"], old["mechanisms"] = "medium", old.pop("levels")["medium"]
     reports = kit.reports_of(definition, kit.made_up(definition, 10))
-    book = replace(reports.codebook.of("t", old, hash="h"), n_by_level=None)
-    assert book.estimator == "eb"
+    book = replace(Codebook("t", Survey.from_json(old), "h"), n_by_level=None)
+    assert book.survey.estimator == "eb"
     assert survey_result(replace(reports, codebook=book))["estimator"] == "eb"
 
 
@@ -507,7 +508,7 @@ def test_guarantees_know_what_hides_questions(kit: Kit) -> None:
 def test_an_unknown_estimator_is_refused(kit: Kit) -> None:
     """A codebook that names an estimator that there is not gives an error."""
     reports = kit.reports_of(kit.define(), [])
-    changed = {**reports.codebook.definition, "estimator": "median"}
-    book = replace(reports.codebook, definition=changed)
+    data = reports.codebook.to_json()
+    data["definition"]["estimator"] = "median"
     with pytest.raises(ParameterError, match="median"):
-        survey_result(replace(reports, codebook=book))
+        Codebook.from_json(data)

@@ -18,9 +18,9 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.accounts.sessions import COOKIE, csrf_token
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
 from masquerade.server.store import SurveyRecord
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers

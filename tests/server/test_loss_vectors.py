@@ -16,7 +16,7 @@ from typing import Any
 from masquerade.exact.loss import Amount
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer, parse_mechanism
-from masquerade.surveys.survey import OfferedLevel
+from masquerade.surveys.levels import OfferedLevel
 
 FILE = Path(__file__).parents[1] / "vectors" / "losses.json"
 MANY = 1_400
@@ -105,7 +105,7 @@ def drawn(rng: random.Random) -> Mechanism:
             )
 
 
-def case(mechanisms: list[Mechanism], linked: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
+def case(mechanisms: list[Any], linked: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
     """Return one level: its mechanisms as runs of equal ones, and what it costs."""
     level = OfferedLevel("high", tuple(mechanisms), linked)
     promise, cost = level.guarantee(), level.cost("survey")
@@ -118,7 +118,7 @@ def case(mechanisms: list[Mechanism], linked: tuple[tuple[int, ...], ...]) -> di
     return {
         "mechanisms": runs,
         "linked": [list(group) for group in linked],
-        "devices": {str(one): one.device_form() for one in dict.fromkeys(mechanisms)},  # type: ignore[attr-defined]
+        "devices": {str(one): one.device_form() for one in dict.fromkeys(mechanisms)},
         "single": micro(promise.epsilon_single),
         "event": micro(promise.epsilon_event),
         "user": micro(promise.epsilon_user),

@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import KEEP_PER_ANSWER, Survey
+from masquerade.surveys.levels import KEEP_PER_ANSWER
+from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No")),

@@ -19,12 +19,12 @@ from masquerade.mechanisms import (
     LEVELS,
     CategoricalMechanism,
     DiscreteGaussian,
-    Mechanism,
     RandomizedResponse,
     TwoLayer,
 )
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, OfferedLevel, Survey
+from masquerade.surveys.levels import Mask, OfferedLevel
+from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, Survey
 
 line = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30
@@ -227,7 +227,7 @@ QUESTION = Choice("c", "?", ("A", "B"))
 MASK = RandomizedResponse(2, epsilon=1)
 
 
-def at(name: str, mechanism: Mechanism) -> OfferedLevel:
+def at(name: str, mechanism: Mask) -> OfferedLevel:
     """Return a level for one question."""
     return OfferedLevel(name, (mechanism,))
 

@@ -9,11 +9,8 @@ import pytest
 from scipy import stats
 
 from masquerade.errors import ParameterError
+from masquerade.surveys.survey import EB, ESTIMATORS, IVW, RESPONDENT
 from masquerade.truth.levels import (
-    EB,
-    ESTIMATORS,
-    IVW,
-    RESPONDENT,
     Heterogeneity,
     LevelValues,
     cochran,

@@ -16,7 +16,7 @@ from masquerade.errors import ParameterError, UnreadableFile
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from masquerade.client import Answer, Asked, Client, Participation, Receipt
+    from masquerade.client import Answer, Client, MaskedQuestion, Participation, Receipt
 
 IdentityFile = Annotated[
     Path | None,
@@ -223,7 +223,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
     given: dict[str, Answer] = {}
     if part.step in ("reserved", "opened"):
         part.open()
-        asked, todo = part.asked, list(range(len(part.asked)))
+        asked, todo = part.questions, list(range(len(part.questions)))
         while todo:
             _ask(console, asked, given, todo)
             say(console, "", "We now mask your answers, once. It cannot be repeated.")
@@ -250,7 +250,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
 
 
 def _ask(
-    console: Console, asked: tuple[Asked, ...], given: dict[str, Answer], todo: list[int]
+    console: Console, asked: tuple[MaskedQuestion, ...], given: dict[str, Answer], todo: list[int]
 ) -> None:
     """Ask the questions at these places, and what is asked only after the new answers."""
     from masquerade.cli.prompts import ask_answer
@@ -315,7 +315,7 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
     from masquerade.cli.prompts import show_rows
 
     rows = []
-    for one, sent in zip(part.asked, part.reports, strict=True):
+    for one, sent in zip(part.questions, part.reports, strict=True):
         name = one.question.id
         without = "not asked" if given and one.show_if else "not kept"
         yours = one.in_words(one.code(given[name])) if name in given else without
@@ -359,7 +359,7 @@ def _say_reward(console: Console, part: Participation) -> None:
 def _show_questions(part: Participation, *, as_json: bool) -> None:
     part.open()
     rows: dict[str, Any] = {}
-    for one in part.asked:
+    for one in part.questions:
         question = one.question
         rows[question.id] = {
             "kind": question.kind,
@@ -383,7 +383,7 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
         ("id", "question", "answers"),
         [
             (name, row["text"], one.choices)
-            for (name, row), one in zip(rows.items(), part.asked, strict=True)
+            for (name, row), one in zip(rows.items(), part.questions, strict=True)
         ],
     )
 

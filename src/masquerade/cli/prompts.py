@@ -11,7 +11,7 @@ from masquerade.errors import MasqueradeError, ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from masquerade.client import Answer, Asked
+    from masquerade.client import Answer, MaskedQuestion
 
 
 def plain(text: object) -> str:
@@ -69,7 +69,7 @@ def ask_one_of(console: Console, question: str, names: Sequence[str]) -> str:
         say(console, "Type one of the names, or its number.")
 
 
-def ask_answer(console: Console, one: Asked, *, number: int, of: int) -> Answer:
+def ask_answer(console: Console, one: MaskedQuestion, *, number: int, of: int) -> Answer:
     """Return the answer that a person gives to a question."""
     question = one.question
     say(console, "", f"{number} of {of}: {question.text}", style="bold")

@@ -76,7 +76,7 @@ def _changed(codebook: Codebook, estimator: str | None, pool: str | None) -> Cod
     from dataclasses import replace
 
     if estimator is not None:
-        codebook = replace(codebook, definition={**codebook.definition, "estimator": estimator})
+        codebook = replace(codebook, survey=replace(codebook.survey, estimator=estimator))
     if pool is not None:
         codebook = replace(codebook, pool=_counts(pool))
     return codebook

@@ -8,16 +8,16 @@ from masquerade.client.client import Client
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.identity import Identity
 from masquerade.client.participation import Masked, Participation, Receipt
-from masquerade.client.questions import Answer, Asked, is_asked
+from masquerade.client.questions import Answer, MaskedQuestion, is_asked
 from masquerade.client.urls import survey_of
 
 __all__ = [
     "Answer",
-    "Asked",
     "Client",
     "DeviceLedger",
     "Identity",
     "Masked",
+    "MaskedQuestion",
     "Participation",
     "Receipt",
     "is_asked",

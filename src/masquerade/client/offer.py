@@ -1,4 +1,4 @@
-"""What a survey offers before it is begun, worked out on this device from the masks themselves.
+"""The offer of a survey before it is begun, derived on this device from the masks themselves.
 
 A server says numbers and sentences of its levels. None of them is shown: they are worked out here
 from the mechanisms, and where the server's number is missing, is none, or promises more privacy
@@ -7,113 +7,44 @@ than the masks give, the survey is refused.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
-from masquerade.accounting import (
-    Cost,
-    Rho,
-    blur_in_words,
-    compose_linked,
-    explain,
-    odds_in_words,
-)
-from masquerade.client.questions import Mask
-from masquerade.client.survey_text import MOST_QUESTIONS, REVEALS, SurveyText, hash_of
-from masquerade.errors import BrokenPromise, LevelNotAllowed, MasqueradeError
-from masquerade.exact import INFINITE_LOSS, Guarantee
+from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
-    DiscreteGaussian,
-    RandomizedResponse,
-    TwoLayer,
-    parse_mechanism,
+)
+from masquerade.surveys.levels import (
+    CLEAR,
+    LEVEL_PATTERN,
+    Mask,
+    OfferedLevel,
+    offered_level,
+    parse_mask,
 )
 from masquerade.surveys.questions import MOST_OPTIONS
-
-CLEAR = "none"
-"""Name of the level at which answers are sent as they are; no other may do that."""
+from masquerade.surveys.survey import MOST_QUESTIONS, REVEALS, Survey
 
 _COVERED = ("title", "description", "topic", "template", "reveal", "estimator", "hash")
 _KINDS = ("choice", "rating", "number", "comparison")
 _HASH = re.compile(r"[0-9a-f]{64}")
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_NAME = re.compile(LEVEL_PATTERN)
 _LONGEST_MECHANISM = 1000  # characters
 # Amounts are exact to a millionth; another version may round its last digit differently.
 _SLACK = 2e-6
 
-
-# Asked for in every step of a participation, and never changes.
-_promise = lru_cache(maxsize=1024)(compose_linked)
-_mechanism = lru_cache(maxsize=1024)(parse_mechanism)
-
-
-@lru_cache(maxsize=1024)
-def _cost(mechanisms: tuple[Mask, ...]) -> Cost:
-    return Cost.of("", mechanisms)
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedMasks:
-    """A level that a survey offers.
-
-    Attributes
-    ----------
-    name : str
-    mechanisms : tuple of CategoricalMechanism or DiscreteGaussian
-        One for each question.
-    linked : tuple of tuple of int
-        Places of questions whose reports can all change with one answer.
-    guarantee : Guarantee
-        Derived: what a response at this level promises.
-    """
-
-    name: str
-    mechanisms: tuple[Mask, ...]
-    linked: tuple[tuple[int, ...], ...] = ()
-    guarantee: Guarantee = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "guarantee", _promise(self.mechanisms, self.linked))
-
-    @property
-    def clear(self) -> bool:
-        """Whether some answers are sent as they are, or nothing is proven of them."""
-        promise = self.guarantee
-        return promise.epsilon_event == INFINITE_LOSS or promise.status != "proven"
-
-    def cost(self, survey: str) -> Cost:
-        """Return what a response costs, in the units of a ledger."""
-        return replace(_cost(self.mechanisms), survey=survey)
-
-    def price(self) -> dict[str, Any]:
-        """Return what a response costs as a JSON object; epsilons hold at ``delta``."""
-        promise, cost = self.guarantee, _cost(self.mechanisms)
-        return {
-            "rho": "inf" if cost.clear else Rho(cost.micro_rho).to_json(),
-            "epsilon_single": promise.epsilon_single.to_json(),
-            "epsilon_event": promise.epsilon_event.to_json(),
-            "epsilon_user": promise.epsilon_user.to_json(),
-            "delta": float(promise.delta),
-            "clear": cost.clear,
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the level in numbers and sentences, all of them worked out here."""
-        words = explain(self.guarantee)
-        return {
-            "name": self.name,
-            "mechanisms": list(map(str, self.mechanisms)),
-            **self.price(),
-            "odds": odds_in_words(self.mechanisms),
-            "words": words.one_answer,
-            "words_all": words.all_answers,
-            "blur": blur_in_words(self.mechanisms),
-        }
+_UNREADABLE = (
+    MasqueradeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +59,7 @@ class Offer:
     kinds : dict of str to int
         How many questions there are of each kind.
     linked : tuple of tuple of int
-    levels : tuple of OfferedMasks
+    levels : tuple of OfferedLevel
         The strongest first: their order is in no hash.
     masks : dict
         The device form of each mechanism, by its text form.
@@ -138,7 +69,7 @@ class Offer:
     questions: int
     kinds: dict[str, int]
     linked: tuple[tuple[int, ...], ...]
-    levels: tuple[OfferedMasks, ...]
+    levels: tuple[OfferedLevel, ...]
     masks: dict[str, dict[str, Any]]
 
     @classmethod
@@ -204,7 +135,7 @@ class Offer:
         """Name of the level where everybody has the same."""
         return self.levels[0].name if len(self.levels) == 1 else None
 
-    def level(self, name: str) -> OfferedMasks:
+    def level(self, name: str) -> OfferedLevel:
         """Return one of the levels.
 
         Raises
@@ -212,11 +143,7 @@ class Offer:
         LevelNotAllowed
             The survey does not offer it.
         """
-        for level in self.levels:
-            if level.name == name:
-                return level
-        names = ", ".join(level.name for level in self.levels)
-        raise LevelNotAllowed(f"this survey does not offer {name!r}; choose one of {names}.")
+        return offered_level(self.levels, name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the offer as an invitation, with this device's own numbers and sentences."""
@@ -226,13 +153,13 @@ class Offer:
             "kinds": self.kinds,
             "linked": [list(group) for group in self.linked],
             "masks": self.masks,
-            "levels": [level.to_json() for level in self.levels],
+            "levels": [{**level.to_json(), "clear": level.cost("").clear} for level in self.levels],
             "fixed_level": self.fixed_level,
         }
 
     def require_opening(
         self, opening: Mapping[str, Any], *, participation: str, level: str
-    ) -> SurveyText:
+    ) -> Survey:
         """Return the survey that was opened where it is, word by word, the one invited to.
 
         Parameters
@@ -251,29 +178,51 @@ class Offer:
         if said != (participation, "opened", level, self.covered["hash"]):
             raise BrokenPromise("the server opened something else than was asked for.")
         text = opening.get("survey")
-        if not isinstance(text, str) or hash_of(text) != self.covered["hash"]:
+        if not isinstance(text, str) or _hash_of(text) != self.covered["hash"]:
             raise BrokenPromise("the survey is another than the one you were invited to.")
         if opening.get("masks") != self.masks:
             raise BrokenPromise("the masks are others than those you were invited to.")
-        found = SurveyText.read(text)
+        survey = read_survey(text)
         for name in _COVERED[:-1]:
-            if getattr(found, name) != self.covered[name]:
+            if getattr(survey, name) != self.covered[name]:
                 raise BrokenPromise(f"the {name} is another than in the invitation.")
-        if found.levels != {one.name: list(map(str, one.mechanisms)) for one in self.levels}:
+        # Each with the questions that hang together; the order of levels is in no hash.
+        if {one.name: one for one in survey.levels} != {one.name: one for one in self.levels}:
             raise BrokenPromise("the levels are others than those you were invited to.")
-        if (found.kinds, found.linked) != (self.kinds, sorted(map(list, self.linked))):
+        if survey.kinds != self.kinds:
             raise BrokenPromise("the questions are others than those you were invited to.")
-        return found
+        return survey
+
+
+def read_survey(text: str) -> Survey:
+    """Return the survey of the text that a server sent, or that was kept of it.
+
+    Raises
+    ------
+    BrokenPromise
+        It is the canonical text of no survey; nothing of it may be shown.
+    """
+    try:
+        return Survey.from_text(text)
+    except ParameterError as error:
+        raise BrokenPromise(
+            f"the survey cannot be read ({error}); nothing was answered."
+        ) from error
+
+
+def _hash_of(text: str) -> str:
+    # Half a surrogate pair is no character, and two texts that differ there differ in hash too.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _level(
     given: Mapping[str, Any], count: int, groups: tuple[tuple[int, ...], ...], masks: dict[str, Any]
-) -> OfferedMasks:
+) -> OfferedLevel:
     name, texts = _text(given["name"], "level"), given["mechanisms"]
     if not _NAME.fullmatch(name) or not isinstance(texts, list) or len(texts) != count:
         raise BrokenPromise(f"level {name!r} has not one mask for each question.")
     known = {text: _mask(_text(text, "mask"), masks[text]) for text in dict.fromkeys(texts)}
-    level = OfferedMasks(name, tuple(known[text] for text in texts), groups)
+    level = OfferedLevel(name, tuple(known[text] for text in texts), groups)
     if level.clear and name != CLEAR:
         raise BrokenPromise(f"level {name!r} sends some answers as they are.")
     large = [
@@ -290,19 +239,15 @@ def _mask(text: str, form: Any) -> Mask:
     """Return a mechanism where its text and its whole numbers say the same."""
     if len(text) > _LONGEST_MECHANISM:
         raise BrokenPromise("the text of a mask is too long.")
-    mechanism = _mechanism(text)
-    if not isinstance(mechanism, RandomizedResponse | TwoLayer | DiscreteGaussian):
-        raise BrokenPromise(f"{mechanism} masks no answers to surveys.")
+    mechanism = parse_mask(text)
     if str(mechanism) != text or form != mechanism.device_form():
         raise BrokenPromise(f"the mask {mechanism} comes with the numbers of another.")
     return mechanism
 
 
-def _require_said(level: OfferedMasks, given: Mapping[str, Any]) -> None:
+def _require_said(level: OfferedLevel, given: Mapping[str, Any]) -> None:
     """Raise where the server says less of a loss than there is, or nothing that can be read."""
     for name, own in level.price().items():
-        if name == "clear":
-            continue
         there = math.inf if own == "inf" else own
         said = given.get(name)
         if said == "inf" and math.isinf(there):
@@ -323,16 +268,13 @@ def _groups(given: Sequence[Sequence[int]], count: int) -> tuple[tuple[int, ...]
         places = all(_is_whole(place) and 0 <= place < count for place in group)
         if not places or len(set(group)) < len(group) or len(group) < 2:
             raise BrokenPromise(f"the invitation says that questions {group} hang together.")
-    return tuple(tuple(sorted(group)) for group in given)
+    return tuple(sorted(tuple(sorted(group)) for group in given))
 
 
-def _strength(level: OfferedMasks) -> tuple[float, float, str]:
-    cost = _cost(level.mechanisms)
-    return (
-        math.inf if cost.clear else cost.micro_rho,
-        level.guarantee.epsilon_user.micro,
-        level.name,
-    )
+def _strength(level: OfferedLevel) -> tuple[float, float, str]:
+    cost = level.cost("")
+    rho = math.inf if cost.clear else cost.micro_rho
+    return rho, level.guarantee().epsilon_user.micro, level.name
 
 
 def _text(value: object, what: str) -> str:

@@ -22,8 +22,6 @@ drawn again, and "expired" frees only what was reserved and not opened.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ from typing import Any
 
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
-from masquerade.client.offer import Offer, OfferedMasks
+from masquerade.client.offer import Offer, read_survey
 from masquerade.client.progress import (
     CONTENT,
     ELSEWHERE,
@@ -41,9 +39,8 @@ from masquerade.client.progress import (
     reserved,
     without,
 )
-from masquerade.client.questions import Answer, Asked, asked_of, codes_of
+from masquerade.client.questions import Answer, MaskedQuestion, codes_of, masked_questions
 from masquerade.client.records import Record, Records
-from masquerade.client.survey_text import SurveyText
 from masquerade.errors import (
     AlreadyParticipated,
     ClearDisclosureRefused,
@@ -58,9 +55,8 @@ from masquerade.errors import (
 )
 from masquerade.mechanisms import mask_response
 from masquerade.surveys import Question
-
-AFTER_SEND = "after_send"
-"""The reveal of surveys whose reports are shown only once they are sent."""
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.survey import AFTER_SEND, commitment_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +122,7 @@ class Participation:
         self._records = records
         self._device = device
         self.survey = survey
-        self._asked: tuple[Asked, ...] | None = None
+        self._questions: tuple[MaskedQuestion, ...] | None = None
         self._offered: tuple[str, Offer] | None = None
 
     def __repr__(self) -> str:
@@ -168,7 +164,8 @@ class Participation:
     def price(self) -> dict[str, Any]:
         """What taking part costs, worked out here from the masks."""
         record = self._read()
-        return self._masks(record).price()
+        level = self._level(record)
+        return {**level.price(), "clear": level.cost("").clear}
 
     def reserve(self) -> None:
         """Have the price set aside, here and on the server; `Client.begin` does it.
@@ -184,7 +181,7 @@ class Participation:
             return
         body = {"survey": self.survey, "level": record["level"]}
         try:
-            cost = self._masks(record).cost(record["named"])
+            cost = self._level(record).cost(record["named"])
             self._device.reserve(self._server, record["charge"], cost)
             answer = self._connection.own("POST", "/participations", body, key=record["key"])
         except (
@@ -221,25 +218,22 @@ class Participation:
         if record["step"] == "reserved":
             answer = self._step("POST", "open")
             level = record["level"]
-            survey = self._offer(record).require_opening(
-                answer, participation=record["id"], level=level
-            )
-            asked_of(survey, level)
+            self._offer(record).require_opening(answer, participation=record["id"], level=level)
             # Spent before anybody sees a question: from here on nothing gives it back.
             self._device.commit(self._server, record["charge"])
             text = answer["survey"]
             self._from("reserved", lambda old: {**old, "step": "opened", "survey_text": text})
-        return tuple(one.question for one in self.asked)
+        return tuple(one.question for one in self.questions)
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def questions(self) -> tuple[MaskedQuestion, ...]:
         """The questions with their masks, once they are opened."""
-        if self._asked is None:
+        if self._questions is None:
             record = self._read()
             if "survey_text" not in record:
                 raise WrongState("the questions are not here; open them first.", state=self.step)
-            self._asked = asked_of(SurveyText.read(record["survey_text"]), record["level"])
-        return self._asked
+            self._questions = masked_questions(read_survey(record["survey_text"]), record["level"])
+        return self._questions
 
     def seal(self, answers: Mapping[str, Answer] | None = None) -> bool:
         """Draw the masks, once, write the reports down, and bind this person to them.
@@ -289,7 +283,7 @@ class Participation:
             )
         return tuple(
             Masked(one.question, report, one.in_words(report))
-            for one, report in zip(self.asked, record["reports"], strict=True)
+            for one, report in zip(self.questions, record["reports"], strict=True)
         )
 
     def send(self) -> dict[str, Any]:
@@ -317,7 +311,7 @@ class Participation:
                 "paid": paid if isinstance(paid, dict) else None,
                 "completion_code": code if isinstance(code, str) else None,
             }
-            promise = self._masks(record).guarantee
+            promise = self._level(record).guarantee()
             bill = self._device.bill(self._server, record["charge"], promise)
             self._from(
                 "sealed", lambda old: {**without(old, "key"), **got, "step": "sent", "bill": bill}
@@ -371,9 +365,9 @@ class Participation:
                 return record
             if answers is None:
                 raise MissingValue("nothing is drawn yet; give your answers.")
-            asked = self.asked
-            codes = codes_of(asked, answers)
-            reports = mask_response(codes, [one.mechanism for one in asked])
+            questions = self.questions
+            codes = codes_of(questions, answers)
+            reports = mask_response(codes, [one.mechanism for one in questions])
             salt = secrets.token_hex(16)
             commitment = commitment_of(record["id"], reports, salt)
             drawn = True
@@ -397,7 +391,7 @@ class Participation:
             self._offered = record["charge"], Offer.read(record["offer"], kept=True)
         return self._offered[1]
 
-    def _masks(self, record: Record) -> OfferedMasks:
+    def _level(self, record: Record) -> OfferedLevel:
         return self._offer(record).level(record["level"])
 
     def _read(self) -> Record:
@@ -445,15 +439,3 @@ class Participation:
         return self._records.change(
             self.survey, lambda old: change(old) if old and old["step"] == step else old
         )
-
-
-def commitment_of(participation: str, reports: list[int], salt: str) -> str:
-    """Return what binds a person to reports without telling them.
-
-    Examples
-    --------
-    >>> commitment_of("0" * 32, [1, -4], "f" * 32)[:16]
-    '66fc3097f8497255'
-    """
-    fields = {"participation": participation, "reports": reports, "salt": salt}
-    return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()

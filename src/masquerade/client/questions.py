@@ -1,4 +1,4 @@
-"""Questions as a server asks them, each with its mask; answers to them, and reports in words."""
+"""Questions of a survey, each with its mask: codes of answers, and reports in words."""
 
 from __future__ import annotations
 
@@ -8,39 +8,24 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from masquerade.client.survey_text import SurveyText
-from masquerade.errors import (
-    BrokenPromise,
-    MasqueradeError,
-    MissingValue,
-    ParameterError,
-    UnknownLabel,
-)
-from masquerade.mechanisms import (
-    CategoricalMechanism,
-    DiscreteGaussian,
-    Lattice,
-    RandomizedResponse,
-    TwoLayer,
-    parse_mechanism,
-)
+from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.surveys import Number, Question, Rating, ShowIf, shown
+from masquerade.surveys.levels import Mask, lattice_of
+from masquerade.surveys.survey import Survey
 
 Answer = str | int | float | Decimal | None
 """A label, a point of a scale, a number, or None for "prefer not to say"."""
-Mask = CategoricalMechanism | DiscreteGaussian
 
 NOT_SAID = "prefer not to say"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and what masks its answer.
+class MaskedQuestion:
+    """A question with its mask.
 
     Attributes
     ----------
-    question : Question
-    mechanism : CategoricalMechanism or DiscreteGaussian
     show_if : ShowIf or None
         After which answers it is asked at all.
     """
@@ -66,17 +51,17 @@ class Asked:
                 )
             return len(question.labels)
         if isinstance(answer, bool):
-            found = None
+            code = None
         elif isinstance(question, Number | Rating):
-            found = _place(answer, _lattice(question))
+            code = _index(answer, lattice_of(question))
         else:
             labels = question.labels
-            found = labels.index(answer) if answer in labels else None
-        if found is None:
+            code = labels.index(answer) if answer in labels else None
+        if code is None:
             raise UnknownLabel(
                 f"question {question.id!r}: the answer is not one of {self.choices}; correct it."
             )
-        return found
+        return code
 
     @property
     def choices(self) -> str:
@@ -92,18 +77,18 @@ class Asked:
         if report == len(question.labels) and question.allow_skip:
             return NOT_SAID
         if isinstance(question, Number):
-            return f"{_point(_lattice(question), report)} {question.unit}"
+            return f"{_point(lattice_of(question), report)} {question.unit}"
         if isinstance(self.mechanism, DiscreteGaussian):
             return _point(self.mechanism.lattice, report)
         return question.labels[report]
 
 
-def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]:
+def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer]) -> list[int]:
     """Return the code of the answer to each question.
 
     Parameters
     ----------
-    asked : sequence of Asked
+    questions : sequence of MaskedQuestion
     answers : mapping of str to Answer
         By the question's id, one for each question that is asked. One that is not asked after the
         answers before it has none, or None; it is masked as "no answer".
@@ -113,13 +98,13 @@ def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]
     MissingValue, UnknownLabel, ParameterError
         An answer is missing, none that can be given, or to no question.
     """
-    ids = [one.question.id for one in asked]
+    ids = [one.question.id for one in questions]
     if extra := [name for name in answers if name not in ids]:
         raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")
     codes: list[int] = []
-    for one in asked:
+    for one in questions:
         name = one.question.id
-        if not is_asked(asked, codes):
+        if not is_asked(questions, codes):
             if answers.get(name) is not None:
                 raise ParameterError(
                     f"question {name!r} is not asked after these answers; leave it out."
@@ -132,67 +117,28 @@ def codes_of(asked: Sequence[Asked], answers: Mapping[str, Answer]) -> list[int]
     return codes
 
 
-def is_asked(asked: Sequence[Asked], codes: Sequence[int]) -> bool:
+def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
     """Return whether the question after those answered is asked.
 
     Parameters
     ----------
-    asked : sequence of Asked
+    questions : sequence of MaskedQuestion
     codes : sequence of int
         Of the answers to the first questions.
     """
-    upto = asked[: len(codes) + 1]
+    upto = questions[: len(codes) + 1]
     conditions = tuple(one.show_if for one in upto)
     return shown([one.question for one in upto], conditions, [*codes, None])[-1]
 
 
-def asked_of(survey: SurveyText, level: str) -> tuple[Asked, ...]:
-    """Return the questions of a survey with the masks of a level.
-
-    Raises
-    ------
-    BrokenPromise
-        The survey has no such level, or a mask does not mask exactly a question's answers.
-    """
-    found = []
+def masked_questions(survey: Survey, level: str) -> tuple[MaskedQuestion, ...]:
+    """Return the questions of a survey with the masks of a level."""
     conditions = survey.conditions or (None,) * len(survey.questions)
-    texts = survey.levels.get(level, [])
-    if len(texts) != len(survey.questions):
-        raise BrokenPromise(f"the survey has no level {level!r}; nothing was answered.")
-    for question, text, condition in zip(survey.questions, texts, conditions, strict=True):
-        try:
-            mechanism = parse_mechanism(text)
-        except MasqueradeError as error:
-            raise BrokenPromise(
-                f"a mask cannot be read ({error}); nothing was answered."
-            ) from error
-        if not (
-            isinstance(mechanism, RandomizedResponse | TwoLayer | DiscreteGaussian)
-            and _fits(mechanism, question)
-        ):
-            raise BrokenPromise(
-                f"question {question.id!r} comes with the mask {mechanism}, which does not mask "
-                "exactly its answers; nothing was answered."
-            )
-        found.append(Asked(question, mechanism, condition))
-    return tuple(found)
+    masks = survey.level(level).mechanisms
+    return tuple(map(MaskedQuestion, survey.questions, masks, conditions))
 
 
-def _lattice(question: Number | Rating) -> Lattice:
-    step = question.step if isinstance(question, Number) else 1
-    return Lattice(question.low, question.high, step)
-
-
-def _fits(mechanism: Mask, question: Question) -> bool:
-    if isinstance(mechanism, DiscreteGaussian):
-        if not isinstance(question, Number | Rating) or question.allow_skip:
-            return False
-        return mechanism.lattice == _lattice(question)
-    points = question.points if isinstance(question, Number) else len(question.labels)
-    return mechanism.symbols == points + question.allow_skip
-
-
-def _place(answer: object, lattice: Lattice) -> int | None:
+def _index(answer: object, lattice: Lattice) -> int | None:
     """Return which point of a lattice a number is, or None."""
     if not isinstance(answer, str | Decimal | numbers.Real) or len(str(answer)) > 40:
         return None

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.surveys import Number, Question, Rating
-from masquerade.surveys.codebook import lattice_of
+from masquerade.surveys.levels import lattice_of
 from masquerade.truth import report_variance
 
 FEWEST_FOR_HEADLINE = 20

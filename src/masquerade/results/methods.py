@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from masquerade.surveys.levels import CLEAR
+
 REFERENCES = {
     "masquerade": """@software{{masquerade,
   title = {{Masquerade: privacy-preserving crowdsourcing}},
@@ -51,10 +53,10 @@ REFERENCES = {
 }
 """BibTeX entries by key, as templates of `str.format`."""
 
-CLEAR = "none"
+
 _NOISE = "discrete-gaussian"
 
-_ESTIMATORS = {
+_ESTIMATOR_WORDS = {
     "eb": (
         "by drawing each level's estimate towards that of all levels, the noisier the more "
         "(empirical Bayes, with a variance between levels that is at least that of a standard "
@@ -103,7 +105,7 @@ def methods_text(result: Mapping[str, Any]) -> str:
     if len(result["levels"]) > 1:
         sentences += [
             "Estimates undo the masks, whose probabilities are known exactly, at each level of "
-            f"protection and combine levels {_ESTIMATORS[result['estimator']]}.",
+            f"protection and combine levels {_ESTIMATOR_WORDS[result['estimator']]}.",
             "This estimator was fixed before the first answer.",
         ]
     else:

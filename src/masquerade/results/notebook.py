@@ -50,7 +50,7 @@ for question in result["questions"]:
     if test is not None and test["differ"]:
         print("  people at different levels answer differently; read all three estimates")"""
 
-_ESTIMATORS = """\
+_ALL_ESTIMATORS = """\
 for question in result["questions"]:
     print(question["text"])
     found = question["mean"] or question["options"][0]
@@ -87,20 +87,20 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
         Name of the Parquet file beside the notebook.
     """
     # Whatever the title holds, it stays a heading and ends with its line.
-    title = " ".join(codebook.title.split())
+    title = " ".join(codebook.survey.title.split())
     cells = [
         _words(_INTRODUCTION.format(title=title, reports=reports, version=version("masquerade"))),
         _code(_READ.replace('"{reports}"', json.dumps(reports))),
         _words(
             f"## What it found\n\nThe headline estimator of this survey is "
-            f"`{codebook.estimator}`; it was fixed before anybody answered."
+            f"`{codebook.survey.estimator}`; it was fixed before anybody answered."
         ),
         _code(_HEADLINES),
         _words(
             "## All three estimators\n\n`respondent`: everybody counts once. `ivw`: who is "
             "masked less counts more. `eb`: between the two."
         ),
-        _code(_ESTIMATORS),
+        _code(_ALL_ESTIMATORS),
         _words("## Your own analysis"),
         _code(_OWN),
     ]

@@ -12,7 +12,8 @@ from masquerade.release import Domain
 from masquerade.release.domain import Ends
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Number, Rating
-from masquerade.surveys.codebook import Codebook, lattice_of
+from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.levels import lattice_of
 
 
 def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[str, Any]:

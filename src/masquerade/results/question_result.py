@@ -13,7 +13,8 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechan
 from masquerade.results.headline import headline, precision, range_width
 from masquerade.results.level_counts import shown_counts
 from masquerade.surveys import Number, Question, Rating
-from masquerade.surveys.codebook import labels_of, lattice_of
+from masquerade.surveys.codebook import labels_of
+from masquerade.surveys.levels import lattice_of
 from masquerade.truth import (
     ESTIMATORS,
     BoundedReport,

@@ -53,7 +53,7 @@ def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
         np.hstack([part.masks for part in parts]),
         _pool(reports, names),
     )
-    used = combine(levels)[codebook.estimator]
+    used = combine(levels)[codebook.survey.estimator]
     spread = np.diag(used.level)
     for weight, name in zip(used.weights, names, strict=True):
         values = _values(reports.at_level(name)[:, places], shares, names.index(name))

@@ -17,10 +17,8 @@ from masquerade.results.question_result import CONFIDENCE, question_result
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys.codebook import LABEL_TEMPLATE
-from masquerade.truth import ESTIMATORS
+from masquerade.surveys.levels import CLEAR
 from masquerade.truth.plausibility import FALSE_ALARM
-
-CLEAR = "none"
 
 
 def survey_result(reports: SurveyReports) -> dict[str, Any]:
@@ -42,28 +40,23 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        The survey names an estimator that there is not, or the pool has other levels.
+        The pool has other levels than the survey.
     """
     codebook = reports.codebook
-    if codebook.estimator not in ESTIMATORS:
-        raise ParameterError(
-            f"the survey's estimator is {codebook.estimator!r}, expected one of "
-            f"{', '.join(ESTIMATORS)}."
-        )
     n, counts = len(reports), reports.counts()
     told = shown_counts(counts)
     if codebook.pool is not None:
         _check_pool(codebook.pool, counts)
-    guarantees = {name: codebook.guarantee(name) for name in codebook.levels}
+    guarantees = {name: codebook.survey.level(name).guarantee() for name in codebook.levels}
     weakest = max(guarantees.values(), key=lambda promise: promise.epsilon_user)
     rho = {name: codebook.rho(name) for name in codebook.levels}
     result: dict[str, Any] = {
-        "survey": codebook.survey,
-        "title": codebook.title,
+        "survey": codebook.token,
+        "title": codebook.survey.title,
         "responses": n,
         "confidence": CONFIDENCE,
-        "estimator": codebook.estimator,
-        "level": codebook.fixed_level,
+        "estimator": codebook.survey.estimator,
+        "level": codebook.survey.fixed_level,
         "levels": [
             {
                 "name": name,
@@ -113,14 +106,14 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
         question_result(
             question,
             {name: (rows[:, place], codebook.levels[name][place]) for name, rows in sent.items()},
-            estimator=codebook.estimator,
+            estimator=codebook.survey.estimator,
             pool=None if pool is None else {name: pool[name] for name in sent},
             known=(codebook.known_shares or {}).get(question.id),
             offered={name: masks[place] for name, masks in codebook.levels.items()},
         )
         for place, question in enumerate(codebook.questions)
     ]
-    if codebook.template == LABEL_TEMPLATE:
+    if codebook.survey.template == LABEL_TEMPLATE:
         result["labels"] = label_result(reports)
     result["ranking"] = ranking_result(reports)
     return result

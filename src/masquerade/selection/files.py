@@ -15,8 +15,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import LEVELS, level_named
 from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
-
-CLEAR = "none"
+from masquerade.surveys.levels import CLEAR
 
 
 def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from masquerade.mechanisms import CategoricalMechanism, mask_response
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import Participation
 from masquerade.server.store import Store, SurveyRecord
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.survey import ALL_LEVELS, Survey
+from masquerade.surveys.levels import ALL_LEVELS
+from masquerade.surveys.survey import Survey, commitment_of
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8

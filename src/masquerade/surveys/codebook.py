@@ -1,21 +1,21 @@
-"""What one has to know of a survey to make sense of its reports."""
+"""The codebook of a survey: what one has to know to make sense of its reports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from masquerade.accounting import Cost, Rho, compose
+from masquerade.accounting import Rho
 from masquerade.errors import SchemaError
-from masquerade.exact import Guarantee
-from masquerade.mechanisms import CategoricalMechanism, Lattice, Mechanism, parse_mechanism
-from masquerade.surveys.conditions import Conditions, linked, questions_from_json
-from masquerade.surveys.questions import Choice, Comparison, Number, Question
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.surveys.levels import Mask
+from masquerade.surveys.questions import Number, Question
+from masquerade.surveys.survey import Survey
 
 FORMAT, FORMAT_VERSION = "masquerade-reports", 1
 NO_ANSWER = "Prefer not to say"
-DEFAULT_ESTIMATOR = "eb"
 LABEL_TEMPLATE = "label"
 
 COLUMNS = {
@@ -30,21 +30,14 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Codebook:
-    """A survey as its reports need it: questions, mechanisms, and how results are to be computed.
+    """A survey as its reports need it, with what is known of who answered.
 
     Attributes
     ----------
-    survey : str
-        Its token.
+    token : str
+        Of the survey.
     hash : str
         Of the definition, which participants' devices saw.
-    definition : dict
-        As JSON.
-    questions : tuple of Question
-    conditions : tuple of ShowIf or None
-        When each question was shown; empty where all always were.
-    levels : dict of str to tuple of Mechanism
-        One mechanism for each question.
     known_shares : dict of str to list of float, or None
         For made-up crowds only: question id to the share of people behind each answer.
     pool : dict of str to int, or None
@@ -53,47 +46,12 @@ class Codebook:
         Responses, where they were counted.
     """
 
-    survey: str
+    token: str
+    survey: Survey
     hash: str
-    definition: Mapping[str, Any]
-    questions: tuple[Question, ...]
-    conditions: Conditions
-    levels: Mapping[str, tuple[Mechanism, ...]]
     known_shares: Mapping[str, list[float]] | None = None
     pool: Mapping[str, int] | None = None
     n_by_level: Mapping[str, int] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        survey: str,
-        definition: Mapping[str, Any],
-        *,
-        hash: str,
-        known_shares: Mapping[str, list[float]] | None = None,
-        pool: Mapping[str, int] | None = None,
-        n_by_level: Mapping[str, int] | None = None,
-    ) -> Codebook:
-        """Return the codebook of a survey's definition, read as JSON.
-
-        Raises
-        ------
-        ParameterError
-            A question or mechanism cannot be read.
-        """
-        levels = definition.get("levels") or {definition["level"]: definition["mechanisms"]}
-        questions, conditions = questions_from_json(definition["questions"])
-        return cls(
-            survey,
-            hash,
-            definition,
-            questions,
-            conditions,
-            {name: tuple(map(parse_mechanism, level)) for name, level in levels.items()},
-            known_shares,
-            pool,
-            n_by_level,
-        )
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Codebook:
@@ -103,6 +61,8 @@ class Codebook:
         ------
         SchemaError
             It is none, or of a newer version.
+        ParameterError
+            Its survey cannot be.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise SchemaError(
@@ -114,10 +74,10 @@ class Codebook:
                 f"{FORMAT_VERSION}; use a newer masquerade."
             )
         try:
-            return cls.of(
+            return cls(
                 data["survey"],
-                data["definition"],
-                hash=data["hash"],
+                Survey.from_json(data["definition"]),
+                data["hash"],
                 known_shares=data["known_shares"],
                 pool=data["pool"],
                 n_by_level=data["n_by_level"],
@@ -127,105 +87,79 @@ class Codebook:
 
     def to_json(self) -> dict[str, Any]:
         """Return the codebook as a JSON object, with what people want to look up spelt out."""
+        counts = self.n_by_level or {}
         return {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "survey": self.survey,
-            "title": self.title,
+            "survey": self.token,
+            "title": self.survey.title,
             "hash": self.hash,
-            "estimator": self.estimator,
+            "estimator": self.survey.estimator,
             "columns": COLUMNS,
             "questions": [_question_json(question) for question in self.questions],
             "mechanisms": [
-                _mechanism_json(question, name, mechanism, (self.n_by_level or {}).get(name))
+                _mechanism_json(question, name, mechanism, counts.get(name))
                 for name, mechanisms in self.levels.items()
                 for question, mechanism in zip(self.questions, mechanisms, strict=True)
             ],
             "levels": [
                 {
-                    "level_id": name,
-                    "n": (self.n_by_level or {}).get(name),
-                    "guarantee": self.guarantee(name).to_json(),
-                    "rho": self.rho(name).to_json(),
+                    "level_id": level.name,
+                    "n": counts.get(level.name),
+                    "guarantee": level.guarantee().to_json(),
+                    "rho": self.rho(level.name).to_json(),
                 }
-                for name in self.levels
+                for level in self.survey.levels
             ],
             "n": None if self.n_by_level is None else sum(self.n_by_level.values()),
             "n_by_level": None if self.n_by_level is None else dict(self.n_by_level),
             "pool": None if self.pool is None else dict(self.pool),
             "known_shares": None if self.known_shares is None else dict(self.known_shares),
-            "definition": dict(self.definition),
+            "definition": self.survey.to_json(),
         }
 
     @property
-    def title(self) -> str:
-        """Title of the survey."""
-        return str(self.definition["title"])
+    def questions(self) -> tuple[Question, ...]:
+        """The questions of the survey."""
+        return self.survey.questions
 
-    @property
-    def template(self) -> str:
-        """Template that the survey came from."""
-        return str(self.definition.get("template", ""))
-
-    @property
-    def estimator(self) -> str:
-        """The estimator whose figures are the headline, decided before anybody answered."""
-        return str(self.definition.get("estimator", DEFAULT_ESTIMATOR))
-
-    @property
-    def fixed_level(self) -> str | None:
-        """Name of the level where everybody has the same."""
-        return next(iter(self.levels)) if len(self.levels) == 1 else None
-
-    def guarantee(self, level: str) -> Guarantee:
-        """Return what one response at a level promises."""
-        mechanisms = self.levels[level]
-        promise = compose(mechanisms)
-        # An answer that decides what else is asked is seen through those reports too.
-        groups = linked(self.questions, self.conditions) if self.conditions else ()
-        events = [compose([mechanisms[i] for i in group]).epsilon_user for group in groups]
-        return replace(promise, epsilon_event=max([promise.epsilon_event, *events]))
+    @cached_property
+    def levels(self) -> dict[str, tuple[Mask, ...]]:
+        """The mechanisms of each level, one for each question."""
+        return {level.name: level.mechanisms for level in self.survey.levels}
 
     def rho(self, level: str) -> Rho:
         """Return what one response at a level costs in the ledger; answers in clear not counted."""
-        return Rho(Cost.of(self.survey, self.levels[level]).micro_rho)
+        return Rho(self.survey.level(level).cost(self.token).micro_rho)
 
 
 def labels_of(question: Question) -> list[str]:
-    """Return what each code of a question stands for; none for numbers."""
+    """Return the label of each code of a question; none for numbers."""
     if isinstance(question, Number):
         return []
     return [*question.labels, *([NO_ANSWER] if question.allow_skip else [])]
 
 
-def lattice_of(question: Question) -> Lattice:
-    """Return the numbers that can be answered to a number or rating."""
-    if isinstance(question, Number):
-        return Lattice(question.low, question.high, question.step)
-    assert not isinstance(question, Choice | Comparison)
-    return Lattice(question.low, question.high)
-
-
 def _question_json(question: Question) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    data: dict[str, Any] = {
         "question_id": question.id,
         "text": question.text,
         "kind": question.kind,
         "codes": labels_of(question),
     }
     if isinstance(question, Number):
-        shown |= {
+        data |= {
             "report_0_is": question.low,
             "report_step_is": question.step,
             "unit": question.unit,
         }
-    return shown
+    return data
 
 
 def _mechanism_json(
-    question: Question, level: str, mechanism: Mechanism, n: int | None
+    question: Question, level: str, mechanism: Mask, n: int | None
 ) -> dict[str, Any]:
-    promise = mechanism.guarantee(answers=1)
+    guarantee = mechanism.guarantee(answers=1)
     name, _, parameters = str(mechanism).partition(":")
     variance = mechanism.variance() if not isinstance(mechanism, CategoricalMechanism) else None
     return {
@@ -233,8 +167,8 @@ def _mechanism_json(
         "level_id": level,
         "mech": name,
         "param": parameters,
-        "epsilon": promise.epsilon_event.to_json(),
-        "delta": float(promise.delta),
+        "epsilon": guarantee.epsilon_event.to_json(),
+        "delta": float(guarantee.delta),
         "noise_variance": variance,
         "n": n,
     }

@@ -62,9 +62,10 @@ class ShowIf:
         """
         keys = {"question", "answers"}
         if not isinstance(data, dict) or set(data) != keys or not isinstance(data["answers"], list):
-            raise ParameterError(
-                f'question {of!r}: show_if is {data!r}, expected {{"question": an earlier id, '
-                '"answers": [its labels]}.'
+            raise _error(
+                of,
+                f': show_if is {data!r}, expected {{"question": an earlier id, "answers": [its '
+                "labels]}.",
             )
         return cls(data["question"], tuple(data["answers"]))
 
@@ -81,7 +82,7 @@ def questions_from_json(data: Any) -> tuple[tuple[Question, ...], Conditions]:
         A question or a condition cannot be read.
     """
     if not isinstance(data, list):
-        raise ParameterError(f"questions is {data!r}, expected a list.")
+        raise ParameterError(f"questions is {data!r}, expected a list.", field="questions")
     questions: list[Question] = []
     conditions: list[ShowIf | None] = []
     for one in data:
@@ -113,33 +114,39 @@ def check_conditions(questions: Sequence[Question], conditions: Conditions) -> N
 def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question]) -> None:
     before = earlier.get(condition.question)
     if before is None:
-        raise ParameterError(
-            f"question {question.id!r}: show_if names {condition.question!r}, which is no question "
-            "before it."
+        raise _error(
+            question.id, f": show_if names {condition.question!r}, which is no question before it."
         )
     if isinstance(before, Number):
-        raise ParameterError(
-            f"question {question.id!r}: show_if names {before.id!r}, a number; only a choice, a "
-            "rating or a comparison can decide what is shown."
+        raise _error(
+            question.id,
+            f": show_if names {before.id!r}, a number; only a choice, a rating or a comparison can "
+            "decide what is shown.",
         )
     if not question.allow_skip:
-        raise ParameterError(
-            f"question {question.id!r} has show_if and no allow_skip; who is not shown it sends a "
-            'masked "no answer", so it must be among the answers.'
-            + (" A number cannot have it." if isinstance(question, Number) else "")
+        raise _error(
+            question.id,
+            ' has show_if and no allow_skip; who is not shown it sends a masked "no answer", so '
+            "it must be among the answers."
+            + (" A number cannot have it." if isinstance(question, Number) else ""),
         )
     labels = before.labels
     unknown = next((a for a in condition.answers if a not in labels), None)
     if unknown is not None:
-        raise ParameterError(
-            f"question {question.id!r}: show_if names the answer {unknown!r}, and {before.id!r} "
-            f"has {list(labels)}."
+        raise _error(
+            question.id,
+            f": show_if names the answer {unknown!r}, and {before.id!r} has {list(labels)}.",
         )
     if not 1 <= len(set(condition.answers)) < len(labels) + before.allow_skip:
-        raise ParameterError(
-            f"question {question.id!r}: show_if names {len(condition.answers)} answers of "
-            f"{before.id!r}; name at least one, and not all."
+        raise _error(
+            question.id,
+            f": show_if names {len(condition.answers)} answers of {before.id!r}; name at least "
+            "one, and not all.",
         )
+
+
+def _error(question: str, wrong: str) -> ParameterError:
+    return ParameterError(f"question {question!r}{wrong}", field="show_if", question=question)
 
 
 def shown(

@@ -6,7 +6,7 @@ Free text is not among them: it has no finite domain, so no mechanism can mask i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,11 +17,12 @@ MOST_CHARACTERS = 500
 MOST_POINTS = 1_000_000
 
 
-class _Asked:
-    """What all kinds have in common."""
+class _Kind:
+    """A kind of question."""
 
     __slots__ = ()
     kind: ClassVar[str]
+    id: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as a JSON object."""
@@ -29,9 +30,12 @@ class _Asked:
         lists = {name: list(one) for name, one in values.items() if isinstance(one, tuple)}
         return {"kind": self.kind} | values | lists
 
+    def _error(self, field: str | None, wrong: str) -> ParameterError:
+        return ParameterError(f"question {self.id!r}{wrong}", field=field, question=self.id)
+
 
 @dataclass(frozen=True, slots=True)
-class Choice(_Asked):
+class Choice(_Kind):
     """Pick one of several options.
 
     Attributes
@@ -56,24 +60,22 @@ class Choice(_Asked):
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        _check_asked(self)
+        _check_common(self)
         if not isinstance(self.options, tuple):
-            raise ParameterError(
-                f"question {self.id!r}: options is {self.options!r}, expected several texts."
-            )
+            raise self._error("options", f": options is {self.options!r}, expected several texts.")
         if not 2 <= len(self.options) <= MOST_OPTIONS:
-            raise ParameterError(
-                f"question {self.id!r} has {len(self.options)} options; give 2 to {MOST_OPTIONS}."
+            raise self._error(
+                "options", f" has {len(self.options)} options; give 2 to {MOST_OPTIONS}."
             )
-        for option in self.options:
-            _check_text(option, f"question {self.id!r}: option")
+        for index, option in enumerate(self.options):
+            _check_text(option, "option", question=self.id, field=f"options/{index}")
         if len(set(self.options)) < len(self.options):
             twice = next(o for o in self.options if self.options.count(o) > 1)
-            raise ParameterError(f"question {self.id!r}: option {twice!r} stands twice; drop one.")
+            raise self._error("options", f": option {twice!r} stands twice; drop one.")
         if self.truth is not None and self.truth not in self.options:
-            raise ParameterError(
-                f"question {self.id!r}: the truth {self.truth!r} is not one of its options "
-                f"{list(self.options)}."
+            raise self._error(
+                "truth",
+                f": the truth {self.truth!r} is not one of its options {list(self.options)}.",
             )
 
     @property
@@ -88,7 +90,7 @@ class Choice(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Rating(_Asked):
+class Rating(_Kind):
     """Rate on a scale of whole steps.
 
     Attributes
@@ -111,19 +113,16 @@ class Rating(_Asked):
     kind: ClassVar[str] = "rating"
 
     def __post_init__(self) -> None:
-        _check_asked(self)
+        _check_common(self)
         for name, end in (("low", self.low), ("high", self.high)):
             if not isinstance(end, int) or isinstance(end, bool):
-                raise ParameterError(
-                    f"question {self.id!r}: {name} is {end!r}, expected a whole number."
-                )
+                raise self._error(name, f": {name} is {end!r}, expected a whole number.")
         for name, label in (("low_label", self.low_label), ("high_label", self.high_label)):
             if label != "":
-                _check_text(label, f"question {self.id!r}: {name}")
+                _check_text(label, name, question=self.id)
         if not 2 <= self.high - self.low + 1 <= MOST_OPTIONS:
-            raise ParameterError(
-                f"question {self.id!r}: the scale {self.low} to {self.high} needs 2 to "
-                f"{MOST_OPTIONS} points."
+            raise self._error(
+                "high", f": the scale {self.low} to {self.high} needs 2 to {MOST_OPTIONS} points."
             )
 
     @property
@@ -138,7 +137,7 @@ class Rating(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(_Asked):
+class Number(_Kind):
     """Name a number on a public scale of equal steps.
 
     Attributes
@@ -162,20 +161,19 @@ class Number(_Asked):
     allow_skip: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_asked(self)
-        _check_text(self.unit, f"question {self.id!r}: unit")
+        _check_common(self)
+        _check_text(self.unit, "unit", question=self.id)
         for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole or (isinstance(value, float) and math.isfinite(value))):
-                raise ParameterError(
-                    f"question {self.id!r}: {name} is {value!r}, expected a finite number."
-                )
+                raise self._error(name, f": {name} is {value!r}, expected a finite number.")
         low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
         steps = (high - low) / step if step > 0 else Fraction(0)
         if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
-            raise ParameterError(
-                f"question {self.id!r}: {self.low} to {self.high} by {self.step} is no scale; low "
-                f"must reach high in 1 to {MOST_POINTS - 1} whole steps."
+            raise self._error(
+                "high" if step > 0 else "step",
+                f": {self.low} to {self.high} by {self.step} is no scale; low must reach high in 1 "
+                f"to {MOST_POINTS - 1} whole steps.",
             )
 
     @property
@@ -196,7 +194,7 @@ class Number(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(_Asked):
+class Comparison(_Kind):
     """Say which of two is preferred.
 
     Attributes
@@ -218,15 +216,13 @@ class Comparison(_Asked):
     kind: ClassVar[str] = "comparison"
 
     def __post_init__(self) -> None:
-        _check_asked(self)
+        _check_common(self)
         for name, item in (("item_a", self.item_a), ("item_b", self.item_b)):
-            _check_text(item, f"question {self.id!r}: {name}")
+            _check_text(item, name, question=self.id)
         if self.tie != "":
-            _check_text(self.tie, f"question {self.id!r}: tie")
+            _check_text(self.tie, "tie", question=self.id)
         if len(set(self.labels)) < len(self.labels):
-            raise ParameterError(
-                f"question {self.id!r}: the answers {list(self.labels)} are not all different."
-            )
+            raise self._error(None, f": the answers {list(self.labels)} are not all different.")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -242,6 +238,11 @@ class Comparison(_Asked):
 Question = Choice | Rating | Number | Comparison
 
 
+_KINDS: dict[object, type[Question]] = {
+    kind.kind: kind for kind in (Choice, Rating, Number, Comparison)
+}
+
+
 def question_from_json(data: dict[str, Any]) -> Question:
     """Return the question that a JSON object describes.
 
@@ -252,42 +253,55 @@ def question_from_json(data: dict[str, Any]) -> Question:
     """
     if not isinstance(data, dict):
         raise ParameterError(f"a question is {data!r}, expected a JSON object.")
-    fields = dict(data)
-    kind = fields.pop("kind", None)
-    try:
-        if kind == "choice":
-            if isinstance(options := fields.get("options", []), list):
-                fields["options"] = tuple(options)
-            return Choice(**fields)
-        if kind == "rating":
-            return Rating(**fields)
-        if kind == "number":
-            return Number(**fields)
-        if kind == "comparison":
-            return Comparison(**fields)
-    except TypeError as error:
-        raise ParameterError(f"a {kind} question cannot be read: {error}") from error
-    raise ParameterError(
-        f"question kind {kind!r} is unknown; expected 'choice', 'rating', 'number' or "
-        "'comparison'. Free text cannot be masked and is not offered."
-    )
+    values = dict(data)
+    kind = values.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(
+            f"question kind {kind!r} is unknown; expected 'choice', 'rating', 'number' or "
+            "'comparison'. Free text cannot be masked and is not offered.",
+            field="kind",
+        )
+    declared = {field.name: field for field in fields(_KINDS[kind])}
+    for name in values:
+        if name not in declared:
+            raise ParameterError(
+                f"a {kind} question has no field {name!r}; expected {', '.join(declared)}.",
+                field=name,
+            )
+    for name, field in declared.items():
+        if name not in values and field.default is MISSING:
+            raise ParameterError(
+                f"a {kind} question cannot be read: it has no {name!r}; give it one.", field=name
+            )
+    if isinstance(values.get("options"), list):
+        values["options"] = tuple(values["options"])
+    return _KINDS[kind](**values)
 
 
-def _check_asked(question: Question) -> None:
+def _check_common(question: Question) -> None:
+    """Raise unless id, text and allow_skip, which all kinds have, are of their types."""
     _check_text(question.id, "id")
-    _check_text(question.text, f"question {question.id!r}: text")
-    _check_flag(question.allow_skip, f"question {question.id!r}: allow_skip")
+    _check_text(question.text, "text", question=question.id)
+    if not isinstance(question.allow_skip, bool):
+        raise ParameterError(
+            f"question {question.id!r}: allow_skip is {question.allow_skip!r}, expected true or "
+            "false.",
+            field="allow_skip",
+            question=question.id,
+        )
 
 
-def _check_flag(flag: bool, what: str) -> None:
-    if not isinstance(flag, bool):
-        raise ParameterError(f"{what} is {flag!r}, expected true or false.")
-
-
-def _check_text(text: str, what: str) -> None:
+def _check_text(
+    text: object, name: str, *, question: str | None = None, field: str | None = None
+) -> None:
+    """Raise unless `text` is one with some words; ``name`` is what messages call it."""
     if not isinstance(text, str):
-        raise ParameterError(f"{what} is {text!r}, expected a text.")
-    if not text.strip():
-        raise ParameterError(f"{what} is empty; give it some words.")
-    if len(text) > MOST_CHARACTERS:
-        raise ParameterError(f"{what} has {len(text)} characters; shorten it to {MOST_CHARACTERS}.")
+        wrong = f" is {text!r}, expected a text."
+    elif not text.strip():
+        wrong = " is empty; give it some words."
+    elif len(text) > MOST_CHARACTERS:
+        wrong = f" has {len(text)} characters; shorten it to {MOST_CHARACTERS}."
+    else:
+        return
+    prefix = "" if question is None else f"question {question!r}: "
+    raise ParameterError(f"{prefix}{name}{wrong}", field=field or name, question=question)

@@ -6,6 +6,7 @@ come truths with posteriors, reliabilities and remarks, or shares with intervals
 and masks.
 """
 
+from masquerade.surveys.survey import ESTIMATORS
 from masquerade.truth.accuracy import (
     accuracy,
     calibration_table,
@@ -39,7 +40,7 @@ from masquerade.truth.glad import GLAD
 from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
 from masquerade.truth.level_means import LevelMean, level_mean
 from masquerade.truth.level_shares import LevelShares, level_shares
-from masquerade.truth.levels import ESTIMATORS, Combination, Heterogeneity
+from masquerade.truth.levels import Combination, Heterogeneity
 from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.numeric import (
     ChannelEM,

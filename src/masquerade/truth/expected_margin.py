@@ -18,8 +18,9 @@ from masquerade.mechanisms import (
     Mechanism,
 )
 from masquerade.surveys import Number, Question, Rating
+from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.levels import EB, ESTIMATORS, LevelValues, combine
+from masquerade.truth.levels import LevelValues, combine
 
 MEAN, SHARE = "mean", "share"
 

@@ -13,10 +13,10 @@ from scipy.special import ndtri, stdtrit
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattice
+from masquerade.surveys.survey import EB
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimate import Estimate
 from masquerade.truth.levels import (
-    EB,
     LEVEL_SPREAD,
     Combination,
     Heterogeneity,

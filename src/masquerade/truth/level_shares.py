@@ -11,12 +11,11 @@ from scipy.special import ndtri
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.channel_view import SymbolChannel, on_simplex
 from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
-    EB,
-    ESTIMATORS,
     LEVEL_SPREAD,
     Combination,
     Heterogeneity,

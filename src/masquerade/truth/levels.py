@@ -16,11 +16,8 @@ from scipy.special import chdtrc
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.surveys.survey import EB, IVW, RESPONDENT
 from masquerade.truth.estimate import Estimate
-
-RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
-ESTIMATORS = (RESPONDENT, IVW, EB)
-"""Everybody counts once; weights by precision; levels drawn towards each other (the default)."""
 
 LEVEL_SPREAD = 0.075
 """Least standard deviation between levels that ``eb`` allows for, in widths of the answer."""

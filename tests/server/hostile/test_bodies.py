@@ -14,7 +14,7 @@ import pytest
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.server.http.security import LARGEST_BODY
-from masquerade.server.participants.commitments import commitment_of
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers, PostgresServer

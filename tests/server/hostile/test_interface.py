@@ -14,10 +14,9 @@ from hypothesis.errors import Unsatisfiable
 
 from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import Survey, commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers

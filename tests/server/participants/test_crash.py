@@ -19,7 +19,7 @@ import pytest
 from tests.patience import PATIENCE_SECONDS, wait_until
 
 from masquerade.server import Store
-from masquerade.server.participants.commitments import commitment_of
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit

@@ -28,7 +28,6 @@ from masquerade.errors import (
 )
 from masquerade.exact import Loss
 from masquerade.server import Store
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.server.participants.participations import (
     ABANDONED,
     EXPIRED,
@@ -40,6 +39,7 @@ from masquerade.server.participants.participations import (
 )
 from masquerade.server.surveys.frozen_surveys import SUBMITTED
 from masquerade.surveys import Number
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit

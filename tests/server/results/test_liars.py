@@ -11,10 +11,10 @@ from tests.server.results.reading import numbers, read_page
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Store
-from masquerade.server.participants.commitments import possible_reports
 from masquerade.server.results.cache import Findings
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
+from masquerade.surveys.levels import possible_reports
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def reports_of(definition: Survey, people: int) -> SurveyReports:
     One answer for all is where noise carries estimates farthest out of what is possible.
     """
     rng = np.random.default_rng(people)
-    book = Codebook.of("0123456789abcdef", definition.to_json(), hash=definition.content_hash())
+    book = Codebook("0123456789abcdef", definition, definition.content_hash())
     names = [level.name for level in definition.levels]
     chosen = [names[int(rng.integers(len(names)) if n > 2 else 0)] for n in range(people)]
     sent = [

@@ -81,7 +81,7 @@ def test_what_is_published_names_nobody(site: Site, kit: Kit) -> None:
 
 def result_of(definition: Survey, reports: list[list[int]], level: str) -> dict[str, Any]:
     """Return the result of people at one level."""
-    book = Codebook.of("0123456789abcdef", definition.to_json(), hash=definition.content_hash())
+    book = Codebook("0123456789abcdef", definition, definition.content_hash())
     names = [f"{n:08}" for n in range(len(reports))]
     return survey_result(SurveyReports.from_rows(book, names, [level] * len(reports), reports))
 

@@ -17,8 +17,8 @@ from tests.server.refusals import LEVELS, problem_of
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.server.http.security import LARGEST_BODY
-from masquerade.server.participants.commitments import commitment_of
 from masquerade.surveys import Choice, Comparison, Number, Rating
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.server.conftest import Kit, Phone, Site
@@ -95,7 +95,7 @@ def test_a_whole_run(site: Site, kit: Kit, level: str) -> None:
     for one in survey.definition.levels:
         assert whole["levels"][one.name] == list(map(str, one.mechanisms))
     for mechanism in chosen.mechanisms:
-        assert shown["masks"][str(mechanism)] == mechanism.device_form()  # type: ignore[attr-defined]
+        assert shown["masks"][str(mechanism)] == mechanism.device_form()
     choice, rating, number, pair = whole["questions"]
     assert choice["allow_skip"]
     assert (rating["low"], rating["high"], rating["low_label"]) == (1, 5, "LOWLABEL")

@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, parse_mechanism
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server.surveys.document import Document, changed, definition_of
 from masquerade.server.surveys.forecast import (
@@ -25,7 +25,8 @@ from masquerade.server.surveys.forecast import (
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, Question, Rating
-from masquerade.surveys.survey import OfferedLevel, Survey
+from masquerade.surveys.levels import OfferedLevel, parse_mask
+from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("c", "?", ("A", "B")),
@@ -71,10 +72,10 @@ def test_the_result_has_the_intervals_that_were_forecast() -> None:
         people += [f"{level.name}-{i:04d}" for i in range(n)]
         levels += [level.name] * n
         reports += [json.dumps(list(row)) for row in zip(*columns, strict=True)]
-    codebook = Codebook.of(
+    codebook = Codebook(
         "aa",
-        definition.to_json(),
-        hash=definition.content_hash(),
+        definition,
+        definition.content_hash(),
         known_shares=None,
         n_by_level=PEOPLE,
     )
@@ -145,7 +146,7 @@ def test_exact_a_percent_of_a_cap_is_above_100_where_it_is_refused(
     text: str, just: int, beyond: int
 ) -> None:
     """Shares are of the sum that admits, rounded up: at most 100 % exactly where it is admitted."""
-    mechanism = parse_mechanism(text)
+    mechanism = parse_mask(text)
     for count, fits in ((just, True), (beyond, False)):
         level = OfferedLevel("high", (mechanism,) * count)
         cost = level.cost("")

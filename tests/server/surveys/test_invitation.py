@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from masquerade.mechanisms import DiscreteGaussian
-from masquerade.server.surveys.invitation import level_json
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.survey import Survey
 
@@ -29,7 +28,7 @@ def test_numbers_are_told_on_one_scale() -> None:
     """Whatever a question's own scale, the sentences are the same: they do not give it away."""
     small, large = (asking(Number("n", "?", *span, "h")) for span in ((0, 10), (-5000, 95_000)))
     for one, other in zip(small.levels, large.levels, strict=True):
-        here, there = level_json(one, "a"), level_json(other, "b")
+        here, there = one.to_json(), other.to_json()
         # The noise is rounded up to the steps of a question, which can move the last digit.
         assert abs(reach(here["odds"]) - reach(there["odds"])) <= 1
         assert "100000" not in there["odds"] + there["blur"]
@@ -41,7 +40,7 @@ def test_exact_four_of_five_numbers_are_within_what_is_said(level: str) -> None:
     offered = asking(Number("n", "?", 0, 10, "h", 0.5)).level(level)
     [mechanism] = offered.mechanisms
     assert isinstance(mechanism, DiscreteGaussian)
-    far, sigma = reach(level_json(offered, "a")["odds"]), float(mechanism.sigma)
+    far, sigma = reach(offered.to_json()["odds"]), float(mechanism.sigma)
     noise = 0.5 * np.arange(-4000, 4001)  # all that the mechanism may add, to far beyond its tails
     weight = np.exp(-(noise**2) / (2 * sigma**2))
     share = weight[np.abs(noise) <= far].sum() / weight.sum()
@@ -51,7 +50,7 @@ def test_exact_four_of_five_numbers_are_within_what_is_said(level: str) -> None:
 def test_the_example_of_a_number_is_one() -> None:
     """It names an answer and the range of what is sent, around that answer."""
     offered = asking(Number("n", "?", 0, 40, "h")).level("medium")
-    told = level_json(offered, "a")
+    told = offered.to_json()
     found = re.search(r"answers 5 .* between (-?\d+) and (\d+), 4 times in 5", told["blur"])
     assert found is not None
     low, high = map(int, found.groups())

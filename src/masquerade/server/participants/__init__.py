@@ -1,1 +1,1 @@
-"""Participants: their participations, profile, commitments and privacy balance."""
+"""Participants: their participations, profile and privacy balance."""

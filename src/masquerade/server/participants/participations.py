@@ -38,7 +38,6 @@ from masquerade.server.context import Ground
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
-from masquerade.server.participants.commitments import check_reports, commitment_of, require_sealed
 from masquerade.server.participants.privacy_balance import Account
 from masquerade.server.payments.completion_codes import code_of, give_code
 from masquerade.server.payments.rewards import BY_CODE, purse_of
@@ -50,7 +49,8 @@ from masquerade.server.surveys.frozen_surveys import (
     FrozenSurvey,
 )
 from masquerade.server.surveys.quotas import begin, leave
-from masquerade.surveys.survey import CLEAR, OfferedLevel
+from masquerade.surveys.levels import CLEAR, OfferedLevel
+from masquerade.surveys.survey import commitment_of
 
 RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
 WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
@@ -291,7 +291,7 @@ class Participations:
         def work(connection: Connection) -> tuple[Participation, bool]:
             row, asked = self._mine(connection, who, participation)
             if row.state == SUBMITTED:
-                require_sealed(row.commitment, commitment)
+                _require_sealed(row.commitment, commitment)
                 return self._standing(connection, who, row), False
             self._require(row, SEALED)
             self._require_open(connection, row, hold=True)
@@ -301,8 +301,8 @@ class Participations:
                 raise SurveyHashMismatch(
                     "these reports are for another version of the survey; reload the page."
                 )
-            check_reports(asked.definition.level(level), reports)
-            require_sealed(row.commitment, commitment)
+            asked.definition.level(level).check_reports(reports)
+            _require_sealed(row.commitment, commitment)
             _step(connection, row, state=SUBMITTED, reports=list(reports))
             self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
@@ -464,6 +464,12 @@ def _attempt_of(row: Row[Any], who: Identity, account: Account) -> int:
         if who.ledger_key(row.survey, attempt) in paid:
             return attempt
     raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
+
+
+def _require_sealed(sealed: str | None, commitment: str) -> None:
+    """Raise where reports are not those whose commitment was sealed."""
+    if sealed is None or not secrets.compare_digest(sealed, commitment):
+        raise CommitmentMismatch("these are not the reports that were sealed.")
 
 
 def _anybody(_asked: FrozenSurvey) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
 from masquerade.accounting.statement import percent_left, spent_by
-from masquerade.surveys.survey import OfferedLevel
+from masquerade.surveys.levels import OfferedLevel
 
 
 @dataclass(frozen=True, slots=True)

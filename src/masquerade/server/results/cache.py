@@ -66,10 +66,10 @@ class Findings:
         _require_finished(survey)
         counts = self._store.level_counts(survey.token)
         definition = survey.definition
-        return Codebook.of(
+        return Codebook(
             survey.token,
-            definition.to_json(),
-            hash=survey.hash,
+            definition,
+            survey.hash,
             known_shares=survey.simulated_truth,
             n_by_level={level.name: counts.get(level.name, 0) for level in definition.levels},
         )

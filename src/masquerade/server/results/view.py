@@ -8,13 +8,14 @@ from typing import Any
 
 from masquerade.server.results.axis import Axis
 from masquerade.surveys import Comparison, Number, Question, Rating
-from masquerade.surveys.survey import CLEAR, Survey
+from masquerade.surveys.levels import CLEAR
+from masquerade.surveys.survey import Survey
 
 LIKELIEST = "mle"
 FEW = 30
 """People below which a page says that intervals are wide."""
 
-ESTIMATORS = {
+ESTIMATOR_WORDS = {
     "eb": (
         "Balanced",
         "Levels are drawn towards each other, the noisier the more, and then count by their share "
@@ -185,14 +186,14 @@ def result_view(definition: Survey, result: Mapping[str, Any]) -> dict[str, Any]
 def _estimators(result: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     headline = result["estimator"]
     if result["labels"]:  # a labelling task has many items, and its labels are what counts
-        return {headline: ESTIMATORS[headline]}
+        return {headline: ESTIMATOR_WORDS[headline]}
     options = any(question["options"] for question in result["questions"])
     if result["level"] is not None or len(result["levels"]) == 1:
         names = {headline: _ONE_LEVEL}
     else:
-        names = {headline: ESTIMATORS[headline]}
-        names |= {name: words for name, words in ESTIMATORS.items() if name != LIKELIEST}
-    return names | ({LIKELIEST: ESTIMATORS[LIKELIEST]} if options else {})
+        names = {headline: ESTIMATOR_WORDS[headline]}
+        names |= {name: words for name, words in ESTIMATOR_WORDS.items() if name != LIKELIEST}
+    return names | ({LIKELIEST: ESTIMATOR_WORDS[LIKELIEST]} if options else {})
 
 
 def _question(

@@ -14,12 +14,12 @@ from masquerade.server.participants.participations import Participation
 from masquerade.server.participants.privacy_balance import price
 from masquerade.server.routes.dependencies import InBeginnings, InServices, Participant
 from masquerade.server.routes.response_models import Opened, Reserved, Sent, Standing, answers
+from masquerade.server.surveys.document import LevelName
 from masquerade.server.surveys.invitation import masks_of
 
 LARGEST_REPORT = 2**53 - 1
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Level = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 Report = Annotated[int, Field(ge=-LARGEST_REPORT, le=LARGEST_REPORT)]
 IdempotencyKey = Annotated[
     str, Header(pattern=r"^[0-9a-f]{32}$", description="Random; resending is safe with it")
@@ -39,7 +39,7 @@ class Beginning(Body):
     """The survey and the level, chosen before a question is shown."""
 
     survey: Annotated[str, Field(max_length=64)]
-    level: Level
+    level: LevelName
 
 
 class Seal(Body):
@@ -54,7 +54,7 @@ class Sending(Body):
     # The first wrong report is enough: a body has room for thousands.
     reports: Annotated[list[Report], Field(max_length=200), FailFast()]
     salt: Hex128
-    level: Level
+    level: LevelName
     survey_hash: Hex256
 
 

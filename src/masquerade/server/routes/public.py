@@ -14,7 +14,7 @@ from masquerade.server.routes.response_models import Invitation, Levels, answers
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import participants_state
 from masquerade.server.surveys.invitation import invitation
-from masquerade.surveys.survey import CLEAR
+from masquerade.surveys.levels import CLEAR
 
 _OPTIONS = (2, 3, 4, 5, 7, 10)
 

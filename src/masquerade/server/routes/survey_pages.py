@@ -29,7 +29,7 @@ from masquerade.server.surveys.frozen_surveys import CANCELLED, FINISHED, PUBLIS
 from masquerade.server.surveys.invitation import introduction
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Number, Rating
-from masquerade.surveys.survey import ALL_LEVELS, CLEAR
+from masquerade.surveys.levels import ALL_LEVELS, CLEAR
 
 _GROUPS = (
     ("Draft", (DRAFT,)),

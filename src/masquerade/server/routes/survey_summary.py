@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from masquerade.server.store import SurveyRecord
-from masquerade.server.surveys.invitation import level_json
 
 
 def described(survey: SurveyRecord) -> dict[str, Any]:
@@ -15,7 +14,7 @@ def described(survey: SurveyRecord) -> dict[str, Any]:
         "token": survey.token,
         "title": definition.title,
         "answers": len(definition.questions),
-        "levels": [level_json(level, survey.token) for level in definition.levels],
+        "levels": [level.to_json() for level in definition.levels],
         "questions": [
             {"text": question.text, "labels": _labels(question)}
             for question in definition.questions

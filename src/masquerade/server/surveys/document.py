@@ -14,18 +14,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
-from masquerade.mechanisms import parse_mechanism
 from masquerade.server.http.request_body import StrictBody
 from masquerade.surveys import questions_from_json
-from masquerade.surveys.survey import (
-    AFTER_SEND,
-    ALL_LEVELS,
-    BEFORE_SEND,
-    CLEAR,
-    MOST_QUESTIONS,
-    OfferedLevel,
-    Survey,
-)
+from masquerade.surveys.levels import ALL_LEVELS, CLEAR, LEVEL_PATTERN, OfferedLevel, parse_mask
+from masquerade.surveys.survey import AFTER_SEND, BEFORE_SEND, MOST_QUESTIONS, Survey
 
 FORMAT = 1
 """Version of the format; a file of another one is refused."""
@@ -35,7 +27,7 @@ Place = tuple[str, str]
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
-Level = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+LevelName = Annotated[str, Field(pattern=f"^{LEVEL_PATTERN}$")]
 
 _POLICIES = Literal["precision", "stratified-random", "random"]
 _FIELDS = (
@@ -48,8 +40,8 @@ class Plan(StrictBody):
     """Whom to ask, and what it may cost; nothing of it is part of what participants are told."""
 
     people: Annotated[int, Field(ge=1, le=100_000)] = 400
-    shares: dict[Level, Annotated[int | float, Field(ge=0, le=1)]] = Field(default_factory=dict)
-    prices: dict[Level, Amount] = Field(default_factory=dict)
+    shares: dict[LevelName, Annotated[int | float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    prices: dict[LevelName, Amount] = Field(default_factory=dict)
     currency: Annotated[str, Field(min_length=1, max_length=16)] = "credits"
     budget: Amount | None = None
     alpha: Annotated[int | float, Field(ge=0, le=1)] = 0
@@ -75,7 +67,9 @@ class Document(StrictBody):
     template: Annotated[str, Field(max_length=32)] = "blank"
     topic: Literal["everyday", "personal", "sensitive"] = "everyday"
     reveal: Literal["before_send", "after_send"] | None = None
-    levels: list[Level] | dict[Level, list[str]] = Field(default_factory=lambda: list(ALL_LEVELS))
+    levels: list[LevelName] | dict[LevelName, list[str]] = Field(
+        default_factory=lambda: list(ALL_LEVELS)
+    )
     masking: Literal["per-answer", "per-person"] = "per-answer"
     rating_mask: Literal["randomized-response", "gaussian"] = "randomized-response"
     estimator: Literal["eb", "respondent", "ivw"] = "eb"
@@ -171,7 +165,7 @@ def definition_of(document: Document) -> Survey:
     if isinstance(document.levels, dict):
         default = AFTER_SEND if document.topic == "sensitive" else BEFORE_SEND
         levels = tuple(
-            OfferedLevel(name, tuple(parse_mechanism(one) for one in masks))
+            OfferedLevel(name, tuple(parse_mask(one) for one in masks))
             for name, masks in document.levels.items()
         )
         return Survey(**asked, levels=levels, reveal=document.reveal or default)

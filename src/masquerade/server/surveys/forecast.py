@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
 from masquerade.server.surveys.document import Document, Place
-from masquerade.surveys.survey import CLEAR, OfferedLevel, Survey
+from masquerade.surveys.levels import CLEAR, OfferedLevel
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from masquerade.selection import LevelOffer

@@ -17,7 +17,8 @@ from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
-from masquerade.surveys.survey import CLEAR, Survey
+from masquerade.surveys.levels import CLEAR
+from masquerade.surveys.survey import Survey
 
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 PUBLISHED, CANCELLED = "published", "cancelled"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from masquerade.accounting import Rho, blur_in_words, explain, odds_in_words
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.server.http.padding import encoded
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
-from masquerade.surveys.survey import CLEAR, OfferedLevel, Survey
+from masquerade.surveys.survey import Survey
 
 
 def invitation(asked: FrozenSurvey, *, state: str) -> dict[str, Any]:
@@ -48,10 +45,10 @@ def introduction(
         "reveal": definition.reveal,
         "simulated": simulated,
         "questions": len(definition.questions),
-        "kinds": dict(Counter(question.kind for question in definition.questions)),
+        "kinds": definition.kinds,
         "template": definition.template,
         "estimator": definition.estimator,
-        "levels": [level_json(level, token) for level in definition.levels],
+        "levels": [level.to_json() for level in definition.levels],
         "masks": masks_json(definition),
         "linked": [list(group) for group in definition.levels[0].linked],
         "fixed_level": definition.fixed_level,
@@ -65,12 +62,7 @@ def masks_json(definition: Survey) -> dict[str, dict[str, Any]]:
     All levels together, so that nothing about the level that was chosen shows.
     """
     used = {str(m): m for level in definition.levels for m in level.mechanisms}
-    return {text: _device_form(mechanism) for text, mechanism in used.items()}
-
-
-def _device_form(mechanism: Mechanism) -> dict[str, Any]:
-    assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
-    return mechanism.device_form()
+    return {text: mechanism.device_form() for text, mechanism in used.items()}
 
 
 def _reward(reward: Reward | None) -> dict[str, Any] | None:
@@ -78,25 +70,6 @@ def _reward(reward: Reward | None) -> dict[str, Any] | None:
         return None
     amounts = {name: reward.paid(name) for name in reward.prices} if reward.pays else {}
     return {"kind": reward.kind, "currency": reward.currency, "amounts": amounts}
-
-
-def level_json(level: OfferedLevel, survey: str) -> dict[str, Any]:
-    """Return what a level means for a survey, in numbers and in words."""
-    guarantee = level.guarantee()
-    words = explain(guarantee)
-    return {
-        "name": level.name,
-        "mechanisms": [str(mechanism) for mechanism in level.mechanisms],
-        "rho": "inf" if level.name == CLEAR else Rho(level.cost(survey).micro_rho).to_json(),
-        "epsilon_single": guarantee.epsilon_single.to_json(),
-        "epsilon_event": guarantee.epsilon_event.to_json(),
-        "epsilon_user": guarantee.epsilon_user.to_json(),
-        "delta": float(guarantee.delta),
-        "odds": odds_in_words(level.mechanisms),
-        "words": words.one_answer,
-        "words_all": words.all_answers,
-        "blur": blur_in_words(level.mechanisms),
-    }
 
 
 @lru_cache(maxsize=1024)
