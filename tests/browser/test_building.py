@@ -551,7 +551,7 @@ def test_several_questions_at_once(
     added = document.questions[before:]
     assert len(added) == 2
     assert {name: added[0][name] for name in fields} == fields
-    assert generous.store.lifecycle.places(document) == []
+    assert generous.store.lifecycle.review(document).issues == []
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.exhaustive)])

@@ -261,20 +261,20 @@ def question_from_json(data: dict[str, Any]) -> Question:
             "'comparison'. Free text cannot be masked and is not offered.",
             field="kind",
         )
+    if kind == "choice" and isinstance(options := values.get("options", []), list):
+        values["options"] = tuple(options)
     declared = {field.name: field for field in fields(_KINDS[kind])}
     for name in values:
         if name not in declared:
             raise ParameterError(
-                f"a {kind} question has no field {name!r}; expected {', '.join(declared)}.",
-                field=name,
+                f"a {kind} question cannot be read: it has no field {name!r}, only "
+                f"{', '.join(declared)}."
             )
     for name, field in declared.items():
         if name not in values and field.default is MISSING:
             raise ParameterError(
                 f"a {kind} question cannot be read: it has no {name!r}; give it one.", field=name
             )
-    if isinstance(values.get("options"), list):
-        values["options"] = tuple(values["options"])
     return _KINDS[kind](**values)
 
 

@@ -13,11 +13,11 @@ from masquerade.errors import InvalidDocument, NotFound
 from masquerade.server.surveys.document import (
     Document,
     changed,
-    definition_of,
     document_of,
-    places_of,
     read_document,
     read_document_text,
+    survey_of,
+    survey_or_issues,
 )
 from masquerade.server.surveys.forecast import expected_levels, forecast
 from masquerade.server.surveys.templates import TEMPLATES, template_named
@@ -29,7 +29,7 @@ TODAY = "2026-03-14"
 
 def places(document: Document) -> list[tuple[str, str]]:
     """Return what is missing, on a server that allows no answers in clear."""
-    return places_of(document, allow_clear=False, today=TODAY)
+    return survey_or_issues(document, allow_clear=False, today=TODAY)[1]
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
@@ -39,7 +39,7 @@ def test_a_template_can_be_opened_as_it_is(name: str) -> None:
     document = template.document()
     assert (document.template, document.masquerade) == (name, 1)
     assert places(document) == []
-    definition = definition_of(document)
+    definition = survey_of(document)
     found = forecast(document, definition, caps=Caps())
     assert all(level["share_of_cap"] <= 1 for level in found["levels"])
     assert [one["id"] for one in found["questions"]] == [q.id for q in definition.questions]
@@ -120,8 +120,8 @@ def test_a_survey_with_masks_of_its_own_keeps_them() -> None:
     )
     document = document_of(definition, listed=True)
     assert read_document_text(document.text()) == document
-    assert definition_of(document) == definition
-    assert definition_of(document).content_hash() == definition.content_hash()
+    assert survey_of(document) == definition
+    assert survey_of(document).content_hash() == definition.content_hash()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.results import Codebook, SurveyReports, survey_result
-from masquerade.server.surveys.document import Document, changed, definition_of
+from masquerade.server.surveys.document import Document, Issue, changed, survey_of
 from masquerade.server.surveys.forecast import (
     affordable,
     barriers,
@@ -95,14 +95,19 @@ def test_the_error_falls_as_money_is_spent() -> None:
     document = changed(
         TEMPLATES["pick"].document(), {"plan": {"prices": {"high": 1, "medium": 2, "low": 4}}}
     )
-    points = error_by_cost(document, definition_of(document), caps=Caps())
+    points = error_by_cost(document, survey_of(document), caps=Caps())
     assert len(points) == 8
     for before, after in itertools.pairwise(points):
         assert before["cost"] <= after["cost"]
         assert before["margin"] >= after["margin"]
 
 
-RATE = definition_of(TEMPLATES["rate"].document())
+RATE = survey_of(TEMPLATES["rate"].document())
+
+
+def barriers_of(document: Document, survey: Survey, caps: Caps) -> list[Issue]:
+    """Return what keeps everybody from a survey at its forecast."""
+    return barriers(survey, forecast(document, survey, caps=caps), caps=caps)
 
 
 def with_ratings(count: int, **changes: Any) -> Document:
@@ -115,7 +120,7 @@ def with_ratings(count: int, **changes: Any) -> Document:
 def test_a_level_beyond_the_cap_is_not_planned_for() -> None:
     """It is shown with what it takes, and nobody is asked at it."""
     document = with_ratings(12, levels=["high", "low"])
-    high, low = forecast(document, definition_of(document), caps=Caps())["levels"]
+    high, low = forecast(document, survey_of(document), caps=Caps())["levels"]
     assert low["share_of_cap"] > 1
     assert (low["asked"], high["asked"] > 0) == (0, True)
 
@@ -124,7 +129,7 @@ def test_the_share_of_a_cap_is_that_by_which_it_admits() -> None:
     """A level is beyond the cap exactly where a fresh account is refused, by both of its sums."""
     caps = Caps()
     for count in (1, 2, 4, 8, 16, 64):
-        definition = definition_of(with_ratings(count))
+        definition = survey_of(with_ratings(count))
         for level in definition.levels:
             assert affordable(level, caps) == (share_of_cap(level, caps) <= 1)
 
@@ -174,11 +179,11 @@ def cap_of(rho: int, *, gaussian: bool) -> int:
 def test_a_survey_that_nobody_can_take_has_a_barrier() -> None:
     """Where no level fits the caps it is said, with each share and what to do."""
     document = with_ratings(64, levels=["medium", "low"])
-    [(place, detail)] = barriers(document, definition_of(document), caps=Caps())
+    [(place, detail)] = barriers_of(document, survey_of(document), Caps())
     assert place == "/levels"
     assert "medium" in detail
     assert "Ask fewer questions" in detail
-    assert barriers(TEMPLATES["rate"].document(), RATE, caps=Caps()) == []
+    assert barriers_of(TEMPLATES["rate"].document(), RATE, Caps()) == []
 
 
 def test_a_plan_for_nobody_is_a_barrier() -> None:
@@ -186,14 +191,14 @@ def test_a_plan_for_nobody_is_a_barrier() -> None:
     nobody = changed(
         with_ratings(12, levels=["high", "low"]), {"plan": {"shares": {"high": 0, "low": 1}}}
     )
-    [(place, detail)] = barriers(nobody, definition_of(nobody), caps=Caps())
+    [(place, detail)] = barriers_of(nobody, survey_of(nobody), Caps())
     assert (place, "0 people" in detail) == ("/plan", True)
 
 
 def test_answers_in_clear_alone_need_a_cap_that_lets_them() -> None:
     """A survey in clear can be taken by nobody where the caps allow no answer in clear."""
     document = with_ratings(2, levels=["none"])
-    definition = definition_of(document)
-    [(place, detail)] = barriers(document, definition, caps=Caps())
+    definition = survey_of(document)
+    [(place, detail)] = barriers_of(document, definition, Caps())
     assert (place, "0 answers in clear" in detail) == ("/levels", True)
-    assert barriers(document, definition, caps=Caps(clear=2)) == []
+    assert barriers_of(document, definition, Caps(clear=2)) == []

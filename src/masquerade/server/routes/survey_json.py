@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from masquerade.server.surveys.document import Document, definition_of
+from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import Draft
-from masquerade.server.surveys.forecast import barriers, forecast
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.surveys.lifecycle import Lifecycle, Listed, Progress
 
@@ -28,15 +27,11 @@ def draft_json(draft: Draft, lifecycle: Lifecycle) -> dict[str, Any]:
 
 def verdict(document: Document, lifecycle: Lifecycle) -> dict[str, Any]:
     """Return whether a document can be opened, why not, and its forecast where it is finished."""
-    caps, places, found = lifecycle.caps, lifecycle.unfinished(document), None
-    if not places:
-        definition = definition_of(document)
-        found = forecast(document, definition, caps=caps)
-        places = barriers(document, definition, caps=caps)
+    review = lifecycle.review(document)
     return {
-        "valid": not places,
-        "errors": [{"pointer": pointer, "detail": detail} for pointer, detail in places],
-        "forecast": found,
+        "valid": not review.issues,
+        "errors": [{"pointer": pointer, "detail": detail} for pointer, detail in review.issues],
+        "forecast": review.forecast,
     }
 
 

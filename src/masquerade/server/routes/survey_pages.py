@@ -23,7 +23,7 @@ from masquerade.server.routes.survey_summary import described
 from masquerade.server.routes.surveys import open_draft
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.surveys.document import definition_of, read_document_text
+from masquerade.server.surveys.document import read_document_text, survey_of
 from masquerade.server.surveys.drafts import DRAFT, Draft
 from masquerade.server.surveys.frozen_surveys import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.surveys.invitation import introduction
@@ -211,7 +211,7 @@ def _promised(
     """
     if forecast is None:
         return {"introduction": None, "set_aside": 0}
-    definition = definition_of(draft.document)
+    definition = survey_of(draft.document)
     asked = {level["name"]: level["asked"] for level in forecast["levels"]}
     reward, budget = reward_and_budget(draft.document.plan, asked, commission_percent)
     told = introduction(

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
-from masquerade.errors import InvalidDocument, ParameterError, StaleVersion, WrongState
+from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.payments.rewards import NOTHING, reward_and_budget
@@ -27,12 +27,11 @@ from masquerade.server.services import Services
 from masquerade.server.surveys.document import (
     Document,
     changed,
-    definition_of,
     plan_fields_schema,
     read_document,
 )
 from masquerade.server.surveys.drafts import Draft
-from masquerade.server.surveys.forecast import error_by_cost, forecast
+from masquerade.server.surveys.forecast import error_by_cost
 from masquerade.server.surveys.selection_runs import Wish, run_selection
 from masquerade.server.surveys.templates import template_named
 
@@ -176,19 +175,16 @@ def validate(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
 
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
 def preview(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
-    found = changed(_document(services, actor, token), {"plan": plan})
-    places = services.surveys.places(found)
-    if places:
-        raise InvalidDocument(places)
-    return forecast(found, definition_of(found), caps=services.surveys.caps)
+    document = changed(_document(services, actor, token), {"plan": plan})
+    _, figures = services.surveys.review(document).require()
+    return figures
 
 
 @routes.post("/{token}/curve", summary="How the error of the first question falls with cost")
 def curve(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
-    found = changed(_document(services, actor, token), {"plan": plan})
-    if places := services.surveys.places(found):
-        raise InvalidDocument(places)
-    return {"points": error_by_cost(found, definition_of(found), caps=services.surveys.caps)}
+    document = changed(_document(services, actor, token), {"plan": plan})
+    survey, _ = services.surveys.review(document).require()
+    return {"points": error_by_cost(document, survey, caps=services.surveys.caps)}
 
 
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
@@ -297,13 +293,12 @@ def open_draft(services: Services, actor: Actor, token: str, *, version: int | N
     """Open a draft of an actor's team, with as many seats as its plan has where it has them."""
     lifecycle = services.surveys
     draft = lifecycle.draft(token, team=actor.team.id)
-    places = lifecycle.places(draft.document)
+    review = lifecycle.review(draft.document)
     plan = draft.document.plan
     seats = reward = None
     budget = 0
-    if not places and (plan.quotas or plan.reward != NOTHING):
-        found = forecast(draft.document, definition_of(draft.document), caps=lifecycle.caps)
-        asked = {level["name"]: level["asked"] for level in found["levels"]}
+    if review.forecast and not review.issues and (plan.quotas or plan.reward != NOTHING):
+        asked = {level["name"]: level["asked"] for level in review.forecast["levels"]}
         seats = asked if plan.quotas else None
         reward, budget = reward_and_budget(plan, asked, services.commission_percent)
     return lifecycle.open(

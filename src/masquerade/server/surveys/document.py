@@ -1,7 +1,7 @@
-"""A survey as it is written: what an editor changes, and a file keeps.
+"""The document of a survey that is being written: an editor changes it, and a file holds it.
 
-A document can be unfinished; `places_of` says what is missing, and where. `definition_of` makes of
-a finished one the `Survey` that is opened, whose hash freezes it.
+A document can be unfinished. `survey_or_issues` gives the `Survey` that it opens as, whose hash
+freezes it, or every issue: what is missing or wrong, and in which field.
 """
 
 from __future__ import annotations
@@ -15,29 +15,25 @@ from pydantic import Field, ValidationError
 
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.server.http.request_body import StrictBody
-from masquerade.surveys import questions_from_json
+from masquerade.surveys.conditions import check_conditions, questions_from_json
 from masquerade.surveys.levels import ALL_LEVELS, CLEAR, LEVEL_PATTERN, OfferedLevel, parse_mask
-from masquerade.surveys.survey import AFTER_SEND, BEFORE_SEND, MOST_QUESTIONS, Survey
+from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
 
 FORMAT = 1
 """Version of the format; a file of another one is refused."""
 
-Place = tuple[str, str]
-"""Where something is wrong (a JSON pointer), and what."""
+Issue = tuple[str, str]
+"""A JSON pointer to a field, and what is wrong there."""
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 LevelName = Annotated[str, Field(pattern=f"^{LEVEL_PATTERN}$")]
 
 _POLICIES = Literal["precision", "stratified-random", "random"]
-_FIELDS = (
-    "show_if", "truth", "options", "option", "item_a", "item_b", "tie", "low_label", "high_label",
-    "unit", "allow_skip", "text", "step", "low", "high", "scale", "id",
-)  # fmt: skip
 
 
 class Plan(StrictBody):
-    """Whom to ask, and what it may cost; nothing of it is part of what participants are told."""
+    """The plan of a survey: whom to ask, and at what cost. Participants are not told of it."""
 
     people: Annotated[int, Field(ge=1, le=100_000)] = 400
     shares: dict[LevelName, Annotated[int | float, Field(ge=0, le=1)]] = Field(default_factory=dict)
@@ -59,7 +55,7 @@ def plan_fields_schema() -> dict[str, Any]:
 
 
 class Document(StrictBody):
-    """A survey as it is written."""
+    """A survey that is being written."""
 
     masquerade: Literal[1] = 1
     title: Annotated[str, Field(max_length=200)] = ""
@@ -94,7 +90,7 @@ def read_document(data: Any) -> Document:
     Raises
     ------
     InvalidDocument
-        Naming each place that has not the form it must have.
+        With an issue for each field that has not its form.
     """
     if not isinstance(data, dict):
         raise InvalidDocument([("", "a survey is a JSON object with title and questions.")])
@@ -105,8 +101,8 @@ def read_document(data: Any) -> Document:
     try:
         return Document.model_validate(data)
     except ValidationError as error:
-        places = [(_pointer(one["loc"]), f"{one['msg']}.") for one in error.errors()]
-        raise InvalidDocument(places) from None
+        issues = [(_pointer(one["loc"]), f"{one['msg']}.") for one in error.errors()]
+        raise InvalidDocument(issues) from None
 
 
 def read_document_text(text: str) -> Document:
@@ -144,153 +140,137 @@ def changed(document: Document, changes: Any) -> Document:
     return read_document(merged)
 
 
-def definition_of(document: Document) -> Survey:
-    """Return what is opened.
+def survey_of(document: Document) -> Survey:
+    """Return the survey that a finished document opens as.
 
     Raises
     ------
     MasqueradeError
-        The document is not finished; `places_of` names all that is wrong.
+        The document is not finished; `survey_or_issues` names all that is wrong.
     """
     questions, conditions = questions_from_json(document.questions)
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "title": document.title.strip(),
         "description": document.description.strip(),
         "template": document.template,
         "questions": questions,
         "topic": document.topic,
+        "reveal": document.reveal or default_reveal(document.topic),
         "conditions": conditions,
         "estimator": document.estimator,
     }
     if isinstance(document.levels, dict):
-        default = AFTER_SEND if document.topic == "sensitive" else BEFORE_SEND
         levels = tuple(
-            OfferedLevel(name, tuple(parse_mask(one) for one in masks))
+            OfferedLevel(name, tuple(map(parse_mask, masks)))
             for name, masks in document.levels.items()
         )
-        return Survey(**asked, levels=levels, reveal=document.reveal or default)
+        return Survey(**fields, levels=levels)
     return Survey.at_levels(
-        **asked,
+        **fields,
         levels=document.levels,
         masking=document.masking,
         rating_mask=document.rating_mask,
-        reveal=document.reveal,
     )
 
 
-def document_of(definition: Survey, *, listed: bool) -> Document:
+def document_of(survey: Survey, *, listed: bool) -> Document:
     """Return the document of a survey that was opened without one."""
-    shown = definition.to_json()
+    data = survey.to_json()
     return read_document(
         {
-            **{name: shown[name] for name in ("title", "description", "template", "topic")},
-            "reveal": definition.reveal,
-            "estimator": definition.estimator,
-            "levels": shown["levels"],
+            **{name: data[name] for name in ("title", "description", "template", "topic")},
+            "reveal": survey.reveal,
+            "estimator": survey.estimator,
+            "levels": data["levels"],
             "listed": listed,
-            "questions": shown["questions"],
+            "questions": data["questions"],
         }
     )
 
 
-def places_of(document: Document, *, allow_clear: bool, today: str) -> list[Place]:
-    """Return all that keeps a document from being opened: where it is, and what."""
-    found = _places_of_questions(document.questions)
+def survey_or_issues(
+    document: Document, *, allow_clear: bool, today: str
+) -> tuple[Survey | None, list[Issue]]:
+    """Return the survey that a document opens as, or None with all that keeps it from that."""
+    issues = _question_issues(document.questions)
     if not document.title.strip():
-        found.append(("/title", "Give the survey a title."))
+        issues.append(("/title", "Give the survey a title."))
     if "\0" in document.title:
-        found.append(("/title", "The title holds a NUL character; leave it out."))
+        issues.append(("/title", "The title holds a NUL character; leave it out."))
     if not document.questions:
-        found.append(("/questions", "Add a question."))
+        issues.append(("/questions", "Add a question."))
     if not document.levels:
-        found.append(("/levels", "Offer at least one level."))
+        issues.append(("/levels", "Offer at least one level."))
     if isinstance(document.levels, list):
         unknown = [name for name in document.levels if name not in (*ALL_LEVELS, CLEAR)]
-        found += [
+        issues += [
             ("/levels", f"There is no level {name!r}; there are {', '.join(ALL_LEVELS)}.")
             for name in unknown
         ]
     if CLEAR in document.levels and not allow_clear:
-        found.append(("/levels", "This server does not let anybody send answers as they are."))
+        issues.append(("/levels", "This server does not let anybody send answers as they are."))
     if document.plan.closes is not None and document.plan.closes < today:
-        found.append(("/plan/closes", "This day is over."))
-    found += _places_of_plan(document)
-    if not found:
-        try:
-            definition_of(document)
-        except (MasqueradeError, ValueError) as error:
-            found.append((_place_named(document.questions, str(error)), _said(error)))
-    return found
+        issues.append(("/plan/closes", "This day is over."))
+    issues += _plan_issues(document)
+    if issues:
+        return None, issues
+    try:
+        return survey_of(document), []
+    except (MasqueradeError, ValueError) as error:
+        return None, [_issue(error, document.questions)]
 
 
-def _places_of_plan(document: Document) -> list[Place]:
+def _plan_issues(document: Document) -> list[Issue]:
     plan = document.plan
-    found = [
+    issues = [
         (f"/plan/{name}/{level}", "The survey does not offer this level.")
         for name in ("shares", "prices")
         for level in getattr(plan, name)
         if level not in document.levels
     ]
     if plan.reward == "wallet" and not any(plan.prices.values()):
-        found.append(("/plan/prices", "Say what people get, or let nothing be paid here."))
+        issues.append(("/plan/prices", "Say what people get, or let nothing be paid here."))
     if plan.shares and not any(plan.shares.values()):
-        found.append(("/plan/shares", "At least one level needs people."))
-    return found
+        issues.append(("/plan/shares", "At least one level needs people."))
+    return issues
 
 
-def _places_of_questions(questions: Sequence[dict[str, Any]]) -> list[Place]:
-    found: list[Place] = []
-    seen: set[Any] = set()
-    for number, data in enumerate(questions):
-        here = f"/questions/{number}"
+def _question_issues(questions: Sequence[dict[str, Any]]) -> list[Issue]:
+    issues: list[Issue] = []
+    ids: set[Any] = set()
+    for index, data in enumerate(questions):
         try:
             [question], _ = questions_from_json([data])
         except ParameterError as error:
-            found.append((here + _field_named(data, str(error)), _said(error)))
+            field = "" if error.field is None else f"/{error.field}"
+            issues.append((f"/questions/{index}{field}", _sentence(error)))
             continue
-        if question.id in seen:
-            found.append((f"{here}/id", "Another question has this id."))
-        seen.add(question.id)
-    if found:
-        return found
-    from masquerade.surveys.conditions import check_conditions
-
-    try:
-        check_conditions(*questions_from_json(list(questions)))
-    except ParameterError as error:
-        found.append((_place_named(questions, str(error)) + "/show_if", _said(error)))
-    return found
+        if question.id in ids:
+            issues.append((f"/questions/{index}/id", "Another question has this id."))
+        ids.add(question.id)
+    if not issues:
+        try:
+            check_conditions(*questions_from_json(list(questions)))
+        except ParameterError as error:
+            issues.append(_issue(error, questions))
+    return issues
 
 
-def _field_named(data: dict[str, Any], message: str) -> str:
-    """Return the pointer of the field of a question that a message is about."""
-    words = re.sub(r"^question '[^']*'", "", message)
-    if words.startswith("question kind"):
-        return "/kind"
-    if "is no scale" in words:
-        step = data.get("step", 1)
-        return "/high" if isinstance(step, int | float) and step > 0 else "/step"
-    name = next((f for f in _FIELDS if re.search(rf"\b{f}\b", words)), None)
-    if name == "option":
-        options = data.get("options")
-        empty = [i for i, o in enumerate(options or []) if not (isinstance(o, str) and o.strip())]
-        return f"/options/{empty[0]}" if "empty" in words and empty else "/options"
-    if name == "scale":
-        return "/high"
-    return f"/{name}" if name else ""
+def _issue(error: Exception, questions: Sequence[dict[str, Any]]) -> Issue:
+    """Return what is wrong with a document, at the field that the error names."""
+    field = getattr(error, "field", None)
+    name = getattr(error, "question", None)
+    index = next((i for i, data in enumerate(questions) if data.get("id") == name), None)
+    if name is not None and index is not None:
+        return f"/questions/{index}" + (f"/{field}" if field else ""), _sentence(error)
+    return f"/{field}" if field in Document.model_fields else "", _sentence(error)
 
 
-def _place_named(questions: Sequence[dict[str, Any]], message: str) -> str:
-    named = re.search(r"question '([^']*)'", message)
-    for number, data in enumerate(questions):
-        if named and data.get("id") == named[1]:
-            return f"/questions/{number}"
-    return ""
-
-
-def _said(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     """Return a message without the name of the question beside which it stands."""
-    text = re.sub(r"^question '[^']*'(: | )?", "", str(error))
+    text = str(error)
+    if (name := getattr(error, "question", None)) is not None:
+        text = text.removeprefix(f"question {name!r}").removeprefix(":").lstrip()
     return text[:1].upper() + text[1:]
 
 

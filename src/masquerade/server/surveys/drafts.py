@@ -18,15 +18,15 @@ from masquerade.server.db.tables import table_of
 from masquerade.server.payments.rewards import Purse, Reward
 from masquerade.server.surveys.document import (
     Document,
-    Place,
+    Issue,
     changed,
-    definition_of,
-    places_of,
     read_document,
+    survey_or_issues,
 )
-from masquerade.server.surveys.forecast import barriers
+from masquerade.server.surveys.forecast import barriers, forecast
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.webhooks.webhooks import OPENED, tell
+from masquerade.surveys.survey import Survey
 
 DRAFT = "draft"
 
@@ -56,6 +56,37 @@ class Draft:
     day: str
 
     state = DRAFT
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a document comes to, worked out once for each of its versions.
+
+    Attributes
+    ----------
+    survey : Survey or None
+        The one that it opens as; None where it is not finished.
+    forecast : dict or None
+        What that can be expected to tell and to cost.
+    issues : list of Issue
+        All that keeps it from being opened: as it is written, or because nobody could take part.
+    """
+
+    survey: Survey | None
+    forecast: dict[str, Any] | None
+    issues: list[Issue]
+
+    def require(self) -> tuple[Survey, dict[str, Any]]:
+        """Return the survey and its forecast.
+
+        Raises
+        ------
+        InvalidDocument
+            There are issues.
+        """
+        if self.survey is None or self.forecast is None or self.issues:
+            raise InvalidDocument(self.issues)
+        return self.survey, self.forecast
 
 
 class Drafts:
@@ -189,19 +220,19 @@ class Drafts:
 
         self._ground.transactions.write(work)
 
-    def unfinished(self, document: Document) -> list[Place]:
-        """Return all that is missing or wrong in a document."""
-        return places_of(
+    def review(self, document: Document) -> Review:
+        """Return the survey that a document opens as, its forecast, and what is wrong with it.
+
+        The usual caps decide whether anybody could take part; whoever has spent some of theirs can
+        afford less.
+        """
+        survey, issues = survey_or_issues(
             document, allow_clear=self._ground.surveys.allow_clear, today=self._ground.today()
         )
-
-    def places(self, document: Document) -> list[Place]:
-        """Return all that keeps a document from being opened: as written, or as nobody could come.
-
-        The usual caps decide; whoever has spent some of theirs can afford less.
-        """
-        unfinished = self.unfinished(document)
-        return unfinished or barriers(document, definition_of(document), caps=self.caps)
+        if survey is None:
+            return Review(None, None, issues)
+        figures = forecast(document, survey, caps=self.caps)
+        return Review(survey, figures, barriers(survey, figures, caps=self.caps))
 
     def open(
         self,
@@ -240,13 +271,11 @@ class Drafts:
             old = _draft(connection, token, team, hold=True)
             if version is not None:
                 _require_version(old, version)
-            places = self.places(old.document)
-            if places:
-                raise InvalidDocument(places)
+            survey, _ = self.review(old.document).require()
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
             self._ground.surveys.insert(
                 connection,
-                definition_of(old.document),
+                survey,
                 day=self._ground.today(),
                 simulated_truth=None,
                 listed=old.document.listed,

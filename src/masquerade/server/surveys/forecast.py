@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
-from masquerade.server.surveys.document import Document, Place
+from masquerade.server.surveys.document import Document, Issue
 from masquerade.surveys.levels import CLEAR, OfferedLevel
 from masquerade.surveys.survey import Survey
 
@@ -24,26 +24,26 @@ PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 """Shares of people who choose each level, as observed by Kandappu et al. (2014)."""
 
 
-def forecast(document: Document, definition: Survey, *, caps: Caps) -> dict[str, Any]:
+def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
     """Return how many people a plan asks for, what they cost, and what they will tell.
 
     Parameters
     ----------
     document : Document
         For its plan.
-    definition : Survey
-        What it opens as.
+    survey : Survey
+        The one that the document opens as.
     caps : Caps
         Of a person who has taken part in nothing yet.
     """
     from masquerade.selection import quotas_by_level
 
-    names = [level.name for level in definition.levels]
+    names = [level.name for level in survey.levels]
     plan = document.plan
     expected = expected_levels(names, plan.shares, plan.people)
     prices = {name: plan.prices.get(name, 0) for name in names}
     chosen = quotas_by_level(
-        offers_of(definition, expected, prices, caps),
+        offers_of(survey, expected, prices, caps),
         budget=plan.budget,
         policy=plan.policy,
         alpha=float(plan.alpha),
@@ -67,14 +67,14 @@ def forecast(document: Document, definition: Survey, *, caps: Caps) -> dict[str,
                 "share_of_cap": share_of_cap(level, caps),
                 "percent_of_cap": percent_of_cap(level, caps),
             }
-            for level in definition.levels
+            for level in survey.levels
         ],
-        "questions": margins(definition, chosen, estimator=document.estimator),
+        "questions": margins(survey, chosen, estimator=document.estimator),
     }
 
 
 def error_by_cost(
-    document: Document, definition: Survey, *, caps: Caps, steps: int = 8
+    document: Document, survey: Survey, *, caps: Caps, steps: int = 8
 ) -> list[dict[str, Any]]:
     """Return what the plan costs, whom it asks and what it tells, at budgets in equal steps.
 
@@ -84,24 +84,22 @@ def error_by_cost(
         ``cost``, ``asked``, and ``margin`` of the first question, from the smallest budget on.
     """
     whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
-    full = forecast(whole, definition, caps=caps)["cost"]
+    full = forecast(whole, survey, caps=caps)["cost"]
     found = []
     for step in range(1, steps + 1):
         plan = document.plan.model_copy(update={"budget": full * step // steps})
-        one = forecast(document.model_copy(update={"plan": plan}), definition, caps=caps)
+        one = forecast(document.model_copy(update={"plan": plan}), survey, caps=caps)
         margin = one["questions"][0]["margin"]
         found.append({"cost": one["cost"], "asked": one["asked"], "margin": margin})
     return found
 
 
-def margins(
-    definition: Survey, people: Mapping[str, int], *, estimator: str
-) -> list[dict[str, Any]]:
+def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> list[dict[str, Any]]:
     """Return how wide the 95 % interval of each question's estimate will be.
 
     Parameters
     ----------
-    definition : Survey
+    survey : Survey
     people : mapping of str to int
         How many answer at each level.
     estimator : str
@@ -109,8 +107,8 @@ def margins(
     from masquerade.truth.expected_margin import expected_margin, report_variance
 
     found = []
-    for place, question in enumerate(definition.questions):
-        masks = {level.name: level.mechanisms[place] for level in definition.levels}
+    for place, question in enumerate(survey.questions):
+        masks = {level.name: level.mechanisms[place] for level in survey.levels}
         kind = report_variance(question, next(iter(masks.values()))).kind
         margin = expected_margin(question, masks, people, estimator=estimator)
         found.append(
@@ -147,17 +145,17 @@ def expected_levels(names: list[str], shares: Mapping[str, float], people: int) 
 
 
 def offers_of(
-    definition: Survey, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
+    survey: Survey, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
 ) -> list[LevelOffer]:
     """Return the people at each level, as a selection sees them."""
     from masquerade.selection import LevelOffer
     from masquerade.truth.expected_margin import report_variance
 
     found = []
-    for offered in definition.levels:
+    for offered in survey.levels:
         noise = [
             report_variance(question, mask).masks
-            for question, mask in zip(definition.questions, offered.mechanisms, strict=True)
+            for question, mask in zip(survey.questions, offered.mechanisms, strict=True)
         ]
         found.append(
             LevelOffer(
@@ -200,19 +198,19 @@ def affordable(offered: OfferedLevel, caps: Caps) -> bool:
     )
 
 
-def barriers(document: Document, definition: Survey, *, caps: Caps) -> list[Place]:
+def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[Issue]:
     """Return what keeps everybody from a survey that could be opened: where it is, and what to do.
 
     Parameters
     ----------
-    document : Document
-    definition : Survey
-        What it opens as.
+    survey : Survey
+    figures : mapping
+        Its `forecast`.
     caps : Caps
         Of a person who has taken part in nothing yet.
     """
-    if not any(affordable(level, caps) for level in definition.levels):
-        masked = [level for level in definition.levels if level.name != CLEAR]
+    if not any(affordable(level, caps) for level in survey.levels):
+        masked = [level for level in survey.levels if level.name != CLEAR]
         if not masked:
             clear = f"this server lets a person send {caps.clear} answers in clear in all"
             return [("/levels", f"Nobody could take part: {clear}. Offer a level that masks.")]
@@ -225,7 +223,7 @@ def barriers(document: Document, definition: Survey, *, caps: Caps) -> list[Plac
                 "that hides more.",
             )
         ]
-    if not forecast(document, definition, caps=caps)["asked"]:
+    if not figures["asked"]:
         return [
             (
                 "/plan",

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from masquerade.accounting import Caps
-from masquerade.errors import InvalidDocument, ParameterError, WrongState
+from masquerade.errors import ParameterError, WrongState
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.routes.authorization import Actor
 from masquerade.server.routes.survey_json import progress_json
 from masquerade.server.store import Store
-from masquerade.server.surveys.document import Document, definition_of
+from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
 from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
@@ -54,9 +54,7 @@ def run_selection(
     if lifecycle.is_draft(token, team=actor.team.id):
         survey, state = None, DRAFT
         document = lifecycle.draft(token, team=actor.team.id).document
-        if places := lifecycle.places(document):
-            raise InvalidDocument(places)
-        definition = definition_of(document)
+        definition, _ = lifecycle.review(document).require()
         came = {level.name: 0 for level in definition.levels}
     else:
         survey = actor.survey(token)
