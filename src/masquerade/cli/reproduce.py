@@ -88,10 +88,11 @@ def reproduce(
 def _verdicts(reproduction: Reproduction) -> dict[str, dict[str, int]]:
     from masquerade.reproduce import VERDICTS
 
-    counts = {
-        name: Counter(row.verdict for row in rows) for name, rows in reproduction.rows.items()
-    }
-    return {name: {verdict: each[verdict] for verdict in VERDICTS} for name, each in counts.items()}
+    verdicts: dict[str, dict[str, int]] = {}
+    for name, rows in reproduction.rows.items():
+        counts = Counter(row.verdict for row in rows)
+        verdicts[name] = {verdict: counts[verdict] for verdict in VERDICTS}
+    return verdicts
 
 
 def _print_rows(reproduction: Reproduction) -> None:

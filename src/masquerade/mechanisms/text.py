@@ -7,12 +7,12 @@ dataclass itself, such as a lattice, writes its own.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
-from masquerade.errors import MechanismSyntaxError
-from masquerade.exact.number import text_of
+from masquerade.errors import MechanismSyntaxError, ParameterError
+from masquerade.exact.number import exact, text_of
 
 
 def text_fields(value: Any) -> dict[str, str]:
@@ -37,7 +37,7 @@ def _text(content: object) -> str:
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, Fraction | float):
-        return text_of(content)
+        return text_of(exact(content, "value"))  # a float as the decimal that it shows
     return content.hex() if isinstance(content, bytes) else str(content)
 
 
@@ -81,3 +81,32 @@ def read_text_form(
             raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")
         texts[key] = value
     return name, texts
+
+
+def read_field(text: str, kind: str, key: str) -> Any:
+    """Return `text` as a field of type `kind`; what is no plain number or flag stays text.
+
+    Parameters
+    ----------
+    text, key : str
+    kind : str
+        The annotation of the field, such as ``"int | None"``.
+
+    Raises
+    ------
+    ParameterError
+        It is no such value.
+    """
+    plain = kind.removesuffix(" | None")
+    readers: dict[str, Callable[[str], Any]] = {
+        "int": int,
+        "float": float,
+        "bool": _FLAGS.__getitem__,
+    }
+    try:
+        return readers[plain](text) if plain in readers else text
+    except (ValueError, KeyError) as error:
+        raise ParameterError(f"{key} is {text!r}, expected {plain}.", field=key) from error
+
+
+_FLAGS = {"true": True, "false": False}

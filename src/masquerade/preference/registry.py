@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from masquerade.answers import Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
-from masquerade.mechanisms.text import read_text_form
+from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.preference.bounded_fits import (
     CentralGaussian,
     CentralLaplace,
@@ -87,7 +87,7 @@ def preference_mechanism(
     name, written = read_text_form(text, types, what="preference mechanism")
     kind = MECHANISMS[name]
     values: dict[str, Any] = {
-        key: _read(value, types[name][key], key) for key, value in written.items()
+        key: read_field(value, types[name][key], key) for key, value in written.items()
     }
     for key, given in (("epsilon", epsilon), ("unit", unit)):
         if given is not None:
@@ -139,23 +139,3 @@ def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> Vote
     if mechanism.unit == "choice":  # written by versions that masked the pairs of a choice
         require_pairs(int(public.get("records_a_choice", 1)))
     return mechanism.device(features, epsilon=epsilon)
-
-
-def _read(text: str, kind: str, key: str) -> Any:
-    """Return `text` as a field of type `kind`; what is no plain number or flag stays text."""
-    known: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": _flag}
-    reader = known.get(kind.removesuffix(" | None"))
-    if reader is None:
-        return text
-    try:
-        return reader(text)
-    except ValueError as error:
-        raise ParameterError(
-            f"{key} is {text!r}, expected {kind.removesuffix(' | None')}."
-        ) from error
-
-
-def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError(text)
-    return text == "true"

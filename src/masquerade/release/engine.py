@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.mechanisms.text import text_fields
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
@@ -47,14 +48,9 @@ class Engine(ABC):
 
         `masquerade.release.parse_engine` reads it; domain and weights have to be given beside it.
         """
-        defaults = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
-        values = {key: getattr(self, key) for key in self.parameters()}
-        written = [
-            f"{key}={text_of(value) if isinstance(value, Fraction) else value}"
-            for key, value in values.items()
-            if value != (None if defaults[key] is MISSING else defaults[key])
-        ]
-        return f"{self.name}:{','.join(written)}" if written else self.name
+        known = self.parameters()
+        texts = [f"{key}={text}" for key, text in text_fields(self).items() if key in known]
+        return f"{self.name}:{','.join(texts)}" if texts else self.name
 
     @abstractmethod
     def guarantee(self) -> Guarantee:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
 from masquerade.exact.number import NumberLike, whole
-from masquerade.mechanisms.text import read_text_form
+from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.engine import Engine, PrivateEngine, Progress, claims_of
@@ -77,7 +76,7 @@ def parse_engine(
     types = {name: kind.parameters() for name, kind in kinds.items()}
     name, written = read_text_form(text, types, what="engine")
     kind = kinds[name]
-    values = {key: _read(value, types[name][key], key) for key, value in written.items()}
+    values = {key: read_field(value, types[name][key], key) for key, value in written.items()}
     beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
     for key in beside:
         if key in values:
@@ -252,18 +251,6 @@ def _beside_text(*values: Any) -> dict[str, Any]:
     """Return the parameters that are given beside a text form, by name."""
     names = ("epsilon", "domain", "unit", "cap", "delta", "bandwidth", "bins")
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
-
-
-def _read(text: str, kind: str, key: str) -> Any:
-    """Return `text` as a parameter of type `kind`; engines read numbers from texts themselves."""
-    readers: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
-    reader = readers.get(kind.removesuffix(" | None"))
-    if reader is None:
-        return text
-    try:
-        return reader(text)
-    except ValueError as error:
-        raise ParameterError(f"{key} is {text!r}, expected a number.") from error
 
 
 def _grouped(

@@ -73,16 +73,14 @@ def draw(figure: Figure, path: Path) -> None:
     labels = [[series.label for series in panel.series] for panel in figure.panels]
     shared = count > 1 and all(each == labels[0] for each in labels)
     # Labels beside each other must fit below their panel, or the layout shrinks the panels.
-    columns_of_legends = [1 if max(map(len, each)) > _LABEL_LETTERS else 2 for each in labels]
-    lines = max(
-        math.ceil(len(each) / n) for each, n in zip(labels, columns_of_legends, strict=True)
-    )
+    legend_columns = [1 if max(map(len, each)) > _LABEL_LETTERS else 2 for each in labels]
+    lines = max(math.ceil(len(each) / n) for each, n in zip(labels, legend_columns, strict=True))
     room = 0.0 if shared else 0.17 * lines
     sheet = drawing.Figure(
         figsize=(_WIDTH * across, (_HEIGHT + room) * down + 0.9), layout="constrained"
     )
     axes = sheet.subplots(down, across, squeeze=False).ravel()
-    for panel_axes, panel, columns in zip(axes, figure.panels, columns_of_legends, strict=False):
+    for panel_axes, panel, columns in zip(axes, figure.panels, legend_columns, strict=False):
         _draw_panel(sheet, panel_axes, panel)
         if not shared and panel.legend:
             panel_axes.legend(
