@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.client.surveys import ANSWERS, Wire, define
 
 from masquerade.accounting import Caps
 from masquerade.client import Client, Identity
@@ -29,7 +30,7 @@ from masquerade.exact import Loss
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 if TYPE_CHECKING:
-    from tests.client.conftest import Kit, Place
+    from tests.client.conftest import Place
 
 ONE_EACH: dict[str, tuple[Question, Any]] = {
     "choice": (Choice("q", "Which?", ("a", "b", "c", "d")), "c"),
@@ -66,7 +67,7 @@ def test_gaussian_ratings_and_one_mask_a_person(place: Place) -> None:
     assert client.begin(two_layer.token, "high").answer({"q": "a"}).reports[0].text in "ab"
 
 
-def test_a_whole_survey_step_by_step(place: Place, kit: Kit) -> None:
+def test_a_whole_survey_step_by_step(place: Place) -> None:
     """Each step can be taken by itself; the reports can be looked at before they are sent."""
     survey = place.survey()
     client = place.client()
@@ -76,11 +77,11 @@ def test_a_whole_survey_step_by_step(place: Place, kit: Kit) -> None:
     part = client.begin(f"{place.url}/s/{survey.token}", "medium")
     assert (part.step, part.title, part.level) == ("reserved", "Work", "medium")
     assert part.price["epsilon_user"] > 0
-    assert [question.id for question in part.open()] == list(kit.answers)
-    assert part.seal(kit.answers) is False
+    assert [question.id for question in part.open()] == list(ANSWERS)
+    assert part.seal(ANSWERS) is False
     assert part.step == "sealed"
     looked_at = part.reports
-    assert [one.question.id for one in looked_at] == list(kit.answers)
+    assert [one.question.id for one in looked_at] == list(ANSWERS)
     bill = part.send()
     assert part.send() == bill
     assert part.reports == looked_at
@@ -88,14 +89,14 @@ def test_a_whole_survey_step_by_step(place: Place, kit: Kit) -> None:
     part.withdraw()
     assert place.store.survey(survey.token).responses == 0
     with pytest.raises(WrongState, match="you withdrew it"):
-        part.answer(kit.answers)
+        part.answer(ANSWERS)
 
 
-def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place, kit: Kit) -> None:
+def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place) -> None:
     """A survey that is closed keeps the response, and this computer what it sent and paid."""
     survey = place.survey()
     part = place.client().begin(survey.token, "high")
-    receipt = part.answer(kit.answers)
+    receipt = part.answer(ANSWERS)
     place.store.close_survey(survey.token)
     with pytest.raises(WrongState, match="closed"):
         part.withdraw()
@@ -104,11 +105,11 @@ def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place, k
     assert part.send() == receipt.bill
 
 
-def test_after_send_shows_nothing_before(place: Place, kit: Kit) -> None:
+def test_after_send_shows_nothing_before(place: Place) -> None:
     """In a sensitive survey nobody can look at the reports before they are sent."""
     survey = place.survey(topic="sensitive")
     part = place.client().begin(survey.token, "high")
-    part.seal(kit.answers)
+    part.seal(ANSWERS)
     with pytest.raises(WrongState, match="once they are sent"):
         _ = part.reports
     part.send()
@@ -140,13 +141,13 @@ def test_answers_are_read_as_people_write_them(place: Place) -> None:
     assert part.step == "opened"
 
 
-def test_there_is_one_draw_whatever_is_answered_later(place: Place, kit: Kit) -> None:
+def test_there_is_one_draw_whatever_is_answered_later(place: Place) -> None:
     """Once drawn, other answers change nothing, in this object, another, or another client."""
     survey = place.survey()
     part = place.client().begin(survey.token, "high")
-    part.seal(kit.answers)
+    part.seal(ANSWERS)
     first = part.reports
-    other = {**kit.answers, "stress": 1, "ill": None}
+    other = {**ANSWERS, "stress": 1, "ill": None}
     for again in (part, place.client().participation(survey.token)):
         assert again.seal(other) is True
         assert again.reports == first
@@ -174,7 +175,7 @@ def test_a_level_is_chosen_once(place: Place) -> None:
     assert client.begin(fixed.token).level == "medium"
 
 
-def test_two_computers_of_one_person(place: Place, kit: Kit) -> None:
+def test_two_computers_of_one_person(place: Place) -> None:
     """What one computer sealed, another can neither replace nor take up."""
     survey = place.survey()
     here = place.client()
@@ -183,9 +184,9 @@ def test_two_computers_of_one_person(place: Place, kit: Kit) -> None:
     other = there.begin(survey.token, "high")
     mine.open()
     other.open()
-    mine.seal(kit.answers)
+    mine.seal(ANSWERS)
     with pytest.raises(Exception, match="drawn once"):
-        other.seal(kit.answers)
+        other.seal(ANSWERS)
     assert other.step == "ended"
     mine.send()
     third = place.client(here.identity, "third")
@@ -194,7 +195,7 @@ def test_two_computers_of_one_person(place: Place, kit: Kit) -> None:
     assert place.store.survey(survey.token).responses == 1
 
 
-def test_giving_up(place: Place, kit: Kit) -> None:
+def test_giving_up(place: Place) -> None:
     """Before the questions it costs nothing and can be begun again; after them it stays spent."""
     survey = place.survey()
     client = place.client()
@@ -210,14 +211,14 @@ def test_giving_up(place: Place, kit: Kit) -> None:
         client.begin(survey.token, "low")
 
 
-def test_account(place: Place, kit: Kit) -> None:
+def test_account(place: Place) -> None:
     """Ledger, caps, export and leaving are what the server says of this person."""
     client = place.client()
     tokens = []
     for _ in range(3):
         survey = place.survey(levels=("high",))
         tokens.append(survey.token)
-        client.begin(survey.token).answer(kit.answers)
+        client.begin(survey.token).answer(ANSWERS)
     paid = [entry for entry in client.ledger() if entry["kind"] == "commit"]
     assert sorted(entry["survey"] for entry in paid) == sorted(tokens)
     assert client.me()["open_reservations"] == 0
@@ -263,12 +264,10 @@ def test_an_invitation_to_another_survey_is_refused(
     )
 
 
-def test_too_many_reservations_leave_nothing_behind(
-    live_server: Any, tmp_path: Path, kit: Kit
-) -> None:
+def test_too_many_reservations_leave_nothing_behind(live_server: Any, tmp_path: Path) -> None:
     """A survey that the server lets nobody begin today holds nothing back on this device."""
     server = live_server(unopened_reservations=1)
-    first, second = (server.store.open_survey(kit.define(levels=("high", "medium"))) for _ in "ab")
+    first, second = (server.store.open_survey(define(levels=("high", "medium"))) for _ in "ab")
     with Client(server.url, home=tmp_path / "home") as client:
         begun = client.begin(first.token, "high")
         held = client.device.balance().rho
@@ -279,21 +278,21 @@ def test_too_many_reservations_leave_nothing_behind(
         assert client.begin(second.token, "medium").step == "reserved"
 
 
-def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path, kit: Kit) -> None:
+def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path) -> None:
     """Level none needs a confirmation and a cap that allows it, and is sent as it is."""
     server = live_server(allow_clear=True, caps=Caps(Loss(10_000_000), clear=4))
-    survey = server.store.open_survey(kit.define(levels=("high", "none")))
+    survey = server.store.open_survey(define(levels=("high", "none")))
     with Client(server.url, home=tmp_path / "home") as client:
         with pytest.raises(ParameterError, match="without any protection"):
             client.begin(survey.token, "none")
         with pytest.raises(ClearDisclosureRefused, match="your device allows 0"):
             client.begin(survey.token, "none", confirm_clear=True)
         client.device.set_caps(clear=8, confirm=True)
-        receipt = client.begin(survey.token, "none", confirm_clear=True).answer(kit.answers)
+        receipt = client.begin(survey.token, "none", confirm_clear=True).answer(ANSWERS)
         texts = [sent.text for sent in receipt.reports]
         assert texts == ["No", "4", "7.5 hours", "More time"]
         assert client.me()["battery"]["clear"] == 4
-        second = server.store.open_survey(kit.define(levels=("none",)))
+        second = server.store.open_survey(define(levels=("none",)))
         with pytest.raises(ClearDisclosureRefused, match="your cap leaves 0"):
             client.begin(second.token, confirm_clear=True)
 
@@ -321,12 +320,12 @@ def test_files_are_for_their_owner_and_hold_no_answer(place: Place, tmp_path: Pa
     assert Identity.read(client.identity_file) == client.identity
 
 
-def test_the_draw_is_on_the_disk_before_the_commitment_is_sent(place: Place, kit: Kit) -> None:
+def test_the_draw_is_on_the_disk_before_the_commitment_is_sent(place: Place) -> None:
     """When the request to seal leaves, the record it commits to can be read from its file."""
     survey = place.survey()
     found: list[dict[str, Any]] = []
 
-    class Looking(kit.wire):  # type: ignore[misc, name-defined]
+    class Looking(Wire):
         def handle_request(self, request: Any) -> Any:
             if request.url.path.endswith("/seal"):
                 (path,) = client._records.folder.glob("*.json")
@@ -336,6 +335,6 @@ def test_the_draw_is_on_the_disk_before_the_commitment_is_sent(place: Place, kit
             return super().handle_request(request)
 
     client = place.client(transport=Looking())
-    receipt = client.begin(survey.token, "high").answer(kit.answers)
+    receipt = client.begin(survey.token, "high").answer(ANSWERS)
     assert [record["step"] for record in found] == ["drawn"]
     assert found[0]["reports"] == [sent.report for sent in receipt.reports]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.client.surveys import ANSWERS
 
 from masquerade.cli import main
 from masquerade.cli.prompts import plain
@@ -16,7 +17,7 @@ from masquerade.client import Identity
 from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
-    from tests.client.conftest import Kit, Place
+    from tests.client.conftest import Place
 
 Run = Callable[..., tuple[int, str, str]]
 HOSTILE = "Work \x1b[2J[bold]‮"
@@ -49,22 +50,22 @@ def link(place: Place, token: str) -> str:
     return f"{place.url}/s/{token}"
 
 
-def test_answers_from_a_file(place: Place, kit: Kit, run: Run, tmp_path: Path) -> None:
+def test_answers_from_a_file(place: Place, run: Run, tmp_path: Path) -> None:
     """The questions tell their ids; a file answers them; the same again sends nothing new."""
     survey = place.survey()
     url = link(place, survey.token)
     code, out, _ = run("answer", url, "--level", "high", "--questions", "--json")
     assert code == 0
     asked = json.loads(out)["questions"]
-    assert list(asked) == list(kit.answers)
+    assert list(asked) == list(ANSWERS)
     assert asked["pay"]["answers"] == ["More pay", "More time", "No preference"]
     assert asked["hours"]["answers"] == "0 to 12 in steps of 0.5"
     file = tmp_path / "answers.json"
-    file.write_text(json.dumps(kit.answers))
+    file.write_text(json.dumps(ANSWERS))
     code, out, _ = run("answer", url, "--answers", file, "--json")
     assert code == 0
     done = json.loads(out)
-    assert set(done["sent"]) == set(kit.answers)
+    assert set(done["sent"]) == set(ANSWERS)
     assert (done["level"], done["drawn_before"]) == ("high", False)
     code, out, err = run("answer", url, "--answers", file, "--json")
     assert json.loads(out)["sent"] == done["sent"]
@@ -127,7 +128,7 @@ def test_an_interview_goes_on_where_it_stopped(place: Place, run: Run) -> None:
     assert "this is what was sent" in out
 
 
-def test_an_identity_file(place: Place, kit: Kit, run: Run, tmp_path: Path) -> None:
+def test_an_identity_file(place: Place, run: Run, tmp_path: Path) -> None:
     """A person can be taken along as a file of words; without one there is nothing to show."""
     survey = place.survey(levels=("high",))
     code, _, err = run("me", place.url)
@@ -135,7 +136,7 @@ def test_an_identity_file(place: Place, kit: Kit, run: Run, tmp_path: Path) -> N
     assert "taken part in nothing" in err
     words, file = tmp_path / "words.txt", tmp_path / "answers.json"
     me = Identity.read_or_create(words)
-    file.write_text(json.dumps(kit.answers))
+    file.write_text(json.dumps(ANSWERS))
     url = link(place, survey.token)
     code, out, _ = run("answer", url, "--answers", file, "--identity", words)
     assert code == 0
@@ -171,7 +172,7 @@ def test_words_of_a_server_cannot_steer_the_terminal(place: Place, run: Run) -> 
         assert character not in plain(HOSTILE)
 
 
-def test_the_caps_of_this_computer(place: Place, kit: Kit, run: Run, tmp_path: Path) -> None:
+def test_the_caps_of_this_computer(place: Place, run: Run, tmp_path: Path) -> None:
     """They are shown, lowered at once, raised only with --confirm, and stop a response."""
     code, out, _ = run("caps", "--json")
     assert (code, json.loads(out)["caps"]["epsilon"]) == (0, 10)
@@ -183,7 +184,7 @@ def test_the_caps_of_this_computer(place: Place, kit: Kit, run: Run, tmp_path: P
     assert (code, "confirm" in err) == (1, True)
     survey = place.survey()
     file = tmp_path / "answers.json"
-    file.write_text(json.dumps(kit.answers))
+    file.write_text(json.dumps(ANSWERS))
     url = link(place, survey.token)
     code, _, err = run("answer", url, "--level", "low", "--answers", file)
     assert (code, "your device allows" in err) == (1, True)

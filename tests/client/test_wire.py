@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.client.surveys import ANSWERS, Wire
 
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 if TYPE_CHECKING:
-    from tests.client.conftest import Kit, Place
+    from tests.client.conftest import Place
 
 # Strange words and numbers, so that finding one in what was sent is no accident.
 SENTINELS = ("zanzibar-quokka", "oryx-parallax", "7351.625", "sentinel-id")
@@ -38,11 +39,11 @@ BODIES = {
     ("reveal", "rating_mask"),
     [("before_send", "randomized-response"), ("after_send", "gaussian")],
 )
-def test_no_true_answer_leaves(place: Place, kit: Kit, reveal: str, rating_mask: str) -> None:
+def test_no_true_answer_leaves(place: Place, reveal: str, rating_mask: str) -> None:
     """Over every kind and level, requests hold the fields of the protocol and no planted answer."""
     survey = place.survey(*QUESTIONS, reveal=reveal, rating_mask=rating_mask)
     for level in ("high", "medium", "low"):
-        wire = kit.wire()
+        wire = Wire()
         client = place.client(home=level, transport=wire)
         receipt = client.begin(survey.token, level).answer(TRUTH)
         names = [name for name, _, _ in wire.sizes]
@@ -62,7 +63,7 @@ def test_no_true_answer_leaves(place: Place, kit: Kit, reveal: str, rating_mask:
         assert sent == [one.report for one in receipt.reports]
 
 
-def test_reports_are_the_masks_work(place: Place, kit: Kit) -> None:
+def test_reports_are_the_masks_work(place: Place) -> None:
     """What is sent is not the truth with another name: 40 true answers are never all sent.
 
     At level high each of 40 answers is kept with probability below 0.6, so all are with probability
@@ -75,15 +76,15 @@ def test_reports_are_the_masks_work(place: Place, kit: Kit) -> None:
     assert {one.report for one in receipt.reports} == {0, 1}
 
 
-def test_sizes_are_equal_across_levels(place: Place, kit: Kit) -> None:
+def test_sizes_are_equal_across_levels(place: Place) -> None:
     """Each step has one length of request and one of answer, whatever the level and the answers."""
     survey = place.survey()
     seen: dict[str, set[tuple[int, int]]] = {}
     hosts = set()
     others = {"ill": None, "stress": 1, "hours": 0, "pay": "More pay"}
     for level in ("high", "medium", "low"):
-        for answers in (kit.answers, others):
-            wire = kit.wire()
+        for answers in (ANSWERS, others):
+            wire = Wire()
             client = place.client(home=f"{level}-{answers['stress']}", transport=wire)
             client.begin(survey.token, level).answer(answers)
             for name, request, answer in wire.sizes:
@@ -96,12 +97,12 @@ def test_sizes_are_equal_across_levels(place: Place, kit: Kit) -> None:
     assert hosts == {place.url.partition("//")[2].encode()}
 
 
-def test_headers_tell_nothing_of_the_device(place: Place, kit: Kit) -> None:
+def test_headers_tell_nothing_of_the_device(place: Place) -> None:
     """No version, language, cookie or referrer goes along; the secret is in its header only."""
     survey = place.survey()
-    wire = kit.wire()
+    wire = Wire()
     client = place.client(transport=wire)
-    client.begin(survey.token, "high").answer(kit.answers)
+    client.begin(survey.token, "high").answer(ANSWERS)
     secret = client.identity.secret.encode()
     for request in wire.sent:
         head = request.partition(b"{")[0].lower()

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from tests.results.made_up_reports import compute, define, made_up, masked, reports_of, rows_of
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.results import cross_table
 from masquerade.surveys import Choice, Number, Rating
 
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit
-
 TWO = (Choice("a", "?", ("X", "Y")), Choice("b", "?", ("K", "L", "M")))
 TRUTH = np.array([[0.4, 0.1, 0.0], [0.05, 0.15, 0.3]])
 
 
-def test_the_table_is_found_through_the_masks(kit: Kit) -> None:
+def test_the_table_is_found_through_the_masks() -> None:
     """Every cell is within 6 standard errors of the truth; margins are those of each question."""
-    definition = kit.define(*TWO, levels=("medium", "low"))
+    definition = define(*TWO, levels=("medium", "low"))
     people = [[i, j] for i in range(2) for j in range(3) for _ in range(round(2000 * TRUTH[i, j]))]
-    rows = [row for name in ("medium", "low") for row in kit.masked(definition, name, people)]
-    reports = kit.reports_of(definition, rows)
+    rows = [row for name in ("medium", "low") for row in masked(definition, name, people)]
+    reports = reports_of(definition, rows)
     found = cross_table(reports, "a", "b")
     assert found.n == 4000
     assert (np.abs(found.share - TRUTH) < 6 * found.error).all()
     assert found.share.sum() == pytest.approx(1)
-    result = kit.compute(definition, rows)
+    result = compute(definition, rows)
     for axis, question in ((1, 0), (0, 1)):
         margin = [
             option["estimators"]["respondent"]["value"]
@@ -38,31 +34,31 @@ def test_the_table_is_found_through_the_masks(kit: Kit) -> None:
     assert found.reported.sum() == 4000
 
 
-def test_without_masks_it_is_the_table_of_answers(kit: Kit) -> None:
+def test_without_masks_it_is_the_table_of_answers() -> None:
     """Answers in clear give the shares themselves, with the error of a sample."""
-    definition = kit.define(*TWO, levels=("none",))
-    rows = kit.rows_of([(0, 0)] * 60 + [(1, 2)] * 40, level="none")
-    found = cross_table(kit.reports_of(definition, rows), "a", "b")
+    definition = define(*TWO, levels=("none",))
+    rows = rows_of([(0, 0)] * 60 + [(1, 2)] * 40, level="none")
+    found = cross_table(reports_of(definition, rows), "a", "b")
     assert found.share[0, 0] == pytest.approx(0.6)
     assert found.error[0, 0] == pytest.approx(np.sqrt(0.6 * 0.4 / 100))
     assert found.share[0, 1] == pytest.approx(0)
 
 
-def test_small_cells_are_not_shown(kit: Kit) -> None:
+def test_small_cells_are_not_shown() -> None:
     """A cell with fewer than 20 reports is null, one with 20 is shown."""
-    definition = kit.define(*TWO, levels=("low",))
-    rows = kit.rows_of([(0, 0)] * 20 + [(1, 1)] * 19, level="low")
-    shown = cross_table(kit.reports_of(definition, rows), "a", "b").to_json()
+    definition = define(*TWO, levels=("low",))
+    rows = rows_of([(0, 0)] * 20 + [(1, 1)] * 19, level="low")
+    shown = cross_table(reports_of(definition, rows), "a", "b").to_json()
     assert shown["cells"][0][0]["reports"] == 20
     assert shown["cells"][1][1] is None
     assert shown["cells"][0][1] is None
     assert (shown["rows"], shown["columns"]) == (["X", "Y"], ["K", "L", "M"])
 
 
-def test_what_cannot_be_crossed_is_refused(kit: Kit) -> None:
+def test_what_cannot_be_crossed_is_refused() -> None:
     """Numbers, one flip a person, unknown questions, a question with itself, and nobody."""
-    definition = kit.define(*TWO, Number("n", "?", 0, 9, "h"), Rating("r", "?"))
-    reports = kit.reports_of(definition, kit.made_up(definition, 30))
+    definition = define(*TWO, Number("n", "?", 0, 9, "h"), Rating("r", "?"))
+    reports = reports_of(definition, made_up(definition, 30))
     for first, second, message in (
         ("a", "n", "masks numbers"),
         ("a", "z", "none of the survey's"),
@@ -71,7 +67,7 @@ def test_what_cannot_be_crossed_is_refused(kit: Kit) -> None:
         with pytest.raises(ParameterError, match=message):
             cross_table(reports, first, second)
     with pytest.raises(EmptyTable):
-        cross_table(kit.reports_of(definition, []), "a", "b")
-    once = kit.define(*TWO, masking="per-person")
+        cross_table(reports_of(definition, []), "a", "b")
+    once = define(*TWO, masking="per-person")
     with pytest.raises(ParameterError, match="one flip probability"):
-        cross_table(kit.reports_of(once, kit.made_up(once, 30)), "a", "b")
+        cross_table(reports_of(once, made_up(once, 30)), "a", "b")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from tests.results.made_up_reports import define, made_up, masked, reports_of
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.results.feature_weights import feature_weights
 from masquerade.surveys import Choice, Comparison
-
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit
 
 FEATURES = {
     "Bus": {"price": 2.0, "comfort": 1.0},
@@ -24,9 +20,9 @@ PAIRS = (("Bus", "Train"), ("Train", "Car"), ("Car", "Bus"))
 QUESTIONS = tuple(Comparison(f"p{i}", "Which?", a, b) for i, (a, b) in enumerate(PAIRS))
 
 
-def test_the_weights_are_found_through_the_masks(kit: Kit) -> None:
+def test_the_weights_are_found_through_the_masks() -> None:
     """Known weights are within 6 standard errors, and the errors are small: 3,000 people."""
-    definition = kit.define(*QUESTIONS, levels=("medium", "low"))
+    definition = define(*QUESTIONS, levels=("medium", "low"))
     rng = np.random.default_rng(4)
     truth = {"comfort": 0.8, "price": -1.2}
     width = {"comfort": 2.0, "price": 6.0}
@@ -35,8 +31,8 @@ def test_the_weights_are_found_through_the_masks(kit: Kit) -> None:
         for a, b in PAIRS
     ]
     people = (rng.random((1500, 3)) > chances).astype(int).tolist()
-    rows = [row for name in ("medium", "low") for row in kit.masked(definition, name, people)]
-    found = feature_weights(kit.reports_of(definition, rows), FEATURES)
+    rows = [row for name in ("medium", "low") for row in masked(definition, name, people)]
+    found = feature_weights(reports_of(definition, rows), FEATURES)
     assert [row["feature"] for row in found] == ["comfort", "price"]
     for row in found:
         assert abs(row["weight"] - truth[row["feature"]]) < 6 * row["standard_error"]
@@ -45,12 +41,12 @@ def test_the_weights_are_found_through_the_masks(kit: Kit) -> None:
         assert row["width"] == width[row["feature"]]
 
 
-def test_what_cannot_be_learnt_is_refused(kit: Kit) -> None:
+def test_what_cannot_be_learnt_is_refused() -> None:
     """No pair, a third answer, items without features, features alike, and nobody."""
-    none = kit.define(Choice("c", "?", ("A", "B")))
-    tie = kit.define(Comparison("p", "?", "Bus", "Train", "Same"))
-    pairs = kit.define(*QUESTIONS)
-    some = kit.made_up(pairs, 5)
+    none = define(Choice("c", "?", ("A", "B")))
+    tie = define(Comparison("p", "?", "Bus", "Train", "Same"))
+    pairs = define(*QUESTIONS)
+    some = made_up(pairs, 5)
     alike = {item: {**values, "wheels": 4.0} for item, values in FEATURES.items()}
     for definition, rows, features, message in (
         (none, [], FEATURES, "no pairwise question"),
@@ -60,6 +56,6 @@ def test_what_cannot_be_learnt_is_refused(kit: Kit) -> None:
         (pairs, some, alike, "the same for all"),
     ):
         with pytest.raises(ParameterError, match=message):
-            feature_weights(kit.reports_of(definition, rows), features)
+            feature_weights(reports_of(definition, rows), features)
     with pytest.raises(EmptyTable):
-        feature_weights(kit.reports_of(pairs, []), FEATURES)
+        feature_weights(reports_of(pairs, []), FEATURES)

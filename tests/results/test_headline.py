@@ -5,21 +5,18 @@ from __future__ import annotations
 import ast
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.results.made_up_reports import compute, define, made_up, rows_of
 
 import masquerade
 from masquerade.results.headline import headline_kind, whole_percents
 from masquerade.results.level_counts import FEWEST_SHOWN, shown_counts
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.truth import Estimate, shown_shares
-
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit
 
 HOURS = Number("n", "How long?", 0, 40, "hours")
 
@@ -39,12 +36,12 @@ def test_what_may_stand_in_large_figures(numbers: dict[str, float], n: int, kind
     assert headline_kind(numbers, n, width=1) == kind
 
 
-def test_a_headline_of_each_kind(kit: Kit) -> None:
+def test_a_headline_of_each_kind() -> None:
     """It names the answer or the mean; only a sharp one has a figure; it is in its interval."""
-    definition = kit.define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
-    clear = kit.define(Choice("c", "?", ("A", "B")), Rating("r", "?"), levels=("none",))
-    few, wide = (kit.compute(definition, kit.made_up(definition, n)) for n in (19, 60))
-    sharp = kit.compute(clear, kit.rows_of([(0, 4)] * 400, level="none"))
+    definition = define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
+    clear = define(Choice("c", "?", ("A", "B")), Rating("r", "?"), levels=("none",))
+    few, wide = (compute(definition, made_up(definition, n)) for n in (19, 60))
+    sharp = compute(clear, rows_of([(0, 4)] * 400, level="none"))
     for question in few["questions"]:
         assert question["headline"] == {
             "kind": "few",
@@ -62,23 +59,23 @@ def test_a_headline_of_each_kind(kit: Kit) -> None:
         assert found["low"] <= found["shown"] <= found["high"]
 
 
-def test_as_many_people_as_it_says_bring_a_quarter_of_the_range(kit: Kit) -> None:
+def test_as_many_people_as_it_says_bring_a_quarter_of_the_range() -> None:
     """With the people that `precision` names, the interval is a quarter of the range (15 %).
 
     For a choice of halves and a number, at one level, and all at the level of `by_level`.
     """
     rng = np.random.default_rng(5)
-    definition = kit.define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
+    definition = define(Choice("c", "?", ("A", "B")), HOURS, levels=("low",))
     rows = [
         (name, level, [report, round(20 + rng.normal(0, 10) + rng.normal(0, 30))])
-        for name, level, (report, _) in kit.made_up(definition, 300)
+        for name, level, (report, _) in made_up(definition, 300)
     ]
     for place, width in ((0, 1.0), (1, 40.0)):
-        precision = kit.compute(definition, rows)["questions"][place]["precision"]
+        precision = compute(definition, rows)["questions"][place]["precision"]
         assert precision["people"] == pytest.approx(precision["by_level"]["low"], rel=0.15)
         needed = precision["by_level"]["low"]
         more = [(f"{i:08}", "low", rows[i % len(rows)][2]) for i in range(needed)]
-        found = kit.compute(definition, more)["questions"][place]
+        found = compute(definition, more)["questions"][place]
         numbers = found["mean"] or found["options"][0]
         assert 2 * 1.96 * numbers["standard_error"] == pytest.approx(width / 4, rel=0.15)
 

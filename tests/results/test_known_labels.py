@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.results.made_up_reports import compute, rows_of
 
 from masquerade.answers import Claims
 from masquerade.mechanisms import CategoricalMechanism
@@ -15,9 +16,6 @@ from masquerade.results import labels as labels_module
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import Survey
 from masquerade.truth import BayesianCombination
-
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit
 
 LABELS = ("cat", "dog")
 
@@ -50,33 +48,33 @@ def sent(
     return reports
 
 
-def test_a_wrong_known_label_is_said_to_differ(kit: Kit) -> None:
+def test_a_wrong_known_label_is_said_to_differ() -> None:
     """Where everybody reports the other label, the known one differs: it is not held to itself."""
     definition = survey(["cat", *["dog"] * 3, None, None])  # in truth all are dogs
-    rows = kit.rows_of(sent(definition, 200, 0.95, seed=1, truth=[1] * 6), level="low")
-    first, *others = kit.compute(definition, rows)["labels"]
+    rows = rows_of(sent(definition, 200, 0.95, seed=1, truth=[1] * 6), level="low")
+    first, *others = compute(definition, rows)["labels"]
     assert (first["known_label"], first["label"]) == ("cat", "dog")
     assert first["probability"] > 0.9
     assert all(row["label"] == "dog" for row in others)
     assert [row["known_label"] for row in others] == [*["dog"] * 3, None, None]
 
 
-def test_from_noise_a_known_label_is_not_certain(kit: Kit) -> None:
+def test_from_noise_a_known_label_is_not_certain() -> None:
     """With reports that say nothing, known labels are as uncertain as the others.
 
     Before, each was more than 99.9 % sure, being held to itself.
     """
     definition = survey(["cat", "dog"] * 4)
     rng = np.random.default_rng(2)
-    rows = kit.rows_of(rng.integers(2, size=(3, 8)).tolist(), level="low")
-    found = kit.compute(definition, rows)["labels"]
+    rows = rows_of(rng.integers(2, size=(3, 8)).tolist(), level="low")
+    found = compute(definition, rows)["labels"]
     assert all(row["probability"] < 0.99 for row in found)
     assert any(row["label"] != row["known_label"] for row in found)
 
 
 @pytest.mark.parametrize("parts", [50, 3])
 def test_known_labels_are_left_out_while_they_are_checked(
-    kit: Kit, parts: int, monkeypatch: pytest.MonkeyPatch
+    parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each row of a known label is the library's inference held to the other known labels.
 
@@ -87,7 +85,7 @@ def test_known_labels_are_left_out_while_they_are_checked(
     truth = [LABELS.index(one) if one else 0 for one in truths]
     definition = survey(truths)
     reports = sent(definition, 40, 0.8, seed=3, truth=truth)
-    found = kit.compute(definition, kit.rows_of(reports, level="low"))["labels"]
+    found = compute(definition, rows_of(reports, level="low"))["labels"]
     people, items = len(reports), len(truths)
     claims = Claims(
         np.tile(np.arange(items, dtype=np.int32), people),
@@ -110,19 +108,19 @@ def test_known_labels_are_left_out_while_they_are_checked(
         assert row["label"] == LABELS[int(own.argmax())]
 
 
-def test_known_labels_of_several_levels_are_left_out_at_each(kit: Kit) -> None:
+def test_known_labels_of_several_levels_are_left_out_at_each() -> None:
     """A wrong known label differs also where levels are multiplied."""
     definition = survey(["cat", *[None] * 5], levels=("medium", "low"))
     rows = []
     for name in ("medium", "low"):
         one = survey(["cat", *[None] * 5], level=name)
-        rows += kit.rows_of(sent(one, 150, 0.95, seed=4, truth=[1] * 6), level=name)
-    found = kit.compute(definition, rows)["labels"]
+        rows += rows_of(sent(one, 150, 0.95, seed=4, truth=[1] * 6), level=name)
+    found = compute(definition, rows)["labels"]
     assert (found[0]["known_label"], found[0]["label"]) == ("cat", "dog")
 
 
 @pytest.mark.parametrize("level", ["high", "medium", "low"])
-def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(kit: Kit, level: str) -> None:
+def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(level: str) -> None:
     """Whatever one of 101 people sends, no item's log odds move by more than 1.5 epsilons.
 
     Of one answer; five of 105 move them by at most five times that. Three fixed seeds.
@@ -132,17 +130,17 @@ def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(kit: Kit, level
     epsilon = float(mask_of(definition).guarantee(answers=1).epsilon_event.epsilon)
     for seed in range(3):
         honest = sent(definition, 100, 0.9, seed=seed, truth=truth)
-        before = log_odds(kit, definition, honest, level)
+        before = log_odds(definition, honest, level)
         lie = [1 - label for label in truth]
         for liars in (1, 5):
             for report in (lie, [0] * 10, [1] * 10):
-                after = log_odds(kit, definition, honest + [report] * liars, level)
+                after = log_odds(definition, honest + [report] * liars, level)
                 assert np.abs(after - before).max() <= 1.5 * epsilon * liars
 
 
-def log_odds(kit: Kit, definition: Survey, reports: list[list[int]], level: str) -> np.ndarray:
+def log_odds(definition: Survey, reports: list[list[int]], level: str) -> np.ndarray:
     """Return the log odds of the first label of each item."""
-    found = kit.compute(definition, kit.rows_of(reports, level=level))["labels"]
+    found = compute(definition, rows_of(reports, level=level))["labels"]
     odds = []
     for row in found:
         chance = min(row["probability"], 1 - 1e-12)

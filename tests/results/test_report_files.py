@@ -8,13 +8,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.results.made_up_reports import EVERY_KIND, Row, codebook, define, made_up, reports_of
 
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
 from masquerade.results import (
@@ -33,9 +34,6 @@ from masquerade.results.table import FORMULA_STARTS, safe
 from masquerade.surveys import Choice
 from masquerade.surveys.codebook import COLUMNS
 
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit, Row
-
 
 def written(book: Codebook, rows: Sequence[Row], path: Path, *, chunk: int = 7) -> Path:
     """Write rows as a file of the kind that its ending says, a few people at a time."""
@@ -46,23 +44,21 @@ def written(book: Codebook, rows: Sequence[Row], path: Path, *, chunk: int = 7) 
 
 
 @pytest.fixture
-def rows(kit: Kit) -> list[Row]:
+def rows() -> list[Row]:
     """Reports of 60 people to a question of every kind, at three levels."""
-    return kit.made_up(definition(kit), 60)
+    return made_up(definition(), 60)
 
 
-def definition(kit: Kit) -> Any:
+def definition() -> Any:
     """Return a survey with every kind of question, and names that need care in a file."""
-    return kit.define(*kit.every_kind, levels=("high", "medium", "low"))
+    return define(*EVERY_KIND, levels=("high", "medium", "low"))
 
 
 @pytest.mark.parametrize("kind", list(REPORT_FORMATS))
-def test_files_give_the_result_bit_for_bit(
-    kit: Kit, rows: list[Row], tmp_path: Path, kind: str
-) -> None:
+def test_files_give_the_result_bit_for_bit(rows: list[Row], tmp_path: Path, kind: str) -> None:
     """Every kind of file gives the bytes of the result that the rows themselves give."""
-    asked = definition(kit)
-    direct = kit.reports_of(asked, rows)
+    asked = definition()
+    direct = reports_of(asked, rows)
     path = written(direct.codebook, rows, tmp_path / f"r.{kind}")
     found = read_reports(path, codebook=None if kind == "parquet" else direct.codebook)
     assert found.digest() == direct.digest()
@@ -70,27 +66,27 @@ def test_files_give_the_result_bit_for_bit(
 
 
 @pytest.mark.parametrize("kind", list(REPORT_FORMATS))
-def test_no_reports_are_a_file_too(kit: Kit, tmp_path: Path, kind: str) -> None:
+def test_no_reports_are_a_file_too(tmp_path: Path, kind: str) -> None:
     """A survey that nobody answered has files without rows."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     path = written(book, [], tmp_path / f"r.{kind}")
     assert len(read_reports(path, codebook=book)) == 0
 
 
-def test_the_codebook_reads_back(kit: Kit, rows: list[Row], tmp_path: Path) -> None:
+def test_the_codebook_reads_back(rows: list[Row], tmp_path: Path) -> None:
     """The codebook of a file, and of the metadata of a Parquet file, is the same as before."""
     counts = {"high": 10, "medium": 20, "low": 30}
-    book = kit.codebook(definition(kit), n_by_level=counts, pool=counts)
+    book = codebook(definition(), n_by_level=counts, pool=counts)
     path = tmp_path / "codebook.json"
     path.write_text(json.dumps(book.to_json()))
     assert read_codebook(path) == book
     assert read_codebook(written(book, rows, tmp_path / "r.parquet")) == book
 
 
-def test_the_codebook_says_what_it_cost(kit: Kit) -> None:
+def test_the_codebook_says_what_it_cost() -> None:
     """Each mechanism stands with its level, epsilon and number of people."""
-    asked = kit.define(levels=("high", "low"))
-    told = kit.codebook(asked, n_by_level={"high": 3, "low": 4}).to_json()
+    asked = define(levels=("high", "low"))
+    told = codebook(asked, n_by_level={"high": 3, "low": 4}).to_json()
     assert told["n"] == 7
     row = told["mechanisms"][0]
     mechanism = asked.level("high").mechanisms[0]
@@ -101,9 +97,9 @@ def test_the_codebook_says_what_it_cost(kit: Kit) -> None:
     assert told["questions"][0]["codes"] == ["Yes", "No"]
 
 
-def test_csv_is_safe_and_standard(kit: Kit, rows: list[Row], tmp_path: Path) -> None:
+def test_csv_is_safe_and_standard(rows: list[Row], tmp_path: Path) -> None:
     """Lines end as RFC 4180 says, texts are quoted, and none begins like a formula."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     text = written(book, rows, tmp_path / "r.csv").read_bytes().decode()
     assert text.count("\r\n") == text.count("\n") == 60 * 5 + 1
     table = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -114,28 +110,26 @@ def test_csv_is_safe_and_standard(kit: Kit, rows: list[Row], tmp_path: Path) -> 
     assert {row["question_id"] for row in table} == {"'=c", "r", "n", "p1", "p2"}
 
 
-def test_parquet_has_types(kit: Kit, rows: list[Row], tmp_path: Path) -> None:
+def test_parquet_has_types(rows: list[Row], tmp_path: Path) -> None:
     """Reports are whole numbers, names are dictionaries, whoever reads it."""
-    schema = pa_parquet.read_schema(
-        written(kit.codebook(definition(kit)), rows, tmp_path / "r.parquet")
-    )
+    schema = pa_parquet.read_schema(written(codebook(definition()), rows, tmp_path / "r.parquet"))
     assert schema.names == list(COLUMNS)
     assert schema.field("report").type == pa.int64()
     assert pa.types.is_dictionary(schema.field("level_id").type)
 
 
-def test_json_lines_are_objects(kit: Kit, rows: list[Row], tmp_path: Path) -> None:
+def test_json_lines_are_objects(rows: list[Row], tmp_path: Path) -> None:
     """Each line is an object with the same columns."""
-    path = written(kit.codebook(definition(kit)), rows, tmp_path / "r.jsonl")
+    path = written(codebook(definition()), rows, tmp_path / "r.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == 300
     assert all(list(line) == list(COLUMNS) for line in lines)
     assert lines[0]["question_id"] == "=c"
 
 
-def test_no_more_than_a_piece_is_read_ahead(kit: Kit, rows: list[Row]) -> None:
+def test_no_more_than_a_piece_is_read_ahead(rows: list[Row]) -> None:
     """A file is written while it is read: a piece comes out before the next is asked for."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     ready = sorted((p, level, json.dumps(reports)) for p, level, reports in rows)
     for kind in REPORT_FORMATS:
         asked: list[int] = []
@@ -180,10 +174,10 @@ def changed(table: pa.Table, row: int, **values: Any) -> pa.Table:
     ],
 )
 def test_rows_that_do_not_fit_are_named(
-    kit: Kit, rows: list[Row], tmp_path: Path, values: dict[str, Any], message: str
+    rows: list[Row], tmp_path: Path, values: dict[str, Any], message: str
 ) -> None:
     """A question, level, mechanism, person or report that cannot be is an error that says which."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     path = written(book, rows, tmp_path / "r.parquet")
     table = pa_parquet.read_table(path)
     plain = pa.schema(
@@ -194,9 +188,9 @@ def test_rows_that_do_not_fit_are_named(
         read_reports(path, codebook=book)
 
 
-def test_files_that_cannot_be_read(kit: Kit, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file, another kind, a missing column and a missing codebook are told apart."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     with pytest.raises(UnreadableFile, match="is not a file; check the path"):
         read_reports(tmp_path / "none.csv", codebook=book)
     (tmp_path / "none.txt").touch()
@@ -253,15 +247,15 @@ def test_a_parquet_file_of_others_has_no_codebook(tmp_path: Path) -> None:
         ((["a"], ["medium"], []), "0 rows"),
     ],
 )
-def test_rows_are_checked(kit: Kit, rows: Any, message: str) -> None:
+def test_rows_are_checked(rows: Any, message: str) -> None:
     """Rows that cannot be reports of the survey are errors."""
     with pytest.raises(SchemaError, match=message):
-        SurveyReports.from_rows(kit.codebook(kit.define()), *rows)
+        SurveyReports.from_rows(codebook(define()), *rows)
 
 
-def test_texts_and_lists_are_the_same(kit: Kit, rows: list[Row]) -> None:
+def test_texts_and_lists_are_the_same(rows: list[Row]) -> None:
     """Reports read from the JSON texts of a database are those read from lists."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     pseudonyms, levels, reports = zip(*rows, strict=True)
     texts = [json.dumps(list(report)) for report in reports]
     one = Reports.from_rows(book, pseudonyms, levels, reports)
@@ -269,14 +263,13 @@ def test_texts_and_lists_are_the_same(kit: Kit, rows: list[Row]) -> None:
 
 
 def test_the_notebook_runs(
-    kit: Kit,
     rows: list[Row],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Its cells run beside the Parquet file and print the result; a title cannot break out."""
-    book = kit.codebook(definition(kit))
+    book = codebook(definition())
     book = replace(book, survey=replace(book.survey, title="A {b}\n```\n# C"))
     made = notebook(book, reports="reports.parquet")
     assert json.loads(json.dumps(made)) == made
@@ -299,8 +292,8 @@ def test_the_notebook_runs(
     assert "read the interval" in printed
 
 
-def test_a_notebook_of_numbers_runs_too(kit: Kit) -> None:
+def test_a_notebook_of_numbers_runs_too() -> None:
     """There is nothing to count where no question has options; the last cell says nothing."""
-    book = kit.codebook(kit.define(Choice("c", "?", ("A", "B"))))
+    book = codebook(define(Choice("c", "?", ("A", "B"))))
     source = notebook(book, reports="x.parquet")["cells"][-1]["source"]
     exec(source, {"result": {"questions": []}, "reports": None})

@@ -8,10 +8,20 @@ import json
 import math
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.results.made_up_reports import (
+    EVERY_KIND,
+    compute,
+    define,
+    made_up,
+    masked,
+    masks,
+    reports_of,
+    rows_of,
+)
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
@@ -33,9 +43,6 @@ from masquerade.truth import (
     level_shares,
 )
 
-if TYPE_CHECKING:
-    from tests.results.conftest import Kit
-
 
 def assert_is(found: dict[str, Any], estimate: Estimate) -> None:
     """Check that a part of a result says exactly what an estimate says."""
@@ -52,11 +59,11 @@ def assert_is(found: dict[str, Any], estimate: Estimate) -> None:
 
 
 @pytest.mark.parametrize("masking", ["per-answer", "per-person"])
-def test_one_level_is_the_librarys_estimate(kit: Kit, masking: str) -> None:
+def test_one_level_is_the_librarys_estimate(masking: str) -> None:
     """At a fixed level every share is what the library gives for the counts, by every estimator."""
-    definition = kit.define(masking=masking)
-    rows = kit.made_up(definition, 60)
-    result = kit.compute(definition, rows)
+    definition = define(masking=masking)
+    rows = made_up(definition, 60)
+    result = compute(definition, rows)
     assert (result["responses"], result["confidence"]) == (60, CONFIDENCE)
     guarantee = definition.levels[0].guarantee()
     assert result["guarantee_per_participant"] == guarantee.to_json()
@@ -66,7 +73,7 @@ def test_one_level_is_the_librarys_estimate(kit: Kit, masking: str) -> None:
     assert result["labels"] == result["ranking"] == []
     for place, question in enumerate(definition.questions):
         sent = [reports[place] for _, _, reports in rows]
-        mechanism = kit.masks(definition)[place]
+        mechanism = masks(definition)[place]
         shares = estimate_shares([sent.count(c) for c in range(mechanism.symbols)], mechanism)
         found = result["questions"][place]
         assert [option["label"] for option in found["options"]] == list(question.labels)
@@ -90,20 +97,20 @@ def test_one_level_is_the_librarys_estimate(kit: Kit, masking: str) -> None:
             assert found["mean"]["value"] == pytest.approx(expected)
 
 
-def test_several_levels_are_the_librarys_estimates(kit: Kit) -> None:
+def test_several_levels_are_the_librarys_estimates() -> None:
     """Each estimator's figures are `level_shares`'; the headline is the definition's."""
     for estimator in (None, "respondent", "ivw"):
         more = {} if estimator is None else {"estimator": estimator}
-        definition = kit.define(levels=("high", "medium", "low"), **more)
-        rows = kit.made_up(definition, 150)
-        result = kit.compute(definition, rows)
+        definition = define(levels=("high", "medium", "low"), **more)
+        rows = made_up(definition, 150)
+        result = compute(definition, rows)
         headline = estimator or "eb"
         assert (result["level"], result["estimator"]) == (None, headline)
         assert sum(level["responses"] for level in result["levels"]) == 150
         for place, question in enumerate(result["questions"]):
             groups = {}
             for level in definition.levels:
-                mechanism = kit.masks(definition, level.name)[place]
+                mechanism = masks(definition, level.name)[place]
                 mine = [reports[place] for _, name, reports in rows if name == level.name]
                 groups[level.name] = (
                     [mine.count(c) for c in range(mechanism.symbols)],
@@ -132,66 +139,66 @@ def test_the_servers_estimators_are_the_librarys() -> None:
     assert set(server_definition.ESTIMATORS) == set(ESTIMATORS)
 
 
-def test_an_older_definition_reads(kit: Kit) -> None:
+def test_an_older_definition_reads() -> None:
     """A definition of one level and without an estimator gives a result by eb."""
-    definition = kit.define()
+    definition = define()
     old = definition.to_json()
     old["level"], old["mechanisms"] = "medium", old.pop("levels")["medium"]
-    reports = kit.reports_of(definition, kit.made_up(definition, 10))
+    reports = reports_of(definition, made_up(definition, 10))
     book = replace(Codebook("t", Survey.from_json(old), "h"), n_by_level=None)
     assert book.survey.estimator == "eb"
     assert survey_result(replace(reports, codebook=book))["estimator"] == "eb"
 
 
-def test_results_are_plain_json(kit: Kit) -> None:
+def test_results_are_plain_json() -> None:
     """A result is strict JSON: no NaN, no infinity, nothing that is lost on the way."""
-    definition = kit.define(*kit.every_kind, levels=("high", "low"))
-    one = kit.define(Rating("r", "How?", allow_skip=True), Choice("c", "?", ("A", "B")))
+    definition = define(*EVERY_KIND, levels=("high", "low"))
+    one = define(Rating("r", "How?", allow_skip=True), Choice("c", "?", ("A", "B")))
     for result in (
-        kit.compute(definition, kit.made_up(definition, 30)),
-        kit.compute(definition, kit.made_up(definition, 1)),
-        kit.compute(definition, []),
-        kit.compute(one, kit.rows_of([(5, 1)] * 40)),
+        compute(definition, made_up(definition, 30)),
+        compute(definition, made_up(definition, 1)),
+        compute(definition, []),
+        compute(one, rows_of([(5, 1)] * 40)),
     ):
         assert json.loads(result_bytes(result)) == result
 
 
-def test_the_same_reports_give_the_same_bytes(kit: Kit) -> None:
+def test_the_same_reports_give_the_same_bytes() -> None:
     """The order of rows does not matter; one report more or other changes what went in."""
-    definition = kit.define(*kit.every_kind, levels=("high", "medium", "low"))
-    rows = kit.made_up(definition, 80)
-    first = kit.compute(definition, rows)
+    definition = define(*EVERY_KIND, levels=("high", "medium", "low"))
+    rows = made_up(definition, 80)
+    first = compute(definition, rows)
     shuffled = rows.copy()
     random.Random(1).shuffle(shuffled)
-    assert result_bytes(kit.compute(definition, shuffled)) == result_bytes(first)
+    assert result_bytes(compute(definition, shuffled)) == result_bytes(first)
     changed = [(p, name, [*report[:-1], 1 - min(report[-1], 1)]) for p, name, report in rows]
-    assert kit.compute(definition, changed)["inputs"] != first["inputs"]
-    assert kit.compute(definition, rows[1:])["inputs"] != first["inputs"]
+    assert compute(definition, changed)["inputs"] != first["inputs"]
+    assert compute(definition, rows[1:])["inputs"] != first["inputs"]
 
 
-def test_skipping_is_an_answer_of_its_own(kit: Kit) -> None:
+def test_skipping_is_an_answer_of_its_own() -> None:
     """The answer "Prefer not to say" has a share; the mean is of the people who answered."""
-    definition = kit.define(Rating("r", "How?", allow_skip=True))
-    [found] = kit.compute(definition, kit.made_up(definition, 500))["questions"]
+    definition = define(Rating("r", "How?", allow_skip=True))
+    [found] = compute(definition, made_up(definition, 500))["questions"]
     assert [option["label"] for option in found["options"]] == [*"12345", NO_ANSWER]
     held = [option["value"] for option in found["options"]]
     mean = sum(score * share for score, share in enumerate(held[:5], 1)) / (1 - held[5])
     assert found["mean"]["value"] == pytest.approx(mean)
 
 
-def test_a_mean_of_nobody_is_null(kit: Kit) -> None:
+def test_a_mean_of_nobody_is_null() -> None:
     """Where nobody seems to have answered, the mean is null and not a number that misleads."""
-    definition = kit.define(Rating("r", "How?", allow_skip=True))
-    [found] = kit.compute(definition, kit.rows_of([(5,)] * 30))["questions"]
+    definition = define(Rating("r", "How?", allow_skip=True))
+    [found] = compute(definition, rows_of([(5,)] * 30))["questions"]
     assert found["mean"]["value"] is None
     assert found["mean"]["standard_error"] is None
 
 
-def test_negative_shares_are_told_as_they_are(kit: Kit) -> None:
+def test_negative_shares_are_told_as_they_are() -> None:
     """An estimate below zero stays below zero in the data; its interval begins at zero."""
-    definition = kit.define(Choice("c", "?", ("A", "B")), levels=("high",))
-    rows = kit.rows_of([(0,)] * 20, level="high")
-    [found] = kit.compute(definition, rows)["questions"]
+    definition = define(Choice("c", "?", ("A", "B")), levels=("high",))
+    rows = rows_of([(0,)] * 20, level="high")
+    [found] = compute(definition, rows)["questions"]
     second = found["options"][1]
     assert second["value"] < 0
     assert second["low"] == 0
@@ -199,54 +206,54 @@ def test_negative_shares_are_told_as_they_are(kit: Kit) -> None:
     assert found["options"][0]["high"] == 1
 
 
-def test_simulated_truth_stands_beside_the_estimate(kit: Kit) -> None:
+def test_simulated_truth_stands_beside_the_estimate() -> None:
     """For made-up people the known shares and the known mean are shown, and it says simulated."""
-    definition = kit.define()
+    definition = define()
     known = {"ill": [0.25, 0.75], "stress": [0.1, 0.2, 0.3, 0.4, 0.0]}
-    result = kit.compute(definition, kit.made_up(definition, 20), known_shares=known)
+    result = compute(definition, made_up(definition, 20), known_shares=known)
     assert result["simulated"] is True
     for question in result["questions"]:
         assert [option["known_share"] for option in question["options"]] == known[question["id"]]
     assert result["questions"][1]["mean"]["known_mean"] == pytest.approx(3.0)
 
 
-def test_the_known_mean_leaves_out_who_skipped(kit: Kit) -> None:
+def test_the_known_mean_leaves_out_who_skipped() -> None:
     """The known mean of a rating is over the people who answered, like the estimate."""
-    definition = kit.define(Rating("r", "How?", allow_skip=True))
+    definition = define(Rating("r", "How?", allow_skip=True))
     for known, mean in (([0.2, 0, 0, 0, 0.2, 0.6], 3.0), ([0, 0, 0, 0, 0, 1.0], None)):
-        rows = kit.made_up(definition, 50)
-        result = kit.compute(definition, rows, known_shares={"r": known})
+        rows = made_up(definition, 50)
+        result = compute(definition, rows, known_shares={"r": known})
         found = result["questions"][0]["mean"]["known_mean"]
         assert found == (mean if mean is None else pytest.approx(mean))
 
 
-def test_no_responses_give_an_empty_result(kit: Kit) -> None:
+def test_no_responses_give_an_empty_result() -> None:
     """Nothing is estimated from nothing."""
-    result = kit.compute(kit.define(), [])
+    result = compute(define(), [])
     assert (result["responses"], result["questions"], result["labels"]) == (0, [], [])
     assert result_table(result).count("\r\n") == 1
 
 
 def label_survey(
-    kit: Kit, labels: tuple[str, ...] = ("Cat", "Dog"), *, skip: bool = False, **options: Any
+    labels: tuple[str, ...] = ("Cat", "Dog"), *, skip: bool = False, **options: Any
 ) -> Any:
     """Return a labelling survey of twelve items; of the first the right label is known."""
     items = [
         Choice(f"q{n}", f"Item {n}", labels, allow_skip=skip, truth=labels[0] if n == 0 else None)
         for n in range(12)
     ]
-    return kit.define(*items, template="label", **{"levels": ("low",), **options})
+    return define(*items, template="label", **{"levels": ("low",), **options})
 
 
 @pytest.mark.parametrize("masking", ["per-answer", "per-person"])
-def test_labels_are_the_librarys_inference(kit: Kit, masking: str) -> None:
+def test_labels_are_the_librarys_inference(masking: str) -> None:
     """Labels and probabilities are the library's on the same reports, held to known labels."""
-    definition = label_survey(kit, masking=masking)
+    definition = label_survey(masking=masking)
     draw = random.Random(3)
     chances = [0.3, 0.7] * 6
     sent = [tuple(int(draw.random() < chance) for chance in chances) for _ in range(50)]
-    rows = kit.rows_of(sent, level="low")
-    result = kit.compute(definition, rows)
+    rows = rows_of(sent, level="low")
+    result = compute(definition, rows)
     claims = Claims.from_frame(
         {
             "task": [f"q{n}" for _ in rows for n in range(12)],
@@ -255,7 +262,7 @@ def test_labels_are_the_librarys_inference(kit: Kit, masking: str) -> None:
         },
         options=["Cat", "Dog"],
     )
-    fit = BayesianCombination().fit(claims, mechanism=kit.masks(definition)[0], gold={"q0": "Cat"})
+    fit = BayesianCombination().fit(claims, mechanism=masks(definition)[0], gold={"q0": "Cat"})
     truths = {row["task"]: row["label"] for row in fit.truths_.to_pylist()}
     assert {row["id"]: row["label"] for row in result["labels"]} == truths
     posterior = fit.solution_.posteriors.max(axis=1).tolist()
@@ -264,49 +271,47 @@ def test_labels_are_the_librarys_inference(kit: Kit, masking: str) -> None:
     assert [row["item"] for row in result["labels"]] == [f"Item {n}" for n in range(12)]
 
 
-def test_labels_with_skipping(kit: Kit) -> None:
+def test_labels_with_skipping() -> None:
     """Items that people may skip are inferred from those who answered."""
-    definition = label_survey(kit, skip=True)
+    definition = label_survey(skip=True)
     draw = random.Random(4)
     sent = [tuple(draw.choice((n % 2, n % 2, 2)) for n in range(12)) for _ in range(60)]
-    result = kit.compute(definition, kit.rows_of(sent, level="low"))
+    result = compute(definition, rows_of(sent, level="low"))
     assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
 
 
 @pytest.mark.parametrize("labels", [("task", "worker"), ("label", "probability"), ("=1", "null")])
-def test_labels_of_any_name(kit: Kit, labels: tuple[str, str]) -> None:
+def test_labels_of_any_name(labels: tuple[str, str]) -> None:
     """Labels that are named like a table's columns give results like any others."""
-    definition = label_survey(kit, labels)
-    result = kit.compute(definition, kit.rows_of([tuple([0, 1] * 6)] * 30, level="low"))
+    definition = label_survey(labels)
+    result = compute(definition, rows_of([tuple([0, 1] * 6)] * 30, level="low"))
     assert [row["label"] for row in result["labels"]] == list(labels) * 6
     assert all(row["probability"] > 0.5 for row in result["labels"])
 
 
-def test_labels_over_several_levels(kit: Kit) -> None:
+def test_labels_over_several_levels() -> None:
     """Labels are inferred from all levels together, more surely than from one."""
-    definition = label_survey(kit, levels=("medium", "low"))
+    definition = label_survey(levels=("medium", "low"))
     truth = [[0, 1] * 6] * 150
-    rows = [row for name in ("medium", "low") for row in kit.masked(definition, name, truth)]
-    result = kit.compute(definition, rows)
+    rows = [row for name in ("medium", "low") for row in masked(definition, name, truth)]
+    result = compute(definition, rows)
     assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
     assert all(row["probability"] > 0.99 for row in result["labels"])
 
 
-def test_a_labelling_task_needs_one_set_of_labels(kit: Kit) -> None:
+def test_a_labelling_task_needs_one_set_of_labels() -> None:
     """Where items have different labels there is nothing to infer together."""
-    definition = kit.define(
+    definition = define(
         Choice("a", "?", ("X", "Y")), Choice("b", "?", ("X", "Z")), template="label"
     )
-    assert kit.compute(definition, kit.made_up(definition, 10))["labels"] == []
+    assert compute(definition, made_up(definition, 10))["labels"] == []
 
 
-def test_one_response_gives_a_result(kit: Kit) -> None:
+def test_one_response_gives_a_result() -> None:
     """A survey that one person answered has estimates, with intervals wide enough to say so."""
-    for definition in (kit.define(), label_survey(kit), label_survey(kit, skip=True)):
+    for definition in (define(), label_survey(), label_survey(skip=True)):
         level = definition.levels[0].name
-        result = kit.compute(
-            definition, kit.rows_of([(0,) * len(definition.questions)], level=level)
-        )
+        result = compute(definition, rows_of([(0,) * len(definition.questions)], level=level))
         for question in result["questions"]:
             assert all(option["high"] - option["low"] > 0.5 for option in question["options"])
 
@@ -323,14 +328,14 @@ FORMULAS = (
 )
 
 
-def test_no_formula_in_the_table(kit: Kit) -> None:
+def test_no_formula_in_the_table() -> None:
     """No cell of the CSV table that somebody wrote begins like a spreadsheet's formula."""
     questions: list[Question] = [
         Choice(text, text, (text, f"{text}{n}")) for n, text in enumerate(FORMULAS)
     ]
     questions += [Comparison("p", "?", "=a", "+b"), Rating("scale", "Change", low=-2, high=2)]
-    definition = kit.define(*questions, levels=("high", "low"))
-    table = result_table(kit.compute(definition, kit.made_up(definition, 30)))
+    definition = define(*questions, levels=("high", "low"))
+    table = result_table(compute(definition, made_up(definition, 30)))
     rows = list(csv.DictReader(io.StringIO(table)))
     assert len(rows) > 5 * len(FORMULAS)
     for row in rows:
@@ -339,12 +344,12 @@ def test_no_formula_in_the_table(kit: Kit) -> None:
     assert rows[0]["question"] == f"'{FORMULAS[0]}"
 
 
-def test_the_table_is_tidy_and_exact(kit: Kit) -> None:
+def test_the_table_is_tidy_and_exact() -> None:
     """Each estimate has one row, with numbers that read back exactly."""
-    definition = kit.define(
+    definition = define(
         Choice("c", 'Comma, "quote"\u2028and more', ("A;B", "C,D")), levels=("high", "low")
     )
-    result = kit.compute(definition, kit.made_up(definition, 40))
+    result = compute(definition, made_up(definition, 40))
     rows = list(csv.DictReader(io.StringIO(result_table(result), newline="")))
     keys = [(r["question"], r["option"], r["estimator"], r["level"]) for r in rows]
     assert len(set(keys)) == len(keys)
@@ -359,16 +364,16 @@ def test_the_table_is_tidy_and_exact(kit: Kit) -> None:
     assert {row["level"] for row in rows} == {"all", "high", "low"}
 
 
-def test_levels_that_few_chose_are_not_shown(kit: Kit) -> None:
+def test_levels_that_few_chose_are_not_shown() -> None:
     """A level with fewer than five people counts in the whole, and is not shown by itself.
 
     The smallest other level is not counted apart either: the total would tell the first.
     """
-    definition = kit.define(levels=("none", "high", "low"))
-    rows = kit.rows_of([(0, 0)] * (FEWEST_SHOWN - 1), level="none")
-    rows += kit.rows_of([(1, 4)] * FEWEST_SHOWN, level="high")
-    rows += kit.rows_of([(1, 4)] * (FEWEST_SHOWN + 1), level="low")
-    result = kit.compute(definition, rows)
+    definition = define(levels=("none", "high", "low"))
+    rows = rows_of([(0, 0)] * (FEWEST_SHOWN - 1), level="none")
+    rows += rows_of([(1, 4)] * FEWEST_SHOWN, level="high")
+    rows += rows_of([(1, 4)] * (FEWEST_SHOWN + 1), level="low")
+    result = compute(definition, rows)
     told = {"none": None, "high": None, "low": FEWEST_SHOWN + 1}
     for question in result["questions"]:
         assert [part["level"] for part in question["by_level"]] == ["low"]
@@ -383,11 +388,11 @@ def test_levels_that_few_chose_are_not_shown(kit: Kit) -> None:
     assert levels == {"all", "low"}
 
 
-def test_numbers_have_a_mean(kit: Kit) -> None:
+def test_numbers_have_a_mean() -> None:
     """A number's mean is the library's, from the reports on its scale."""
-    definition = kit.define(Number("n", "How long?", 0, 40, "hours", 0.5), levels=("high", "low"))
-    rows = kit.made_up(definition, 200)
-    result = kit.compute(definition, rows)
+    definition = define(Number("n", "How long?", 0, 40, "hours", 0.5), levels=("high", "low"))
+    rows = made_up(definition, 200)
+    result = compute(definition, rows)
     [found] = result["questions"]
     groups = {}
     for level in definition.levels:
@@ -416,18 +421,18 @@ def test_numbers_have_a_mean(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("skip", [False, True])
-def test_planning_for_a_rating_is_for_its_mean(kit: Kit, skip: bool) -> None:
+def test_planning_for_a_rating_is_for_its_mean(skip: bool) -> None:
     """In points of the scale: within a quarter of the error of 2000 people alike (seed 1)."""
-    definition = kit.define(Rating("r", "?", low=1, high=7, allow_skip=skip), levels=("medium",))
-    [found] = kit.compute(definition, kit.made_up(definition, 2000))["questions"]
+    definition = define(Rating("r", "?", low=1, high=7, allow_skip=skip), levels=("medium",))
+    [found] = compute(definition, made_up(definition, 2000))["questions"]
     error = found["mean"]["estimators"]["respondent"]["standard_error"]
     assert found["forecast_standard_error"] == pytest.approx(error, rel=0.25)
 
 
-def test_one_number_says_little(kit: Kit) -> None:
+def test_one_number_says_little() -> None:
     """From one report the interval is the whole range, and no error is nothing or infinite."""
-    definition = kit.define(Number("n", "?", 0, 10, "h"), levels=("low",))
-    [found] = kit.compute(definition, kit.rows_of([(25,)], level="low"))["questions"]
+    definition = define(Number("n", "?", 0, 10, "h"), levels=("low",))
+    [found] = compute(definition, rows_of([(25,)], level="low"))["questions"]
     mechanism = definition.levels[0].mechanisms[0]
     assert isinstance(mechanism, DiscreteGaussian)
     assert found["mean"]["value"] == BoundedReport.of(mechanism, 1).values(25)
@@ -436,12 +441,12 @@ def test_one_number_says_little(kit: Kit) -> None:
     assert found["mean"]["sampling_error"] == 5
 
 
-def test_ratings_with_noise_and_in_clear(kit: Kit) -> None:
+def test_ratings_with_noise_and_in_clear() -> None:
     """A rating with Gaussian noise has a mean and no shares; answers in clear add no noise."""
-    definition = kit.define(Rating("r", "?"), levels=("none", "low"), rating_mask="gaussian")
-    rows = kit.rows_of([(0,), (4,)] * 20, level="none")
-    rows += kit.rows_of([(-7,), (11,)] * 20, level="low")
-    result = kit.compute(definition, rows)
+    definition = define(Rating("r", "?"), levels=("none", "low"), rating_mask="gaussian")
+    rows = rows_of([(0,), (4,)] * 20, level="none")
+    rows += rows_of([(-7,), (11,)] * 20, level="low")
+    result = compute(definition, rows)
     [found] = result["questions"]
     assert (found["options"], found["mean"]["value"]) == ([], pytest.approx(3))
     assert found["by_level"][0]["mean"]["mechanism_error"] == 0
@@ -451,17 +456,17 @@ def test_ratings_with_noise_and_in_clear(kit: Kit) -> None:
     assert result["ledger"]["rho_total"]["low"] == each * 40 / 1e6
 
 
-def test_comparisons_are_ranked(kit: Kit) -> None:
+def test_comparisons_are_ranked() -> None:
     """Three items that people prefer in one order stand in that order, ties counted half."""
-    definition = kit.define(
+    definition = define(
         Comparison("p1", "Which?", "A", "B", "Neither"),
         Comparison("p2", "Which?", "B", "C"),
         Comparison("p3", "Which?", "Red", "Blue"),
         levels=("medium", "low"),
     )
     people = [[0, 0, 1]] * 350 + [[2, 0, 0]] * 100 + [[1, 1, 0]] * 150
-    rows = [row for name in ("medium", "low") for row in kit.masked(definition, name, people)]
-    result = kit.compute(definition, rows)
+    rows = [row for name in ("medium", "low") for row in masked(definition, name, people)]
+    result = compute(definition, rows)
     first = [row["item"] for row in result["ranking"] if row["group"] == 0]
     assert first == ["A", "B", "C"]
     assert {row["item"] for row in result["ranking"] if row["group"] == 1} == {"Red", "Blue"}
@@ -476,38 +481,38 @@ def test_comparisons_are_ranked(kit: Kit) -> None:
     assert sum(shares) == pytest.approx(1)
 
 
-def test_a_pool_counts_levels_as_in_the_pool(kit: Kit) -> None:
+def test_a_pool_counts_levels_as_in_the_pool() -> None:
     """With a pool the weights are the pool's, and a pool that cannot be is refused."""
-    definition = kit.define(Choice("c", "?", ("A", "B")), levels=("high", "low"))
-    rows = kit.rows_of([(0,)] * 30, level="high") + kit.rows_of([(1,)] * 30, level="low")
-    result = kit.compute(definition, rows, pool={"high": 300, "low": 100})
+    definition = define(Choice("c", "?", ("A", "B")), levels=("high", "low"))
+    rows = rows_of([(0,)] * 30, level="high") + rows_of([(1,)] * 30, level="low")
+    result = compute(definition, rows, pool={"high": 300, "low": 100})
     [found] = result["questions"]
     part = {part["level"]: part["options"][0]["value"] for part in found["by_level"]}
     respondent = found["options"][0]["estimators"]["respondent"]["value"]
     assert respondent == pytest.approx(0.75 * part["high"] + 0.25 * part["low"])
     assert [level["pool"] for level in result["levels"]] == [300, 100]
-    missing = kit.compute(definition, rows[:30], pool={"high": 300, "low": 100})
+    missing = compute(definition, rows[:30], pool={"high": 300, "low": 100})
     assert missing["questions"][0]["n"] == 30
     for wrong in ({"high": 300}, {"high": 29, "low": 100}):
         with pytest.raises(ParameterError, match="pool"):
-            kit.compute(definition, rows, pool=wrong)
+            compute(definition, rows, pool=wrong)
 
 
-def test_guarantees_know_what_hides_questions(kit: Kit) -> None:
+def test_guarantees_know_what_hides_questions() -> None:
     """Where an answer decides what is asked, the promise is that of the server's definition."""
-    definition = kit.define(
+    definition = define(
         Choice("a", "?", ("X", "Y")),
         Choice("b", "?", ("X", "Z"), allow_skip=True),
         conditions=(None, ShowIf("a", ("X",))),
     )
-    result = kit.compute(definition, kit.made_up(definition, 10))
+    result = compute(definition, made_up(definition, 10))
     expected = definition.levels[0].guarantee().to_json()
     assert result["guarantee_per_participant"] == expected
 
 
-def test_an_unknown_estimator_is_refused(kit: Kit) -> None:
+def test_an_unknown_estimator_is_refused() -> None:
     """A codebook that names an estimator that there is not gives an error."""
-    reports = kit.reports_of(kit.define(), [])
+    reports = reports_of(define(), [])
     data = reports.codebook.to_json()
     data["definition"]["estimator"] = "median"
     with pytest.raises(ParameterError, match="median"):

@@ -1,143 +1,22 @@
-"""Surveys, devices that answer them, and everything that a database holds."""
+"""Stores and sites on empty databases."""
 
 from __future__ import annotations
 
-import secrets
 import shutil
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from sqlalchemy import MetaData, select
+from tests.server.devices import Phone
 from tests.serving import CERTIFICATES
-from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.accounts.sessions import COOKIE, csrf_token
-from masquerade.server.participants.participations import Participation
-from masquerade.server.store import SurveyRecord
-from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Device:
-    """A participant's device, as the store meets it."""
-
-    participant: str = field(default_factory=lambda: secrets.token_hex(16))
-
-    def reserve(
-        self,
-        store: Store,
-        survey: SurveyRecord,
-        *,
-        level: str | None = None,
-        key: str | None = None,
-    ) -> Participation:
-        """Begin a survey, by default at the first level that it offers."""
-        begun, _ = store.participations.reserve(
-            store.identity(self.participant),
-            survey.token,
-            level or survey.definition.levels[0].name,
-            idempotency_key=key or secrets.token_hex(16),
-        )
-        return begun
-
-    def open(
-        self, store: Store, survey: SurveyRecord, *, level: str | None = None
-    ) -> Participation:
-        """Begin a survey and see its questions."""
-        begun = self.reserve(store, survey, level=level)
-        return store.participations.open(store.identity(self.participant), begun.id)
-
-    def respond(
-        self, store: Store, begun: Participation, reports: Sequence[int], salt: str, **wrong: Any
-    ) -> tuple[Participation, bool]:
-        """Send reports that were sealed."""
-        sent = {"level": begun.level.name, "survey_hash": begun.survey.hash, **wrong}
-        return store.participations.respond(
-            store.identity(self.participant), begun.id, reports=reports, salt=salt, **sent
-        )
-
-    def send(
-        self,
-        store: Store,
-        survey: SurveyRecord,
-        reports: Sequence[int] | None = None,
-        *,
-        level: str | None = None,
-        **wrong: Any,
-    ) -> dict[str, Any]:
-        """Take all steps, with the first symbol for every question by default; return the bill."""
-        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
-        salt = secrets.token_hex(16)
-        begun = self.open(store, survey, level=level)
-        who = store.identity(self.participant)
-        store.participations.seal(who, begun.id, commitment_of(begun.id, sent, salt))
-        done, new = self.respond(store, begun, sent, salt, **wrong)
-        assert new
-        assert done.account is not None
-        return done.account.bill(done.key, done.level)
-
-
-def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of all tables, each table in a fixed order."""
-    metadata = MetaData()
-    with store.engine.begin() as connection:
-        metadata.reflect(connection)
-        return {
-            table.name: sorted((tuple(row) for row in connection.execute(select(table))), key=repr)
-            for table in metadata.sorted_tables
-        }
-
-
-def all_at_once(*works: Callable[[], T]) -> list[T | Exception]:
-    """Run all works in threads that start together; return what each gave or raised."""
-    outcomes: list[T | Exception] = [AssertionError("did not end")] * len(works)
-    start = threading.Barrier(len(works))
-
-    def run(place: int) -> None:
-        start.wait()
-        try:
-            outcomes[place] = works[place]()
-        except Exception as error:
-            outcomes[place] = error
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(works))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return outcomes
-
-
-class Kit:
-    """The functions above, for test modules, which cannot import this one."""
-
-    define = staticmethod(define)
-    device = Device
-    commitment_of = staticmethod(commitment_of)
-    everything = staticmethod(everything)
-    all_at_once: Callable[..., list[Any]] = staticmethod(all_at_once)
-
-    @staticmethod
-    def phone(client: httpx.Client) -> Phone:
-        """Return a new device that talks to a server."""
-        return Phone(client)
-
-
-@pytest.fixture
-def kit() -> Kit:
-    """Return what tests of the server share."""
-    return Kit()
 
 
 @pytest.fixture
@@ -155,60 +34,6 @@ def sqlite_store(tmp_path: Any, migrated_file: Path) -> Iterator[Store]:
     opened = Store(f"sqlite:///{file}", today=lambda: "2026-03-14")
     yield opened
     opened.close()
-
-
-class Phone:
-    """A participant's device that talks to a running server."""
-
-    def __init__(self, client: httpx.Client, participant: str | None = None) -> None:
-        self.client = client
-        self.participant = participant or secrets.token_hex(16)
-        self.headers = {"Masquerade-Participant": self.participant}
-
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        """Send one request of the interface."""
-        return self.client.request(
-            method, f"/api/v1{path}", json=body, headers={**self.headers, **headers}
-        )
-
-    def reserve(self, token: str, level: str, key: str | None = None) -> httpx.Response:
-        """Choose a level."""
-        body = {"survey": token, "level": level}
-        name = {"Idempotency-Key": key or secrets.token_hex(16)}
-        return self.ask("POST", "/participations", body, **name)
-
-    def open(self, id_: str) -> httpx.Response:
-        """Ask for the questions."""
-        return self.ask("POST", f"/participations/{id_}/open")
-
-    def seal(self, id_: str, commitment: str) -> httpx.Response:
-        """Commit to reports."""
-        return self.ask("POST", f"/participations/{id_}/seal", {"commitment": commitment})
-
-    def respond(self, id_: str, **body: Any) -> httpx.Response:
-        """Send reports."""
-        return self.ask("PUT", f"/participations/{id_}/response", body)
-
-    def take_part(
-        self,
-        survey: SurveyRecord,
-        reports: Sequence[int] | None = None,
-        *,
-        level: str | None = None,
-    ) -> list[httpx.Response]:
-        """Take all steps and return the answer to each; every one must succeed."""
-        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
-        level, salt = level or survey.definition.levels[0].name, secrets.token_hex(16)
-        answers = [self.reserve(survey.token, level)]
-        assert answers[0].status_code == 201, answers[0].text
-        id_ = answers[0].json()["id"]
-        answers += [
-            self.open(id_),
-            self.seal(id_, commitment_of(id_, sent, salt)),
-            self.respond(id_, reports=sent, salt=salt, level=level, survey_hash=survey.hash),
-        ]
-        assert [a.status_code for a in answers] == [201, 200, 200, 201], answers[-1].text
-        return answers
 
 
 class Site:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from tests.server.devices import Device, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.demo import PEOPLE, furnish
@@ -15,7 +17,6 @@ from masquerade.server.store import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def finished_and_open(store: Store) -> tuple[SurveyRecord, SurveyRecord]:
     return finished, opened
 
 
-def test_the_demonstration_is_complete_and_stays(furnished: Store, kit: Kit) -> None:
+def test_the_demonstration_is_complete_and_stays(furnished: Store) -> None:
     """There are 200 answers to a closed survey and an open one; furnishing again adds nothing."""
     finished, opened = finished_and_open(furnished)
     assert (finished.responses, opened.responses) == (PEOPLE, 0) == (200, 0)
@@ -40,9 +41,9 @@ def test_the_demonstration_is_complete_and_stays(furnished: Store, kit: Kit) -> 
     assert opened.simulated_truth is None
     assert len(furnished.persons()) == PEOPLE
     assert furnished.accounts.verify() == 2 * PEOPLE
-    before = kit.everything(furnished)
+    before = everything(furnished)
     furnish(furnished)
-    assert kit.everything(furnished) == before
+    assert everything(furnished) == before
 
 
 def test_the_known_shares_are_plausible(furnished: Store) -> None:
@@ -102,12 +103,12 @@ def test_the_page_needs_no_network(live_server: LiveServers) -> None:
                 assert not re.search(r"""(?:from|import|fetch|url)\(?\s*["']?https?:""", text)
 
 
-def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers, kit: Kit) -> None:
+def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers) -> None:
     """The link "Answer it yourself" leads to the demonstration's open survey or is not there."""
     server = live_server(demo=True)
-    own = server.store.open_survey(kit.define(title="A question in confidence"))
+    own = server.store.open_survey(define(title="A question in confidence"))
     _, opened = [s for s in server.store.surveys() if s.token != own.token][::-1]
-    for device in (kit.device(), kit.device()):
+    for device in (Device(), Device()):
         device.send(server.store, own)
         device.send(server.store, opened)
     page = httpx.get(server.url, trust_env=False).text
@@ -119,12 +120,12 @@ def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers,
 
 
 def test_the_ledger_shown_is_one_of_the_made_up_people(
-    live_server: LiveServers, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    live_server: LiveServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger on the page is never that of a visitor."""
     server = live_server(demo=True)
     finished, opened = finished_and_open(server.store)
-    visitor = kit.device()
+    visitor = Device()
     visitor.send(server.store, opened)
     entry = server.store.ledger(visitor.participant)[-1]
     people = server.store.persons()

@@ -16,26 +16,28 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tests.patience import PATIENCE_SECONDS
+from tests.server.devices import Device, all_at_once, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Store
 from masquerade.server.db.tables import FIRST_TEAM, Base
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.server.conftest import Kit
 
 pytestmark = pytest.mark.both_databases
 
 THREADS = 16
 
 
-def test_a_survey_opens_and_closes(store: Store, kit: Kit) -> None:
+def test_a_survey_opens_and_closes(store: Store) -> None:
     """An opened survey comes back as it was defined, and closing it ends it on this day."""
-    definition = kit.define()
+    definition = define()
     opened = store.open_survey(definition)
     assert store.survey(opened.token) == opened
     assert (opened.state, opened.opened, opened.closed) == ("open", "2026-03-14", None)
@@ -45,39 +47,37 @@ def test_a_survey_opens_and_closes(store: Store, kit: Kit) -> None:
     assert store.survey(opened.token) == closed == store.close_survey(opened.token)
 
 
-def test_closing_again_keeps_the_first_day(database_url: str, kit: Kit) -> None:
+def test_closing_again_keeps_the_first_day(database_url: str) -> None:
     """Closing a closed survey on a later day changes nothing."""
     days = iter(["2026-01-01", "2026-01-02", "2026-01-03"])
     store = Store(database_url, today=lambda: next(days))
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     assert store.close_survey(survey.token).closed == "2026-01-02"
     assert store.close_survey(survey.token).closed == "2026-01-02"
     store.close()
 
 
-def test_tokens_are_unguessable(store: Store, kit: Kit) -> None:
+def test_tokens_are_unguessable(store: Store) -> None:
     """Two surveys of the same definition have different tokens of at least 64 bits."""
-    tokens = {store.open_survey(kit.define()).token for _ in range(5)}
+    tokens = {store.open_survey(define()).token for _ in range(5)}
     assert len(tokens) == 5
     assert all(len(token) == 16 and int(token, 16) >= 0 for token in tokens)
 
 
-def test_surveys_come_open_ones_first(store: Store, kit: Kit) -> None:
+def test_surveys_come_open_ones_first(store: Store) -> None:
     """The list of surveys shows open ones first, each group by title, with counts."""
-    old = store.open_survey(kit.define(title="A"))
-    second = store.open_survey(kit.define(title="C"))
-    first = store.open_survey(kit.define(title="B"))
-    kit.device().send(store, old)
+    old = store.open_survey(define(title="A"))
+    second = store.open_survey(define(title="C"))
+    first = store.open_survey(define(title="B"))
+    Device().send(store, old)
     store.close_survey(old.token)
     found = [(s.token, s.responses) for s in store.surveys()]
     assert found == [(first.token, 0), (second.token, 0), (old.token, 1)]
 
 
-def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(
-    tmp_path: Path, kit: Kit
-) -> None:
+def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(tmp_path: Path) -> None:
     """Level none is refused unless the server allows it, and what it costs is counted apart."""
-    definition = kit.define(levels=("none", "low"))
+    definition = define(levels=("none", "low"))
     store = Store(f"sqlite:///{tmp_path / 'a.sqlite3'}")
     with pytest.raises(ParameterError, match="MASQUERADE_ALLOW_CLEAR"):
         store.open_survey(definition)
@@ -88,30 +88,30 @@ def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(
     store.close()
 
 
-def test_many_participants_at_once(store: Store, kit: Kit) -> None:
+def test_many_participants_at_once(store: Store) -> None:
     """Responses of many participants at once are all kept, each charged to its own ledger."""
-    survey = store.open_survey(kit.define())
-    crowds = [[kit.device() for _ in range(4)] for _ in range(THREADS)]
+    survey = store.open_survey(define())
+    crowds = [[Device() for _ in range(4)] for _ in range(THREADS)]
 
     def send_all(crowd: list[Any]) -> int:
         return len([device.send(store, survey, [1, 4]) for device in crowd])
 
-    outcomes = kit.all_at_once(*(lambda crowd=crowd: send_all(crowd) for crowd in crowds))
+    outcomes = all_at_once(*(lambda crowd=crowd: send_all(crowd) for crowd in crowds))
     assert outcomes == [4] * THREADS
     assert store.survey(survey.token).responses == len(store.persons()) == 4 * THREADS
     assert store.accounts.verify() == 2 * 4 * THREADS
 
 
-def test_closing_while_responses_arrive(store: Store, kit: Kit) -> None:
+def test_closing_while_responses_arrive(store: Store) -> None:
     """What was accepted is counted at the close, and nothing is accepted or charged after it."""
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     pause = random.Random(5).uniform(0.01, 0.1)
 
     def send_some() -> list[bool]:
         accepted = []
         for _ in range(6):
             try:
-                kit.device().send(store, survey)
+                Device().send(store, survey)
                 accepted.append(True)
             except WrongState:
                 accepted.append(False)
@@ -121,7 +121,7 @@ def test_closing_while_responses_arrive(store: Store, kit: Kit) -> None:
         time.sleep(pause)
         return store.close_survey(survey.token).responses
 
-    *sent, at_close = kit.all_at_once(*[send_some] * (THREADS - 1), close)
+    *sent, at_close = all_at_once(*[send_some] * (THREADS - 1), close)
     assert [outcome for outcome in sent if isinstance(outcome, Exception)] == []
     accepted = sum(sum(outcome) for outcome in sent)
     assert at_close == accepted == len(store.responses(survey.token))
@@ -143,30 +143,30 @@ def test_the_owner_token_works_once(store: Store) -> None:
     assert not store.spend_owner_token("")
 
 
-def test_the_owner_token_is_not_kept(store: Store, kit: Kit) -> None:
+def test_the_owner_token_is_not_kept(store: Store) -> None:
     """The database holds no owner token that could be used."""
     token = store.new_owner_token()
-    assert token not in repr(kit.everything(store))
+    assert token not in repr(everything(store))
 
 
-def test_the_owner_token_works_once_at_once(store: Store, kit: Kit) -> None:
+def test_the_owner_token_works_once_at_once(store: Store) -> None:
     """Of many that spend one owner token at once, one succeeds."""
     token = store.new_owner_token()
-    outcomes = kit.all_at_once(*[lambda: store.spend_owner_token(token)] * THREADS)
+    outcomes = all_at_once(*[lambda: store.spend_owner_token(token)] * THREADS)
     assert sorted(outcomes) == [False] * (THREADS - 1) + [True]
 
 
-def test_everything_survives_reopening(database_url: str, kit: Kit) -> None:
+def test_everything_survives_reopening(database_url: str) -> None:
     """Surveys, responses, ledgers and secrets are the same after the store is opened again."""
     store = Store(database_url)
-    survey = store.open_survey(kit.define(), simulated_truth={"ill": [0.25, 0.75]})
-    device, token = kit.device(), store.new_owner_token()
+    survey = store.open_survey(define(), simulated_truth={"ill": [0.25, 0.75]})
+    device, token = Device(), store.new_owner_token()
     device.send(store, survey, [1, 4])
     key, ledger = store.setting("challenge_key"), store.ledger(device.participant)
-    before = kit.everything(store)
+    before = everything(store)
     store.close()
     again = Store(database_url)
-    assert kit.everything(again) == before
+    assert everything(again) == before
     assert again.accounts.verify() == 2
     assert again.setting("challenge_key") == key
     assert again.ledger(device.participant) == ledger
@@ -200,10 +200,10 @@ def test_processes_can_start_together(empty_database_url: str) -> None:
     assert len({output for output, _ in outcomes}) == 1
 
 
-def test_names_do_not_lead_to_a_person(store: Store, kit: Kit) -> None:
+def test_names_do_not_lead_to_a_person(store: Store) -> None:
     """A participant has another pseudonym in every survey, none of them the ledger's name."""
-    surveys = [store.open_survey(kit.define()) for _ in range(3)]
-    devices = [kit.device(), kit.device()]
+    surveys = [store.open_survey(define()) for _ in range(3)]
+    devices = [Device(), Device()]
     for survey in surveys:
         for device in devices:
             device.send(store, survey)
@@ -213,12 +213,12 @@ def test_names_do_not_lead_to_a_person(store: Store, kit: Kit) -> None:
     assert all(len(name) == 64 for name in names)
 
 
-def test_the_participant_secret_is_nowhere(store: Store, kit: Kit, tmp_path: Path) -> None:
+def test_the_participant_secret_is_nowhere(store: Store, tmp_path: Path) -> None:
     """No table and no file of the database contains a participant's secret."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
+    survey = store.open_survey(define())
+    device = Device()
     device.send(store, survey)
-    assert device.participant not in repr(kit.everything(store))
+    assert device.participant not in repr(everything(store))
     secret, raw = device.participant.encode(), bytes.fromhex(device.participant)
     for file in tmp_path.rglob("*"):
         held = file.read_bytes() if file.is_file() else b""
@@ -226,17 +226,17 @@ def test_the_participant_secret_is_nowhere(store: Store, kit: Kit, tmp_path: Pat
         assert raw not in held
 
 
-def test_what_was_withdrawn_is_in_no_file(sqlite_store: Store, kit: Kit, tmp_path: Path) -> None:
+def test_what_was_withdrawn_is_in_no_file(sqlite_store: Store, tmp_path: Path) -> None:
     """After the daily sweep no file holds a withdrawn commitment, and the log of changes is empty.
 
     The log holds side by side what was changed together: a participation and a ledger's entry.
     """
-    survey = sqlite_store.open_survey(kit.define())
-    gone, stays = kit.device(), kit.device()
+    survey = sqlite_store.open_survey(define())
+    gone, stays = Device(), Device()
     salt, commitments = secrets.token_hex(16), []
     for device in (gone, stays):
         begun = device.open(sqlite_store, survey)
-        commitments.append(kit.commitment_of(begun.id, [0, 0], salt).encode())
+        commitments.append(commitment_of(begun.id, [0, 0], salt).encode())
         who = sqlite_store.identity(device.participant)
         sqlite_store.participations.seal(who, begun.id, commitments[-1].decode())
         device.respond(sqlite_store, begun, [0, 0], salt)
@@ -253,23 +253,23 @@ def test_what_was_withdrawn_is_in_no_file(sqlite_store: Store, kit: Kit, tmp_pat
     assert held() == [False, True]
 
 
-def test_two_servers_give_one_person_two_names(tmp_path: Path, kit: Kit) -> None:
+def test_two_servers_give_one_person_two_names(tmp_path: Path) -> None:
     """The ledger's name of a participant depends on the server's own key."""
-    device, people = kit.device(), set()
+    device, people = Device(), set()
     for number in range(2):
         store = Store(f"sqlite:///{tmp_path / f'{number}.sqlite3'}")
-        device.send(store, store.open_survey(kit.define()))
+        device.send(store, store.open_survey(define()))
         people.add(store.persons()[0])
         store.close()
     assert len(people) == 2
 
 
-def test_the_order_of_arrival_is_not_kept(store: Store, kit: Kit) -> None:
+def test_the_order_of_arrival_is_not_kept(store: Store) -> None:
     """Responses come in the order of their random ids, and no row number tells another order."""
-    survey = store.open_survey(kit.define(Choice("q", "?", tuple("abcdefghij"))))
+    survey = store.open_survey(define(Choice("q", "?", tuple("abcdefghij"))))
     names = []
     for report in range(10):
-        device = kit.device()
+        device = Device()
         device.send(store, survey, [report])
         [begun], _ = store.people.invitations(store.identity(device.participant), after="", limit=9)
         assert begun.participation is not None
@@ -297,11 +297,11 @@ def test_no_column_for_what_must_not_be_kept() -> None:
                 assert word not in column.key.split("_"), (name, column.key)
 
 
-def test_days_are_all_that_is_kept_of_time(store: Store, kit: Kit) -> None:
+def test_days_are_all_that_is_kept_of_time(store: Store) -> None:
     """No value in the database is finer than a day, and none says when questions were answered."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
-    reserved = kit.device().reserve(store, survey)
+    survey = store.open_survey(define())
+    device = Device()
+    reserved = Device().reserve(store, survey)
     device.send(store, survey)
     now = str(int(time.time()))[:6]
     with store.engine.connect() as connection:
@@ -311,21 +311,21 @@ def test_days_are_all_that_is_kept_of_time(store: Store, kit: Kit) -> None:
                     if name in ("day", "opened", "closed") and value is not None:
                         assert value == "2026-03-14"
                     assert not (isinstance(value, int) and str(value).startswith(now))
-    held = kit.everything(store)["participation"]
+    held = everything(store)["participation"]
     days = {row[0]: "2026-03-14" in row for row in held}
     assert sum(days.values()) == 1
     assert days[reserved.id]
 
 
-def test_nothing_joins_a_person_and_a_pseudonym(store: Store, kit: Kit) -> None:
+def test_nothing_joins_a_person_and_a_pseudonym(store: Store) -> None:
     """No value but the survey's token and the day is both in the ledger and in participations."""
-    surveys = [store.open_survey(kit.define(level=level)) for level in ("high", "low")]
+    surveys = [store.open_survey(define(level=level)) for level in ("high", "low")]
     for _ in range(3):
-        device = kit.device()
+        device = Device()
         for survey in surveys:
             device.send(store, survey)
-        kit.device().reserve(store, surveys[0])
-    found = kit.everything(store)
+        Device().reserve(store, surveys[0])
+    found = everything(store)
 
     def values(*tables: str) -> set[str]:
         return {
@@ -347,9 +347,9 @@ def test_errors_of_the_database_do_not_tell_what_was_sent(store: Store) -> None:
     assert "[3, 1, 4]" not in str(caught.value)
 
 
-def test_titles_of_any_script(store: Store, kit: Kit) -> None:
+def test_titles_of_any_script(store: Store) -> None:
     """Texts come back as they were written, whatever the script."""
-    definition = kit.define(
+    definition = define(
         Choice("q", "¿Qué? 何? 🎭", ("да", "non\u2028", "\\\"'")),
         title="🎭 مرحبا",
         description="a\nb\t",
@@ -371,9 +371,7 @@ def test_what_is_kept_is_on_the_disk(waiting_for_the_disk: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("paying", [False, True])
-def test_who_came_back_after_a_lapse_is_not_told_by_a_row(
-    store: Store, kit: Kit, paying: bool
-) -> None:
+def test_who_came_back_after_a_lapse_is_not_told_by_a_row(store: Store, paying: bool) -> None:
     """Once the questions are shown, a participation does not tell how often it lapsed before.
 
     The ledger does, so that the one person who came back would be joined with their response.
@@ -382,8 +380,8 @@ def test_who_came_back_after_a_lapse_is_not_told_by_a_row(
     if paying:
         store.desk.funds.pay_in(FIRST_TEAM, currency="credits", amount=100, note="", key="first")
         reward, budget = Reward("wallet", "credits", {"medium": 3}), 100
-    survey = store.open_survey(kit.define(), reward=reward, budget=budget)
-    devices = [kit.device() for _ in range(3)]
+    survey = store.open_survey(define(), reward=reward, budget=budget)
+    devices = [Device() for _ in range(3)]
     for _ in range(2):
         begun = devices[0].reserve(store, survey)
         store.participations.abandon(store.identity(devices[0].participant), begun.id)
@@ -391,7 +389,7 @@ def test_who_came_back_after_a_lapse_is_not_told_by_a_row(
     for device in devices:
         who = store.identity(device.participant)
         begun = device.open(store, survey)
-        store.participations.seal(who, begun.id, kit.commitment_of(begun.id, [0, 0], salt))
+        store.participations.seal(who, begun.id, commitment_of(begun.id, [0, 0], salt))
         first, new = device.respond(store, begun, [0, 0], salt)
         again, repeated = device.respond(store, begun, [0, 0], salt)
         assert (new, repeated) == (True, False)

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.accounts.casts import Cast
+from tests.server.devices import everything
 from tests.serving import serving
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.accounts.roles import RIGHTS, ROLES
@@ -22,8 +25,7 @@ from masquerade.server.operations.run import address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from tests.server.accounts.conftest import Cast, TeamKit
-    from tests.server.conftest import Kit
+    from tests.server.accounts.casts import Cast
 
     from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
@@ -217,10 +219,10 @@ class Scene:
     everybody: dict[str, dict[str, str]]
 
     @classmethod
-    def of(cls, cast: Cast, kit: Kit, need: str | int) -> Scene:
+    def of(cls, cast: Cast, need: str | int) -> Scene:
         """Return one in which nothing has happened yet."""
         extra = cast.another("viewer")
-        survey = cast.store.open_survey(kit.define(), team=cast.team)
+        survey = cast.store.open_survey(define(), team=cast.team)
         return cls(survey, extra, everybody(cast, need))
 
 
@@ -295,18 +297,16 @@ def everybody(cast: Cast, need: str | int) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS), ids=lambda part: str(part))
-def test_who_may_use_a_route(
-    served: Served, team_kit: TeamKit, kit: Kit, method: str, path: str
-) -> None:
+def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
     """Each asker gets what the row says: let through, 401, 403, or 404 for another team's."""
     store, client = served.store, served.client
     need = NEEDS[method, path]
     # These do not change who anybody is: the same people can ask for the next one too.
     if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/funds", "/webhooks")):
-        scene = served.scenes.get(need) or Scene.of(team_kit.cast(store), kit, need)
+        scene = served.scenes.get(need) or Scene.of(Cast(store), need)
         served.scenes[need] = scene
     else:
-        scene = Scene.of(team_kit.cast(store), kit, need)
+        scene = Scene.of(Cast(store), need)
     survey, extra = scene.survey, scene.extra
     for who, headers in scene.everybody.items():
         values = {
@@ -377,11 +377,11 @@ def changing() -> list[tuple[str, str]]:
     )
 
 
-def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: Kit) -> None:
+def test_other_sites_can_change_nothing(served: Served) -> None:
     """With the owner's cookie, neither another site's form nor one without our token is taken."""
     store, client = served.store, served.client
-    cast = team_kit.cast(store)
-    survey = store.open_survey(kit.define(), team=cast.team)
+    cast = Cast(store)
+    survey = store.open_survey(define(), team=cast.team)
     signed_in = cast.session(cast.members["owner"])
     without, csrf = {"Cookie": signed_in["Cookie"]}, {"csrf": signed_in["X-CSRF-Token"]}
     anothers = cast.session(cast.outsider)["X-CSRF-Token"]
@@ -392,7 +392,7 @@ def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: 
         ({**signed_in, "Origin": "https://elsewhere.example"}, csrf),
         ({**signed_in, "Sec-Fetch-Site": "cross-site"}, csrf),
     ]
-    before = kit.everything(store)
+    before = everything(store)
     values = dict.fromkeys(("invitation", "credential", "run", "kind", "webhook", "payout"), "0")
     for number, (method, path) in enumerate(changing()):
         token = survey.token if "surveys" in path else "0"
@@ -402,7 +402,7 @@ def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: 
             body: dict[str, Any] = {"json": {}} if path.startswith("/api/") else {"data": form}
             answer = client.request(method, where, headers=headers, **body)
             assert answer.status_code == 403, (path, headers, answer.text)
-    assert kit.everything(store) == before
+    assert everything(store) == before
 
 
 @pytest.mark.parametrize(
@@ -415,19 +415,17 @@ def test_other_sites_can_change_nothing(served: Served, team_kit: TeamKit, kit: 
         {"Sec-Fetch-Site": "same-site"},
     ],
 )
-def test_what_is_not_our_own_page(
-    served: Served, team_kit: TeamKit, headers: dict[str, str]
-) -> None:
+def test_what_is_not_our_own_page(served: Served, headers: dict[str, str]) -> None:
     """A page without an origin, of another port or of a neighbouring host is another site."""
-    cast = team_kit.cast(served.store)
+    cast = Cast(served.store)
     signed_in = cast.session(cast.members["owner"])
     answer = served.client.post("/team/name", data={"name": "x"}, headers={**signed_in, **headers})
     assert answer.status_code == 403
 
 
-def test_our_own_pages_may_change_things(served: Served, team_kit: TeamKit) -> None:
+def test_our_own_pages_may_change_things(served: Served) -> None:
     """A form of our own page is taken, with its token in a field or in a header."""
-    cast = team_kit.cast(served.store)
+    cast = Cast(served.store)
     signed_in = cast.session(cast.members["owner"])
     own = {"Origin": str(served.client.base_url).rstrip("/"), "Sec-Fetch-Site": "same-origin"}
     field = {"name": "By field", "csrf": signed_in["X-CSRF-Token"]}
@@ -458,9 +456,9 @@ def test_the_doors_are_closed_to_other_sites(served: Served) -> None:
             assert answer.status_code == (401 if path.endswith("/me") else 403), path
 
 
-def test_a_bad_token_is_not_helped_by_a_cookie(served: Served, team_kit: TeamKit) -> None:
+def test_a_bad_token_is_not_helped_by_a_cookie(served: Served) -> None:
     """A request with a token that does not hold is refused, whatever session it brings too."""
-    client, cast = served.client, team_kit.cast(served.store)
+    client, cast = served.client, Cast(served.store)
     signed_in = cast.session(cast.members["owner"])
     for value in ("Bearer mq_nothing", "bearer mq_", "Bearer"):
         headers = {**signed_in, "Authorization": value, "Accept": "application/json"}

@@ -13,7 +13,7 @@ from masquerade.server.accounts import passkeys
 from masquerade.server.accounts.passkeys import Site
 
 if TYPE_CHECKING:
-    from tests.server.accounts.conftest import Cast
+    from tests.server.accounts.casts import Cast
 
 pytest.importorskip("webauthn")
 

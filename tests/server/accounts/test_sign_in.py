@@ -12,6 +12,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.server.accounts.casts import PASSWORD, Cast
 
 from masquerade.server.accounts import passwords, totp
 from masquerade.server.accounts.sessions import COOKIE, SECURE_COOKIE
@@ -20,7 +21,7 @@ from masquerade.server.routes.sign_in import HOME, safe_path
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
-    from tests.server.accounts.conftest import Cast, TeamKit
+    from tests.server.accounts.casts import Cast
 
 
 class Browser:
@@ -57,10 +58,10 @@ def server(live_server: LiveServers) -> LiveServer:
 
 
 @pytest.fixture
-def here(server: LiveServer, team_kit: TeamKit) -> Cast:
+def here(server: LiveServer) -> Cast:
     """A team on the running server, whose members have passwords."""
-    cast = team_kit.cast(server.store)
-    hashed = passwords.hash_password(team_kit.password)
+    cast = Cast(server.store)
+    hashed = passwords.hash_password(PASSWORD)
     cast.members["ann"] = cast.another("owner", password=hashed)
     server.store.surveyors.accounts.rename(cast.members["ann"], login="ann", name="Ann")
     return cast
@@ -145,12 +146,12 @@ def test_the_cookie_is_for_this_server_alone(here: Cast, browser: Browser) -> No
     assert "Domain" not in found
 
 
-def test_over_https_the_cookie_is_bound_to_it(live_server: LiveServers, team_kit: TeamKit) -> None:
+def test_over_https_the_cookie_is_bound_to_it(live_server: LiveServers) -> None:
     """Behind a proxy with a certificate the cookie is secure, and no other is taken."""
     server = live_server(public_url="https://surveys.example")
     store = server.store
-    team_kit.cast(store)
-    who = {"login": "ann", "name": "Ann", "password": team_kit.password}
+    Cast(store)
+    who = {"login": "ann", "name": "Ann", "password": PASSWORD}
     store.surveyors.teams.found("Economists", **who)
     https = {"Host": "surveys.example", "Accept": "text/html"}
     with httpx.Client(base_url=server.url, trust_env=False, headers=https) as client:
@@ -178,10 +179,10 @@ WRONG = [
 ]
 
 
-def test_a_wrong_sign_in_tells_nothing(here: Cast, browser: Browser, team_kit: TeamKit) -> None:
+def test_a_wrong_sign_in_tells_nothing(here: Cast, browser: Browser) -> None:
     """Whatever of login, password and code is wrong, the answer is the same, and costs one hash."""
     accounts = here.store.surveyors.accounts
-    coded = here.another("editor", password=passwords.hash_password(team_kit.password))
+    coded = here.another("editor", password=passwords.hash_password(PASSWORD))
     accounts.rename(coded, login="coded", name="Coded")
     secret, now = totp.new_secret(), int(time.time()) // 30
     assert accounts.ask_for_codes(coded, secret, totp.code_at(secret, now))
@@ -248,9 +249,9 @@ HOSTILE = [
 ]
 
 
-def test_nobody_is_led_elsewhere(here: Cast, browser: Browser, team_kit: TeamKit) -> None:
+def test_nobody_is_led_elsewhere(here: Cast, browser: Browser) -> None:
     """Whatever "next" says, signing in leads to a page of this server."""
-    hashed = passwords.hash_password(team_kit.password)
+    hashed = passwords.hash_password(PASSWORD)
     accounts = here.store.surveyors.accounts
     for number, path in enumerate(HOSTILE):
         assert safe_path(path) == HOME
@@ -430,9 +431,9 @@ def test_a_token_is_shown_once(here: Cast, browser: Browser, server: LiveServer)
         assert program.get("/surveys").status_code == 401
 
 
-def test_no_token_beyond_the_role(here: Cast, browser: Browser, team_kit: TeamKit) -> None:
+def test_no_token_beyond_the_role(here: Cast, browser: Browser) -> None:
     """A viewer makes no token with an owner's scopes."""
-    viewer = here.another("viewer", password=passwords.hash_password(team_kit.password))
+    viewer = here.another("viewer", password=passwords.hash_password(PASSWORD))
     here.store.surveyors.accounts.rename(viewer, login="vic", name="Vic")
     browser.post("/sign-in", **{**SIGNED_IN, "login": "vic"})
     page = browser.post("/tokens", name="x", scopes=["survey:read", "team:manage"])

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Engine, inspect, text
+from tests.server.accounts.casts import PASSWORD
+from tests.server.devices import all_at_once, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server import Store
@@ -22,8 +25,7 @@ from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.tables import FIRST_TEAM
 
 if TYPE_CHECKING:
-    from tests.server.accounts.conftest import Cast, TeamKit
-    from tests.server.conftest import Kit
+    from tests.server.accounts.casts import Cast
 
 
 class Day:
@@ -46,7 +48,7 @@ def found(store: Store, login: str, password: str, code: str = "") -> str | None
     return None if account is None else account.login
 
 
-def test_the_first_owner(store: Store, team_kit: TeamKit) -> None:
+def test_the_first_owner(store: Store) -> None:
     """The owner's link has one account, until that has a password or passkey."""
     teams, accounts = store.surveyors.teams, store.surveyors.accounts
     first = teams.first_owner()
@@ -55,95 +57,89 @@ def test_the_first_owner(store: Store, team_kit: TeamKit) -> None:
     assert (first.login, first.has_password) == ("owner", False)
     assert [(m.team.id, m.role) for m in teams.of_account(first.id)] == [(FIRST_TEAM, "owner")]
     assert found(store, "owner", "") is None
-    accounts.set_password(first.id, team_kit.password)
+    accounts.set_password(first.id, PASSWORD)
     assert teams.first_owner() is None
-    assert found(store, " OWNER ", team_kit.password) == "owner"
+    assert found(store, " OWNER ", PASSWORD) == "owner"
 
 
-def test_an_owner_made_on_the_command_line_ends_the_link(store: Store, team_kit: TeamKit) -> None:
+def test_an_owner_made_on_the_command_line_ends_the_link(store: Store) -> None:
     """Where the first team has an owner who can sign in, the link is for nobody."""
-    store.surveyors.teams.add(
-        FIRST_TEAM, login="ann", name="Ann", password=team_kit.password, role="owner"
-    )
+    store.surveyors.teams.add(FIRST_TEAM, login="ann", name="Ann", password=PASSWORD, role="owner")
     assert store.surveyors.teams.first_owner() is None
 
 
-def test_a_new_owner_does_not_take_a_login(store: Store, team_kit: TeamKit) -> None:
+def test_a_new_owner_does_not_take_a_login(store: Store) -> None:
     """Where the login "owner" is taken by another team, the first owner has another."""
-    who = {"login": "owner", "name": "Ann", "password": team_kit.password}
+    who = {"login": "owner", "name": "Ann", "password": PASSWORD}
     store.surveyors.teams.found("Economists", **who)
     first = store.surveyors.teams.first_owner()
     assert first is not None
     assert first.login == "owner-2"
 
 
-def test_who_is_recognised(store: Store, team_kit: TeamKit) -> None:
+def test_who_is_recognised(store: Store) -> None:
     """Only the right password of an account that is there is taken."""
-    who = {"login": "Ann.B", "name": "Ann", "password": team_kit.password}
+    who = {"login": "Ann.B", "name": "Ann", "password": PASSWORD}
     account = store.surveyors.teams.found("Economists", **who)
     assert account.login == "ann.b"
-    assert found(store, "ann.b", team_kit.password) == "ann.b"
-    assert found(store, "ann.b", team_kit.password + " ") is None
+    assert found(store, "ann.b", PASSWORD) == "ann.b"
+    assert found(store, "ann.b", PASSWORD + " ") is None
     assert found(store, "ann.b", "") is None
-    assert found(store, "ann", team_kit.password) is None
-    assert found(store, "ann.b\0", team_kit.password) is None
-    store.surveyors.teams.add(
-        FIRST_TEAM, login="bob", name="Bob", password=team_kit.password, role="owner"
-    )
+    assert found(store, "ann", PASSWORD) is None
+    assert found(store, "ann.b\0", PASSWORD) is None
+    store.surveyors.teams.add(FIRST_TEAM, login="bob", name="Bob", password=PASSWORD, role="owner")
     bob = store.surveyors.accounts.by_login("bob")
-    assert found(store, "bob", team_kit.password) == "bob"
+    assert found(store, "bob", PASSWORD) == "bob"
     with pytest.raises(WrongState, match="last owner"):
         store.surveyors.teams.disable(bob.id)
     store.surveyors.teams.put(FIRST_TEAM, account.id, "owner")
     store.surveyors.teams.disable(bob.id)
-    assert found(store, "bob", team_kit.password) is None
+    assert found(store, "bob", PASSWORD) is None
     with pytest.raises(NotFound, match="no account 'bob'"):
         store.surveyors.accounts.by_login("bob")
 
 
-def test_old_hashes_are_made_anew(
-    cast: Cast, team_kit: TeamKit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_hashes_are_made_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who signs in with a password that was hashed more cheaply gets a new hash of it."""
     from argon2 import PasswordHasher, extract_parameters
 
     from masquerade.server.accounts import passwords
 
     store = cast.store
-    id_ = cast.another("editor", password=passwords.hash_password(team_kit.password))
+    id_ = cast.another("editor", password=passwords.hash_password(PASSWORD))
     dearer = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
     monkeypatch.setattr(passwords, "_HASHER", dearer)
     login = store.surveyors.accounts.get(id_).login
-    assert found(store, login, team_kit.password) == login
+    assert found(store, login, PASSWORD) == login
     with store.engine.connect() as connection:
         kept = connection.execute(text("SELECT password FROM account WHERE id = :id"), {"id": id_})
         assert extract_parameters(kept.scalar_one()).time_cost == 2
-    assert found(store, login, team_kit.password) == login
+    assert found(store, login, PASSWORD) == login
 
 
-def test_a_code_works_once(cast: Cast, team_kit: TeamKit, kit: Kit) -> None:
+def test_a_code_works_once(cast: Cast) -> None:
     """With codes turned on each sign-in takes a new code; of two at once one succeeds."""
     store, owner = cast.store, cast.members["owner"]
     now = 50_000_000.0
     accounts = Accounts(store._transactions, clock=lambda: now)
-    accounts.set_password(owner, team_kit.password)
+    accounts.set_password(owner, PASSWORD)
     login, secret, step = accounts.get(owner).login, totp.new_secret(), int(now) // 30
     assert not accounts.ask_for_codes(owner, secret, "000000")
     assert not accounts.get(owner).has_totp
     assert accounts.ask_for_codes(owner, secret, totp.code_at(secret, step - 1))
     assert accounts.get(owner).has_totp
-    assert accounts.recognise(login, team_kit.password, "") is None
-    assert accounts.recognise(login, team_kit.password, totp.code_at(secret, step - 1)) is None
+    assert accounts.recognise(login, PASSWORD, "") is None
+    assert accounts.recognise(login, PASSWORD, totp.code_at(secret, step - 1)) is None
     code = totp.code_at(secret, step)
     assert accounts.recognise(login, "another password", code) is None
 
     def sign_in() -> bool:
-        return accounts.recognise(login, team_kit.password, code) is not None
+        return accounts.recognise(login, PASSWORD, code) is not None
 
-    assert sorted(kit.all_at_once(*[sign_in] * 4)) == [False, False, False, True]
-    assert accounts.recognise(login, team_kit.password, code) is None
+    assert sorted(all_at_once(*[sign_in] * 4)) == [False, False, False, True]
+    assert accounts.recognise(login, PASSWORD, code) is None
     accounts.ask_for_no_codes(owner)
-    assert accounts.recognise(login, team_kit.password, "") is not None
+    assert accounts.recognise(login, PASSWORD, "") is not None
 
 
 def test_sessions(cast: Cast) -> None:
@@ -188,7 +184,7 @@ def test_a_session_that_nobody_uses_ends(cast: Cast) -> None:
     assert len(surveyors.sessions.of_account(owner)) == 1
 
 
-def test_what_lets_in_is_kept_as_a_hash(cast: Cast, kit: Kit) -> None:
+def test_what_lets_in_is_kept_as_a_hash(cast: Cast) -> None:
     """No session, API token or invitation is in the database, and no password."""
     owner = cast.members["owner"]
     surveyors = cast.store.surveyors
@@ -199,7 +195,7 @@ def test_what_lets_in_is_kept_as_a_hash(cast: Cast, kit: Kit) -> None:
         surveyors.invitations.create(cast.team, role="viewer", note="Bob"),
         "four words in a row",
     ]
-    dump = repr(kit.everything(cast.store))
+    dump = repr(everything(cast.store))
     assert [secret for secret in secrets if secret in dump] == []
     assert hashlib.sha256(secrets[1].encode()).hexdigest() in dump
 
@@ -272,7 +268,7 @@ def test_what_is_no_token(sqlite_cast: Cast, changes: dict[str, object], complai
         )
 
 
-def test_the_last_owner_stays(cast: Cast, kit: Kit) -> None:
+def test_the_last_owner_stays(cast: Cast) -> None:
     """A team keeps an owner: also of two who leave at once, one stays."""
     teams = cast.store.surveyors.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
@@ -288,7 +284,7 @@ def test_the_last_owner_stays(cast: Cast, kit: Kit) -> None:
     for _ in range(5):
         teams.put(cast.team, owner, "owner")
         teams.put(cast.team, editor, "owner")
-        outcomes = kit.all_at_once(
+        outcomes = all_at_once(
             lambda: teams.remove(cast.team, owner),
             lambda: teams.set_role(cast.team, editor, "viewer"),
         )
@@ -314,13 +310,13 @@ def test_who_leaves_can_do_nothing_more_in_the_team(cast: Cast) -> None:
         surveyors.teams.set_role(cast.team, editor, "viewer")
 
 
-def test_an_invitation_lets_one_person_in(cast: Cast, kit: Kit, team_kit: TeamKit) -> None:
+def test_an_invitation_lets_one_person_in(cast: Cast) -> None:
     """Of several who follow one link at once, one joins; the others leave no account behind."""
     invitations = cast.store.surveyors.invitations
     link = invitations.create(cast.team, role="viewer", note="Bob")
     assert [(i.note, i.role) for i in invitations.of_team(cast.team)] == [("Bob", "viewer")]
-    who = {"name": "Bob", "password": team_kit.password}
-    outcomes = kit.all_at_once(
+    who = {"name": "Bob", "password": PASSWORD}
+    outcomes = all_at_once(
         *[partial(invitations.join_new, link, login=f"bob-{n}", **who) for n in range(4)]
     )
     joined = [o for o in outcomes if not isinstance(o, Exception)]
@@ -355,7 +351,7 @@ def test_an_invitation_ends(cast: Cast) -> None:
         invitations.join(link, cast.outsider)
 
 
-def test_logins_are_of_one_person(cast: Cast, team_kit: TeamKit) -> None:
+def test_logins_are_of_one_person(cast: Cast) -> None:
     """No two accounts share a login, whatever its capitals, and names are visible text."""
     accounts, teams = cast.store.surveyors.accounts, cast.store.surveyors.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
@@ -364,7 +360,7 @@ def test_logins_are_of_one_person(cast: Cast, team_kit: TeamKit) -> None:
     with pytest.raises(ParameterError, match="taken"):
         accounts.rename(editor, login="ANN", name="Bob")
     with pytest.raises(ParameterError, match="taken"):
-        teams.add(cast.team, login="ann", name="Bob", password=team_kit.password, role="viewer")
+        teams.add(cast.team, login="ann", name="Bob", password=PASSWORD, role="viewer")
     accounts.rename(owner, login="ann", name="Ann B.")
     for login in ("", " ", "a b", "é", "-a", "a" * 65, "a\n"):
         if login != "a\n":
@@ -403,12 +399,12 @@ def test_surveys_of_before_belong_to_the_first_team(empty_database_url: str) -> 
     engine.dispose()
 
 
-def test_surveys_are_their_teams(cast: Cast, kit: Kit) -> None:
+def test_surveys_are_their_teams(cast: Cast) -> None:
     """A survey is the team's that opened it, and is listed there and nowhere else."""
     store = cast.store
-    ours = store.open_survey(kit.define(), team=cast.team)
-    theirs = store.open_survey(kit.define(), team=cast.other_team)
-    first = store.open_survey(kit.define())
+    ours = store.open_survey(define(), team=cast.team)
+    theirs = store.open_survey(define(), team=cast.other_team)
+    first = store.open_survey(define())
     assert [s.token for s in store.surveys(team=cast.team)] == [ours.token]
     assert [s.token for s in store.surveys(team=cast.other_team)] == [theirs.token]
     assert [s.token for s in store.surveys(team=FIRST_TEAM)] == [first.token]

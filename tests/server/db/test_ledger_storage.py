@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select, update
+from tests.server.devices import Device, all_at_once
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, verify_chain
 from masquerade.errors import (
@@ -20,19 +22,17 @@ from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Store
 from masquerade.server.db.tables import BalanceRow, CostRow, EntryRow, table_of
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
+from masquerade.surveys.survey import commitment_of
 
 pytestmark = pytest.mark.both_databases
 
 ROUNDS, THREADS = 20, 64
 
 
-def test_a_race_for_the_last_budget_has_one_winner(database_url: str, kit: Kit) -> None:
+def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
     """64 threads reserve two surveys, with a cap for one: exactly one succeeds, in every round."""
     probe = Store(database_url)
-    definitions = [kit.define(title=title) for title in ("One", "Other")]
+    definitions = [define(title=title) for title in ("One", "Other")]
     surveys = [probe.open_survey(definition) for definition in definitions]
     cost = surveys[0].definition.levels[0].cost("").micro_epsilon
     probe.close()
@@ -46,7 +46,7 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str, kit: Kit) 
                 who, surveys[place % 2].token, "medium", idempotency_key=secrets.token_hex(16)
             )[1]
 
-        outcomes = kit.all_at_once(*(lambda place=n: attempt(place) for n in range(THREADS)))
+        outcomes = all_at_once(*(lambda place=n: attempt(place) for n in range(THREADS)))
         assert outcomes.count(True) == 1
         assert all(o in (True, False) or isinstance(o, InsufficientBudget) for o in outcomes)
         assert outcomes.count(False) == THREADS // 2 - 1  # the winner's survey, asked again
@@ -57,10 +57,10 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str, kit: Kit) 
 
 
 @pytest.mark.parametrize("step", ["reserve", "open", "seal", "respond"])
-def test_one_step_many_times_at_once(store: Store, kit: Kit, step: str) -> None:
+def test_one_step_many_times_at_once(store: Store, step: str) -> None:
     """The same step sent many times at once happens once, and everybody gets the same answer."""
-    survey = store.open_survey(kit.define())
-    device, key, salt = kit.device(), secrets.token_hex(16), "ab" * 16
+    survey = store.open_survey(define())
+    device, key, salt = Device(), secrets.token_hex(16), "ab" * 16
     who, steps = store.identity(device.participant), store.participations
 
     def reserve() -> Any:
@@ -69,7 +69,7 @@ def test_one_step_many_times_at_once(store: Store, kit: Kit, step: str) -> None:
     begun = reserve() if step != "reserve" else None
     work: Any = reserve
     if begun is not None:
-        commitment = kit.commitment_of(begun.id, [1, 4], salt)
+        commitment = commitment_of(begun.id, [1, 4], salt)
         work = {
             "open": lambda: steps.open(who, begun.id),
             "seal": lambda: steps.seal(who, begun.id, commitment),
@@ -79,20 +79,20 @@ def test_one_step_many_times_at_once(store: Store, kit: Kit, step: str) -> None:
             steps.open(who, begun.id)
         if step == "respond":
             steps.seal(who, begun.id, commitment)
-    outcomes = kit.all_at_once(*[work] * 16)
+    outcomes = all_at_once(*[work] * 16)
     assert {(o.id, o.state) for o in outcomes} == {(outcomes[0].id, outcomes[0].state)}
     assert len(store.ledger(device.participant)) == (1 if step == "reserve" else 2)
     store.accounts.verify()
 
 
-def test_two_draws_at_once_leave_one(store: Store, kit: Kit) -> None:
+def test_two_draws_at_once_leave_one(store: Store) -> None:
     """Of many different draws for one participation, one is sealed and the others are refused."""
-    survey = store.open_survey(kit.define())
-    device = kit.device()
+    survey = store.open_survey(define())
+    device = Device()
     begun = device.open(store, survey)
     who = store.identity(device.participant)
-    commitments = [kit.commitment_of(begun.id, [n % 2, n % 5], "ab" * 16) for n in range(10)]
-    outcomes = kit.all_at_once(
+    commitments = [commitment_of(begun.id, [n % 2, n % 5], "ab" * 16) for n in range(10)]
+    outcomes = all_at_once(
         *(lambda c=c: store.participations.seal(who, begun.id, c) for c in commitments)
     )
     refused = [o for o in outcomes if isinstance(o, Exception)]
@@ -100,12 +100,12 @@ def test_two_draws_at_once_leave_one(store: Store, kit: Kit) -> None:
     assert all(isinstance(error, CommitmentMismatch) for error in refused)
 
 
-def test_two_levels_at_once_leave_one(store: Store, kit: Kit) -> None:
+def test_two_levels_at_once_leave_one(store: Store) -> None:
     """Of one participant's attempts at several levels at once, those of one level succeed."""
-    survey = store.open_survey(kit.define(levels=("high", "medium", "low")))
-    device = kit.device()
+    survey = store.open_survey(define(levels=("high", "medium", "low")))
+    device = Device()
     levels = [level.name for level in survey.definition.levels] * 5
-    outcomes = kit.all_at_once(
+    outcomes = all_at_once(
         *(lambda name=name: device.reserve(store, survey, level=name) for name in levels)
     )
     chosen = {o.level.name for o in outcomes if not isinstance(o, Exception)}
@@ -115,11 +115,11 @@ def test_two_levels_at_once_leave_one(store: Store, kit: Kit) -> None:
     assert all(isinstance(error, AlreadyParticipated) for error in refused)
 
 
-def test_many_surveys_of_one_participant_at_once(store: Store, kit: Kit) -> None:
+def test_many_surveys_of_one_participant_at_once(store: Store) -> None:
     """Runs of one participant in many surveys at once are all kept, in one unbroken chain."""
-    surveys = [store.open_survey(kit.define(level="high")) for _ in range(12)]
-    device = kit.device()
-    outcomes = kit.all_at_once(*(lambda s=s: device.send(store, s) for s in surveys))
+    surveys = [store.open_survey(define(level="high")) for _ in range(12)]
+    device = Device()
+    outcomes = all_at_once(*(lambda s=s: device.send(store, s) for s in surveys))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
     entries = store.ledger(device.participant)
     assert verify_chain(entries) == 24
@@ -189,16 +189,16 @@ ENTRY_CHANGES: dict[str, Any] = {
 }
 
 
-def test_tampering_in_the_database_is_found(store: Store, kit: Kit) -> None:
+def test_tampering_in_the_database_is_found(store: Store) -> None:
     """A change to any column of an entry, a balance or a cost, or a removal, is found."""
-    surveys = [store.open_survey(kit.define(level="high")) for _ in range(3)]
-    other = store.open_survey(kit.define(level="low"))
+    surveys = [store.open_survey(define(level="high")) for _ in range(3)]
+    other = store.open_survey(define(level="low"))
     columns = set(EntryRow.__table__.columns.keys())
     digest = other.definition.levels[0].cost(other.token).digest
     changes = {**ENTRY_CHANGES, "cost": digest}
     assert set(changes) == columns
     for column, value in [*changes.items(), ("removed", None), ("end", None)]:
-        device = kit.device()
+        device = Device()
         for survey in surveys:
             device.send(store, survey)
         person = store.identity(device.participant).person
@@ -221,10 +221,10 @@ def test_tampering_in_the_database_is_found(store: Store, kit: Kit) -> None:
 @pytest.mark.parametrize(
     "column", [c.key for c in BalanceRow.__table__.columns if c.key != "person"]
 )
-def test_tampering_with_a_balance_is_found(sqlite_store: Store, kit: Kit, column: str) -> None:
+def test_tampering_with_a_balance_is_found(sqlite_store: Store, column: str) -> None:
     """A balance that is not what its entries come to is found, whichever number is wrong."""
-    device = kit.device()
-    device.send(sqlite_store, sqlite_store.open_survey(kit.define()))
+    device = Device()
+    device.send(sqlite_store, sqlite_store.open_survey(define()))
     values: dict[str, Any] = {"caps": "99000000,1/1000000,0", "head": "2" * 64}
     with sqlite_store.engine.connect() as connection:
         connection.execute(update(BalanceRow).values({column: values.get(column, 77)}))
@@ -233,10 +233,10 @@ def test_tampering_with_a_balance_is_found(sqlite_store: Store, kit: Kit, column
         sqlite_store.accounts.verify()
 
 
-def test_tampering_with_a_cost_is_found(store: Store, kit: Kit) -> None:
+def test_tampering_with_a_cost_is_found(store: Store) -> None:
     """A cost that is made smaller after it was charged is found, in every amount of it."""
-    device = kit.device()
-    device.send(store, store.open_survey(kit.define()))
+    device = Device()
+    device.send(store, store.open_survey(define()))
     with store.engine.connect() as connection:
         found = connection.execute(select(CostRow.digest, CostRow.amounts)).all()
         used = connection.scalars(select(EntryRow.cost)).first()
@@ -264,10 +264,10 @@ def test_tampering_with_a_cost_is_found(store: Store, kit: Kit) -> None:
         assert store.accounts.verify() == 2
 
 
-def test_a_balance_is_never_written_over(store: Store, kit: Kit) -> None:
+def test_a_balance_is_never_written_over(store: Store) -> None:
     """A second entry at one place of a chain is impossible in the table itself."""
-    device = kit.device()
-    device.reserve(store, store.open_survey(kit.define()))
+    device = Device()
+    device.reserve(store, store.open_survey(define()))
     with store.engine.connect() as connection:
         [row] = connection.execute(select(table_of(EntryRow))).all()
     twice = dict(row._mapping)
@@ -276,11 +276,11 @@ def test_a_balance_is_never_written_over(store: Store, kit: Kit) -> None:
             connection.execute(insert(EntryRow), {**twice, **change})
 
 
-def test_amounts_come_back_exactly(store: Store, kit: Kit) -> None:
+def test_amounts_come_back_exactly(store: Store) -> None:
     """Amounts are the same whole numbers of millionths, and infinite ones stay infinite."""
     for masking, level in (("per-answer", "low"), ("per-person", "high")):
-        survey = store.open_survey(kit.define(level=level, masking=masking))
-        device = kit.device()
+        survey = store.open_survey(define(level=level, masking=masking))
+        device = Device()
         device.send(store, survey)
         charge = store.ledger(device.participant)[0].charge
         assert charge.cost == survey.definition.levels[0].cost(survey.token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import alembic.command
 import alembic.config
@@ -13,7 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
+from tests.server.devices import Device
 from tests.server.operations.test_upgrade import FIRST_DEFINITION, MECHANISM
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
 from masquerade.errors import BrokenChain, QuotaFull
@@ -24,9 +26,6 @@ from masquerade.server.db.engine import MIGRATIONS, connect, migrate
 from masquerade.server.db.ledger_storage import LedgerDatabase
 from masquerade.server.db.tables import Base
 from masquerade.server.db.transactions import Transactions
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 pytestmark = pytest.mark.both_databases
 
@@ -132,7 +131,7 @@ def fill(engine: Engine, people: dict[str, list[tuple[str, int]]]) -> None:
                 )
 
 
-def test_what_the_first_release_kept_is_kept(empty_database_url: str, kit: Kit) -> None:
+def test_what_the_first_release_kept_is_kept(empty_database_url: str) -> None:
     """Responses become submitted participations, and every charge stays, in a chain that holds."""
     engine = connect(empty_database_url)
     first_schema(engine)
@@ -165,7 +164,7 @@ def test_what_the_first_release_kept_is_kept(empty_database_url: str, kit: Kit) 
         assert days == [f"2026-01-0{place + 1}" for place in range(len(spent))]
     assert store.accounts.balance("b" * 64).residual_epsilon == Loss(0)
     assert [e.charge.kind for e in store.entries_of("c" * 64)] == ["commit", "commit", "adjust"]
-    kit.device().send(store, store.survey("aa"), [1])
+    Device().send(store, store.survey("aa"), [1])
     assert store.survey("aa").responses == 4
     store.close()
 
@@ -187,11 +186,11 @@ def test_a_broken_ledger_is_not_migrated(empty_database_url: str) -> None:
     engine.dispose()
 
 
-def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str, kit: Kit) -> None:
+def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str) -> None:
     """A survey that had quotas before there were counts goes on with who has begun it."""
     engine = connect(empty_database_url)
     migrate(engine, to="0005")
-    definition = kit.define(levels=("high", "medium"))
+    definition = define(levels=("high", "medium"))
     states = ("reserved", "opened", "sealed", "submitted", "withdrawn", "expired", "abandoned")
     with engine.execution_options(write=True).begin() as connection:
         for token, seats in (("aa", {"high": 1, "medium": 5}), ("bb", None)):
@@ -227,9 +226,9 @@ def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str, k
     # Once questions were shown, nobody needs to know from here how often that had lapsed.
     assert {state for state, attempt in lapsed if attempt} == {"reserved", "expired"}
     assert sorted(map(tuple, rows)) == [("aa", "high", 0), ("aa", "medium", 4)]
-    kit.device().reserve(store, store.survey("aa"), level="medium")
+    Device().reserve(store, store.survey("aa"), level="medium")
     with pytest.raises(QuotaFull):
-        kit.device().reserve(store, store.survey("aa"), level="medium")
+        Device().reserve(store, store.survey("aa"), level="medium")
     store.close()
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from tests.patience import PATIENCE_SECONDS
+from tests.surveys.small_surveys import define
 
 from masquerade.server.http.security import LARGEST_BODY
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers, PostgresServer
-    from tests.server.conftest import Kit
 
 MARK = "5ec2e75ec2e7"  # what participants' secrets begin with
 
@@ -41,10 +41,10 @@ def served(request: pytest.FixtureRequest, module_server: LiveServers) -> Iterat
 
 
 @pytest.fixture
-def place(served: LiveServer, kit: Kit) -> Iterator[Any]:
+def place(served: LiveServer) -> Iterator[Any]:
     """A server with a new survey, and a client of it."""
     server = served
-    survey = server.store.open_survey(kit.define())
+    survey = server.store.open_survey(define())
     headers = {
         "Masquerade-Participant": MARK + secrets.token_hex(10),
         "Content-Type": "application/json",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from tests.server.refusals import problem_of
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Settings
 from masquerade.server.db.tables import FIRST_TEAM
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.conftest import LiveServer, LiveServers
-    from tests.server.conftest import Kit
 
 REWARDED, OTHER = 6, 9
 ONE_CLASS = 30
@@ -33,12 +33,12 @@ def served(live_server: LiveServers) -> Iterator[tuple[LiveServer, httpx.Client]
         yield server, client
 
 
-def paying(server: LiveServer, kit: Kit, people: int, *, level: str = "medium") -> Any:
+def paying(server: LiveServer, people: int, *, level: str = "medium") -> Any:
     """Open a survey that pays so many people."""
     key = secrets.token_hex(8)
     server.store.desk.funds.pay_in(FIRST_TEAM, amount=people, currency="credits", note="", key=key)
     reward = Reward("wallet", "credits", {level: 1})
-    return server.store.open_survey(kit.define(level=level), reward=reward, budget=people)
+    return server.store.open_survey(define(level=level), reward=reward, budget=people)
 
 
 def begin(
@@ -63,11 +63,11 @@ def begin(
 
 
 def test_one_address_does_not_empty_a_paying_survey(
-    served: tuple[LiveServer, httpx.Client], kit: Kit
+    served: tuple[LiveServer, httpx.Client],
 ) -> None:
     """From one address (of IPv6: one network) so many begin, then one is told how long to wait."""
     server, client = served
-    survey = paying(server, kit, 50)
+    survey = paying(server, 50)
     found = [begin(client, survey.token, f"2001:db8::{n:x}").status_code for n in range(1, 31)]
     assert found == [201] * REWARDED + [429] * (30 - REWARDED)
     refusal = begin(client, survey.token, "2001:db8::1")
@@ -76,16 +76,16 @@ def test_one_address_does_not_empty_a_paying_survey(
     assert refusal.headers["retry-after"] == str(problem["seconds"])
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     # Another survey is another matter, and one that gives nothing has a pace of its own.
-    assert begin(client, paying(server, kit, 5).token, "2001:db8::1").status_code == 201
-    free = server.store.open_survey(kit.define())
+    assert begin(client, paying(server, 5).token, "2001:db8::1").status_code == 201
+    free = server.store.open_survey(define())
     found = [begin(client, free.token, "2001:db8::1").status_code for _ in range(OTHER + 2)]
     assert found == [201] * OTHER + [429] * 2
 
 
-def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client], kit: Kit) -> None:
+def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> None:
     """Asking again, a wrong request and a refusal for other reasons use up nothing."""
     server, client = served
-    survey = paying(server, kit, 50)
+    survey = paying(server, 50)
     secret, key = secrets.token_hex(16), secrets.token_hex(16)
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 201
     for _ in range(2 * REWARDED):
@@ -103,22 +103,20 @@ def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client], kit
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 200
 
 
-def test_a_refusal_for_money_is_not_counted(
-    served: tuple[LiveServer, httpx.Client], kit: Kit
-) -> None:
+def test_a_refusal_for_money_is_not_counted(served: tuple[LiveServer, httpx.Client]) -> None:
     """Where the money is used up nobody is counted, on the way back out of the transaction."""
     server, client = served
-    survey = paying(server, kit, 1)
+    survey = paying(server, 1)
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     for _ in range(2 * REWARDED):
         assert begin(client, survey.token, "192.0.2.1").status_code == 409
 
 
-def test_a_class_behind_one_address_can_answer(live_server: LiveServers, kit: Kit) -> None:
+def test_a_class_behind_one_address_can_answer(live_server: LiveServers) -> None:
     """With the settings that a server begins with, thirty pupils begin a paying survey at once."""
     assert Settings("").rate_rewarded >= ONE_CLASS
     server = live_server()
-    survey = paying(server, kit, 100)
+    survey = paying(server, 100)
     with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
         found = [begin(client, survey.token, "192.0.2.1").status_code for _ in range(100)]
     assert found[:ONE_CLASS] == [201] * ONE_CLASS

@@ -7,23 +7,25 @@ import io
 import re
 from typing import TYPE_CHECKING
 
+from tests.surveys.small_surveys import define
+
 from masquerade.surveys import Choice, Number
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 FORMULAS = ("=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1+1", "\r=1+1", '=HYPERLINK("//x")', "=cmd|x!A1")
 A_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
-def test_no_cell_of_any_file_is_a_formula(site: Site, kit: Kit) -> None:
+def test_no_cell_of_any_file_is_a_formula(site: Site) -> None:
     """In results and reports every cell that a spreadsheet would compute is a plain number."""
     questions = (
         Choice("=A1", "=1+1", tuple(text.strip() for text in FORMULAS[:4]), allow_skip=True),
         Number("-n", "@x", -5, 5, "+h"),
     )
     levels = ("high", "medium")
-    definition = kit.define(*questions, title="=1+1", description="@x", levels=levels)
+    definition = define(*questions, title="=1+1", description="@x", levels=levels)
     survey = site.store.open_survey(definition)
     for number in range(12):
         site.phone().take_part(survey, [number % 4, -number], level=levels[number % 2])

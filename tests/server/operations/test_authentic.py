@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import event, text
+from tests.server.devices import Device, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import BrokenBackup, NotEmpty, OperationError, ParameterError
 from masquerade.server import Settings, Store
@@ -36,7 +38,6 @@ from masquerade.server.webhooks.deliveries import SIGNATURE, Deliveries, signatu
 from masquerade.server.webhooks.webhooks import EVENTS
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.operations.conftest import NewDatabase
 
 KEY, OTHER = ServerKey("ab" * 32), ServerKey("cd" * 32)
@@ -53,11 +54,11 @@ def keyed_store(empty_database_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def answered(keyed_store: Store, kit: Kit) -> Store:
+def answered(keyed_store: Store) -> Store:
     """The same with a survey and some responses."""
-    survey = keyed_store.open_survey(kit.define(levels=("high", "low")))
+    survey = keyed_store.open_survey(define(levels=("high", "low")))
     for number in range(3):
-        kit.device().send(keyed_store, survey, [number % 2, number % 5], level="low")
+        Device().send(keyed_store, survey, [number % 2, number % 5], level="low")
     return keyed_store
 
 
@@ -183,22 +184,22 @@ def test_another_servers_key_vouches_for_nothing(answered: Store, tmp_path: Path
         copy_of(answered, OTHER)
 
 
-def test_an_older_backup_is_as_genuine(answered: Store, kit: Kit, tmp_path: Path) -> None:
+def test_an_older_backup_is_as_genuine(answered: Store, tmp_path: Path) -> None:
     """What is not given: an older backup of the same server is taken, with the day it says."""
     older = copy_of(answered)
-    kit.device().send(answered, answered.surveys()[0], level="low")
+    Device().send(answered, answered.surveys()[0], level="low")
     done = restore(io.BytesIO(older), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=KEY)
     assert done.entries < answered.accounts.verify()
 
 
-def test_a_genuine_backup_comes_back(answered: Store, new_database: NewDatabase, kit: Kit) -> None:
+def test_a_genuine_backup_comes_back(answered: Store, new_database: NewDatabase) -> None:
     """A whole backup is restored, and any program for gzip unpacks it."""
     whole = copy_of(answered)
     assert contents(whole)[0]["masquerade_backup"] == 1
     url = new_database("sqlite")
     restore(io.BytesIO(whole), url, server_key=KEY)
     again = Store(url, today=lambda: DAY, server_key=KEY)
-    assert kit.everything(again) == kit.everything(answered)
+    assert everything(again) == everything(answered)
     again.close()
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import create_engine, inspect, text
+from tests.server.devices import Device, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import BrokenBackup, BrokenChain, NotEmpty, OperationError, WrongSchema
 from masquerade.server import Store
@@ -21,7 +23,6 @@ from masquerade.server.operations.backup import backup, new_file
 from masquerade.server.operations.restore import restore
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.operations.conftest import NewDatabase
 
 pytestmark = pytest.mark.both_databases
@@ -38,17 +39,15 @@ def copy_of(store: Store) -> io.BytesIO:
     return file
 
 
-def furnished(url: str, kit: Kit, people: int = 4) -> Store:
+def furnished(url: str, people: int = 4) -> Store:
     """Return a store with a survey, some responses, and a text that is easily spoilt."""
     store = Store(url, today=lambda: "2026-03-14")
     survey = store.open_survey(
-        kit.define(title="Wörk \u2028 “at” 你好 \\ \n\x01", levels=("high", "low"))
+        define(title="Wörk \u2028 “at” 你好 \\ \n\x01", levels=("high", "low"))
     )
     for number in range(people):
-        kit.device().send(
-            store, survey, [number % 2, number % 5], level=("high", "low")[number % 2]
-        )
-    kit.device().reserve(store, survey)
+        Device().send(store, survey, [number % 2, number % 5], level=("high", "low")[number % 2])
+    Device().reserve(store, survey)
     return store
 
 
@@ -63,37 +62,35 @@ def packed(lines: list[Any]) -> io.BytesIO:
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_every_row_comes_back(
-    database_url: str, new_database: NewDatabase, kit: Kit, target: str
-) -> None:
+def test_every_row_comes_back(database_url: str, new_database: NewDatabase, target: str) -> None:
     """A restored database has every row of every table, on the same kind of database or another."""
-    store = furnished(database_url, kit)
+    store = furnished(database_url)
     url = new_database(target)
     done = restore(copy_of(store), url, server_key=None)
     assert done.revision == list(revisions())[-1]
     assert done.entries == 4 * 2 + 1
     again = Store(url, today=lambda: "2026-03-14")
-    before, after = kit.everything(store), kit.everything(again)
+    before, after = everything(store), everything(again)
     # Whether JSON has spaces in it is the database's own matter; nothing else may differ.
     assert before == after
     assert again.setting("person_key") == store.setting("person_key")
-    kit.device().send(again, again.surveys()[0], [1, 4], level="low")
+    Device().send(again, again.surveys()[0], [1, 4], level="low")
     store.close()
     again.close()
 
 
-def test_a_backup_during_load(database_url: str, new_database: NewDatabase, kit: Kit) -> None:
+def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> None:
     """While threads write, a backup has all acknowledged before it began, and one moment only."""
     store = Store(database_url)
-    survey = store.open_survey(kit.define(levels=("high", "medium", "low")))
+    survey = store.open_survey(define(levels=("high", "medium", "low")))
     lock, enough, end = threading.Lock(), threading.Event(), threading.Event()
     sent: list[tuple[str, int]] = []  # participants with their acknowledged response
 
     def load() -> None:
         while not end.is_set():
-            device = kit.device()
+            device = Device()
             answer = secrets.randbelow(5)
-            kit.device.send(device, store, survey, [answer % 2, answer])
+            Device.send(device, store, survey, [answer % 2, answer])
             with lock:
                 sent.append((device.participant, answer))
                 if len(sent) >= BEFORE:
@@ -135,11 +132,11 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase, kit:
     store.close()
 
 
-def test_a_backup_does_not_tell_the_order_of_arrival(store: Store, kit: Kit) -> None:
+def test_a_backup_does_not_tell_the_order_of_arrival(store: Store) -> None:
     """Rows are in the order of their random keys, so the same data give the same bytes."""
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     for _ in range(12):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     file = copy_of(store)
     lines = lines_of(file)
     for name, columns in lines[0]["tables"].items():
@@ -149,9 +146,9 @@ def test_a_backup_does_not_tell_the_order_of_arrival(store: Store, kit: Kit) -> 
     assert copy_of(store).getvalue() == file.getvalue()
 
 
-def test_all_columns_have_a_form(sqlite_store: Store, kit: Kit) -> None:
+def test_all_columns_have_a_form(sqlite_store: Store) -> None:
     """Every column of every table has a kind that backups know; JSON stays as it is written."""
-    sqlite_store.open_survey(kit.define())
+    sqlite_store.open_survey(define())
     with sqlite_store.engine.begin() as connection:
         connection.exec_driver_sql("""UPDATE survey SET definition = '{"b" : 1.0, "a":1e2}'""")
     url = f"{sqlite_store.engine.url}-copy"
@@ -163,15 +160,13 @@ def test_all_columns_have_a_form(sqlite_store: Store, kit: Kit) -> None:
     assert kept == '{"b" : 1.0, "a":1e2}'
 
 
-def test_only_an_empty_database_is_filled(
-    empty_database_url: str, sqlite_store: Store, kit: Kit
-) -> None:
+def test_only_an_empty_database_is_filled(empty_database_url: str, sqlite_store: Store) -> None:
     """A database with tables is refused and keeps what it has."""
-    there = furnished(empty_database_url, kit)
-    before = kit.everything(there)
+    there = furnished(empty_database_url)
+    before = everything(there)
     with pytest.raises(NotEmpty, match="not empty"):
         restore(copy_of(sqlite_store), empty_database_url, server_key=None)
-    assert kit.everything(there) == before
+    assert everything(there) == before
     there.close()
 
 
@@ -208,12 +203,10 @@ def spoil(lines: list[Any], how: str) -> io.BytesIO:
     "how",
     ["value", "kind", "missing", "extra", "table", "cut", "more", "form", "columns", "no header"],
 )
-def test_a_spoilt_backup_is_refused_whole(
-    sqlite_store: Store, kit: Kit, tmp_path: Path, how: str
-) -> None:
+def test_a_spoilt_backup_is_refused_whole(sqlite_store: Store, tmp_path: Path, how: str) -> None:
     """However a backup was changed or cut, nothing of it is kept, and no file is left behind."""
-    survey = sqlite_store.open_survey(kit.define())
-    kit.device().send(sqlite_store, survey)
+    survey = sqlite_store.open_survey(define())
+    Device().send(sqlite_store, survey)
     file = spoil(lines_of(copy_of(sqlite_store)), how)
     target = tmp_path / "target.sqlite3"
     with pytest.raises(BrokenBackup):
@@ -223,10 +216,10 @@ def test_a_spoilt_backup_is_refused_whole(
 
 @pytest.mark.postgres
 def test_a_refused_restore_leaves_postgresql_empty(
-    sqlite_store: Store, new_database: NewDatabase, kit: Kit
+    sqlite_store: Store, new_database: NewDatabase
 ) -> None:
     """Where the last line does not hold, PostgreSQL is as empty as before."""
-    sqlite_store.open_survey(kit.define())
+    sqlite_store.open_survey(define())
     url = new_database("postgresql")
     with pytest.raises(BrokenBackup):
         restore(spoil(lines_of(copy_of(sqlite_store)), "cut"), url, server_key=None)
@@ -247,9 +240,9 @@ def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_half_downloaded_backup_is_refused(sqlite_store: Store, kit: Kit, tmp_path: Path) -> None:
+def test_a_half_downloaded_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
     """A file that lost its last bytes is refused."""
-    sqlite_store.open_survey(kit.define())
+    sqlite_store.open_survey(define())
     whole = copy_of(sqlite_store).getvalue()
     with pytest.raises(BrokenBackup):
         restore(
@@ -267,12 +260,10 @@ def test_a_newer_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
         restore(packed(lines), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
 
 
-def test_a_broken_ledger_is_backed_up_and_not_restored(
-    sqlite_store: Store, kit: Kit, tmp_path: Path
-) -> None:
+def test_a_broken_ledger_is_backed_up_and_not_restored(sqlite_store: Store, tmp_path: Path) -> None:
     """A chain that was broken before the backup stops the restoring, which names the entry."""
-    survey = sqlite_store.open_survey(kit.define())
-    kit.device().send(sqlite_store, survey)
+    survey = sqlite_store.open_survey(define())
+    Device().send(sqlite_store, survey)
     with sqlite_store.engine.begin() as connection:
         connection.execute(text("UPDATE ledger_entry SET day = '2026-01-01' WHERE sequence = 1"))
     with pytest.raises(BrokenChain, match="ledger entry 1"):

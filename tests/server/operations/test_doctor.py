@@ -6,10 +6,12 @@ import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import text
+from tests.server.devices import Device
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
@@ -19,9 +21,6 @@ from masquerade.server.operations import order_checks
 from masquerade.server.operations.check_result import Finding
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.settings_checks import settings_findings
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -33,11 +32,11 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def furnished(store: Store, kit: Kit) -> Store:
+def furnished(store: Store) -> Store:
     """A store in use: two people with entries."""
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     for _ in range(2):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     assert store.rewrite()
     return store
 
@@ -223,9 +222,9 @@ def test_a_file_that_others_may_read(sqlite_store: Store) -> None:
     assert wrong(sqlite_store) == []
 
 
-def test_rows_in_the_order_of_arrival(sqlite_store: Store, kit: Kit) -> None:
+def test_rows_in_the_order_of_arrival(sqlite_store: Store) -> None:
     """A file or a log that tells the order of arrival is a problem once it is not fresh."""
-    survey = sqlite_store.open_survey(kit.define())
+    survey = sqlite_store.open_survey(define())
     file = Settings(url_of(sqlite_store)).sqlite_file
     assert file is not None
     url = url_of(sqlite_store)
@@ -238,7 +237,7 @@ def test_rows_in_the_order_of_arrival(sqlite_store: Store, kit: Kit) -> None:
         return [one for one in found if one.check == "order"]
 
     for _ in range(12):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     only(order(0), "order", "look again", status="skipped")
     only(order(120), "order", "-wal has held")
     with store.engine.connect() as connection:
@@ -259,15 +258,13 @@ def test_a_file_too_large_to_be_rewritten_often(
 
 
 @pytest.mark.postgres
-def test_what_postgresql_keeps_of_the_order_of_arrival(
-    store: Store, kit: Kit, postgres_server: Any
-) -> None:
+def test_what_postgresql_keeps_of_the_order_of_arrival(store: Store, postgres_server: Any) -> None:
     """Rows not rewritten for days are a problem; an account without rights is warned."""
     if store.engine.dialect.name == "sqlite":
         pytest.skip("SQLite's file is looked at itself")
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     for _ in range(2):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     only(wrong(store), "order", "never", "xmin")
     assert store.rewrite()
     assert wrong(store) == []
@@ -276,7 +273,7 @@ def test_what_postgresql_keeps_of_the_order_of_arrival(
         "UPDATE setting SET value = '2026-03-01' WHERE key = 'rewritten'",
         "UPDATE ledger_balance SET open = open",
     )
-    kit.device().send(store, survey)
+    Device().send(store, survey)
     only(wrong(store), "order", "on 2026-03-01")
     assert store.rewrite()
     database = store.engine.url.database
@@ -313,11 +310,11 @@ def test_a_full_disk(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> No
             only(wrong(sqlite_store), "room", "free", status=status)
 
 
-def test_a_damaged_file(sqlite_store: Store, kit: Kit) -> None:
+def test_a_damaged_file(sqlite_store: Store) -> None:
     """A file whose pages were overwritten is a problem, and no crash."""
-    survey = sqlite_store.open_survey(kit.define())
+    survey = sqlite_store.open_survey(define())
     for _ in range(20):
-        kit.device().send(sqlite_store, survey)
+        Device().send(sqlite_store, survey)
     file = Settings(url_of(sqlite_store)).sqlite_file
     assert file is not None
     with sqlite_store.engine.connect() as connection:

@@ -9,12 +9,13 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.surveys.small_surveys import define
 
 from masquerade.server.http.logs import JsonLines, Lines, configure, fields
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 SECRET = "what-somebody-sent"
 
@@ -71,10 +72,10 @@ def test_a_json_line() -> None:
 
 
 def test_what_is_told_of_an_unexpected_error(
-    site: Site, kit: Kit, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
+    site: Site, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
 ) -> None:
     """The log has the route's template, the type and the place: no token, address, header, body."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone, key = site.phone(), secrets.token_hex(16)
 
     def fail(*_: Any, **__: Any) -> Any:

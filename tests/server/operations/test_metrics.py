@@ -12,6 +12,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
+from tests.server.devices import Phone
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.db.engine import connect, migrate
@@ -21,7 +23,6 @@ from masquerade.server.routes.health import not_ready
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
-    from tests.server.conftest import Kit, Phone
 
 Counts = dict[tuple[str, ...], float]
 
@@ -43,11 +44,11 @@ def counts(server: LiveServer, name: str) -> Counts:
     }
 
 
-def test_requests_are_counted_by_template(watched: LiveServer, kit: Kit) -> None:
+def test_requests_are_counted_by_template(watched: LiveServer) -> None:
     """Counts name the route's template, the method and the status, and responses are counted."""
-    survey = watched.store.open_survey(kit.define())
+    survey = watched.store.open_survey(define())
     with httpx.Client(base_url=watched.url, trust_env=False) as client:
-        from_phone = kit.phone(client)
+        from_phone = Phone(client)
         from_phone.take_part(survey)
         client.get(f"/s/{survey.token}")
         client.get("/nowhere/at/all")
@@ -65,11 +66,11 @@ def test_requests_are_counted_by_template(watched: LiveServer, kit: Kit) -> None
     assert counts(watched, "masquerade_request_seconds_count")[(f"{template}/open",)] == 1
 
 
-def test_no_label_names_anybody(watched: LiveServer, kit: Kit) -> None:
+def test_no_label_names_anybody(watched: LiveServer) -> None:
     """Nothing in the counts is a token, a person, a participation, a title or an address."""
-    survey = watched.store.open_survey(kit.define(title="Strikes"))
+    survey = watched.store.open_survey(define(title="Strikes"))
     with httpx.Client(base_url=watched.url, trust_env=False) as client:
-        phone: Phone = kit.phone(client)
+        phone: Phone = Phone(client)
         begun = phone.take_part(survey)[0].json()["id"]
         client.get(f"/api/v1/surveys/{survey.token}/invitation?who={phone.participant}")
     shown = httpx.get(f"{watched.url}/metrics").text

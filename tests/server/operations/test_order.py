@@ -21,7 +21,9 @@ import pytest
 from sqlalchemy import Connection, create_engine, text, update
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.server.devices import Device, everything
 from tests.server.operations.page_layout import arrival, chance, joined
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.db import sqlite_order
@@ -32,7 +34,6 @@ from masquerade.server.payments.rewards import Reward
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit
 
     from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
@@ -61,8 +62,8 @@ class Draws:
 class Crowd:
     """People whose secrets, drawn names and reports are the same in whatever order they come."""
 
-    def __init__(self, kit: Kit, draws: Draws, *, day: str = "2026-03-14") -> None:
-        self.kit, self.draws, self.day = kit, draws, day
+    def __init__(self, draws: Draws, *, day: str = "2026-03-14") -> None:
+        self.draws, self.day = draws, day
 
     def open(self, url: str, **settings: Any) -> Store:
         """Open a store that is rewritten only when asked."""
@@ -72,7 +73,7 @@ class Crowd:
         """Make a database with a survey that gives codes."""
         self.draws.turn("the server")
         store = self.open(url)
-        survey = store.open_survey(self.kit.define(), reward=Reward("codes", "", {}))
+        survey = store.open_survey(define(), reward=Reward("codes", "", {}))
         store.identity("0" * 32)
         store.close()
         return survey
@@ -92,7 +93,7 @@ class Crowd:
     ) -> None:
         """Take part: in all steps, with long reports, or with a withdrawal at the end."""
         self.draws.turn(f"person {number}")
-        device = self.kit.device(self.secret(number))
+        device = Device(self.secret(number))
         device.send(store, survey, [number % 2, number % 5])
         who = store.identity(device.participant)
         [begun], _ = store.people.invitations(who, after="", limit=9)
@@ -107,9 +108,9 @@ class Crowd:
 
 
 @pytest.fixture
-def crowd(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> Crowd:
+def crowd(monkeypatch: pytest.MonkeyPatch) -> Crowd:
     """Return people who are the same in each order."""
-    return Crowd(kit, Draws(monkeypatch))
+    return Crowd(Draws(monkeypatch))
 
 
 def orders(people: int, count: int) -> list[list[int]]:
@@ -471,14 +472,14 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of this kind are POSIX's")
-def test_killed_while_rewriting(crowd: Crowd, kit: Kit, tmp_path: Path) -> None:
+def test_killed_while_rewriting(crowd: Crowd, tmp_path: Path) -> None:
     """``kill -9`` in the middle of rewritings leaves a whole file with all rows."""
     file = tmp_path / "a.sqlite3"
     survey = crowd.empty(f"sqlite:///{file}")
     store = crowd.open(f"sqlite:///{file}")
     for person in range(60):
         crowd.come(store, survey, person, long=True)
-    rows = kit.everything(store)
+    rows = everything(store)
     store.close()
     for number in range(8):
         with subprocess.Popen(
@@ -491,7 +492,7 @@ def test_killed_while_rewriting(crowd: Crowd, kit: Kit, tmp_path: Path) -> None:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     store = Store(f"sqlite:///{file}", today=lambda: crowd.day)
     assert store.rewrite()
-    assert kit.everything(store) == rows
+    assert everything(store) == rows
     store.close()
     assert in_key_order(file)
 

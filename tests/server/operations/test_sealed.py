@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.server.devices import Device, everything
+from tests.surveys.small_surveys import define
 from typer.testing import CliRunner
 
 from masquerade.cli import app
@@ -24,9 +26,6 @@ from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.restore import restore
 from masquerade.server.operations.settings_checks import settings_findings
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 KEY, OTHER = "5e" * 32, "a1" * 32
 
@@ -56,20 +55,18 @@ def _folder(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
 
-def answered(store: Store, kit: Kit, people: int = 12) -> list[str]:
+def answered(store: Store, people: int = 12) -> list[str]:
     """Let people answer; return names that stand in the tables."""
-    survey = store.open_survey(kit.define(title="Needle"))
+    survey = store.open_survey(define(title="Needle"))
     for _ in range(people):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     names = [response.pseudonym for response in store.responses(survey.token)]
     return [*names, *store.persons(), survey.token, "Needle"]
 
 
-def test_nothing_can_be_read_in_a_sealed_file_or_its_log(
-    sealed: Store, kit: Kit, tmp_path: Path
-) -> None:
+def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Store, tmp_path: Path) -> None:
     """No name of a person, id or title stands in the files, and their bytes look random."""
-    names = answered(sealed, kit)
+    names = answered(sealed)
     for _ in range(2):
         parts = [file.read_bytes() for file in (tmp_path / "data").glob("a.sqlite3*")
                  if not file.name.endswith("-shm")]  # fmt: skip
@@ -86,11 +83,9 @@ def test_nothing_can_be_read_in_a_sealed_file_or_its_log(
 
 
 @pytest.mark.parametrize("key", [None, OTHER])
-def test_without_the_key_a_sealed_database_does_not_open(
-    sealed: Store, kit: Kit, key: str | None
-) -> None:
+def test_without_the_key_a_sealed_database_does_not_open(sealed: Store, key: str | None) -> None:
     """No key and another key are refused, with what to do; so is a key for a plain database."""
-    answered(sealed, kit, 1)
+    answered(sealed, 1)
     url = sealed.engine.url.render_as_string()
     sealed.close()
     with pytest.raises(OperationError, match="its key is another one"):
@@ -99,29 +94,29 @@ def test_without_the_key_a_sealed_database_does_not_open(
 
 
 @pytest.mark.usefixtures("_sealing")
-def test_a_plain_database_does_not_open_with_a_key(sqlite_store: Store, kit: Kit) -> None:
+def test_a_plain_database_does_not_open_with_a_key(sqlite_store: Store) -> None:
     """It is not sealed by naming a key; the refusal says how it can be."""
-    answered(sqlite_store, kit, 1)
+    answered(sqlite_store, 1)
     url = sqlite_store.engine.url.render_as_string()
     sqlite_store.close()
     with pytest.raises(OperationError, match="back it up and restore it"):
         Store(url, key=KEY)
 
 
-def test_a_sealed_database_is_rewritten_too(sealed: Store, kit: Kit, tmp_path: Path) -> None:
+def test_a_sealed_database_is_rewritten_too(sealed: Store, tmp_path: Path) -> None:
     """The log is emptied, and nobody's rows are lost."""
-    answered(sealed, kit)
-    rows = kit.everything(sealed)
+    answered(sealed)
+    rows = everything(sealed)
     assert sealed.rewrite()
     assert (tmp_path / "data" / "a.sqlite3-wal").stat().st_size == 0
-    assert kit.everything(sealed) == rows
+    assert everything(sealed) == rows
 
 
 @pytest.mark.usefixtures("_sealing")
-def test_sealing_by_backup_and_restore(sqlite_store: Store, kit: Kit, tmp_path: Path) -> None:
+def test_sealing_by_backup_and_restore(sqlite_store: Store, tmp_path: Path) -> None:
     """A backup of a plain database can be restored into a sealed one, and back, whole."""
-    answered(sqlite_store, kit)
-    rows = kit.everything(sqlite_store)
+    answered(sqlite_store)
+    rows = everything(sqlite_store)
     url, plain = f"sqlite:///{tmp_path / 'data' / 'b.sqlite3'}", tmp_path / "data" / "c.sqlite3"
     for engine, target, key in (
         (sqlite_store.engine, url, KEY),
@@ -134,7 +129,7 @@ def test_sealing_by_backup_and_restore(sqlite_store: Store, kit: Kit, tmp_path: 
     with Store(url, key=KEY).engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM ledger_balance").scalar() == 12
     back = Store(f"sqlite:///{plain}")
-    assert kit.everything(back) == rows
+    assert everything(back) == rows
     back.close()
     with (
         closing(sqlite3.connect(tmp_path / "data" / "b.sqlite3")) as connection,

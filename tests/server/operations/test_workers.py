@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.server.devices import Phone
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import OperationError
 from masquerade.server import Settings, Store
@@ -29,7 +31,6 @@ from masquerade.server.settings import sqlite_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.server.conftest import Kit
     from tests.server.operations.conftest import Serve, Served
 
     from masquerade.server.store import SurveyRecord
@@ -99,12 +100,12 @@ def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, kit: Kit) -> Iterator[tuple[Store, SurveyRecord]]:
+def prepared(tmp_path: Path) -> Iterator[tuple[Store, SurveyRecord]]:
     """The store of the servers to come, with a survey."""
     (tmp_path / "data").mkdir()
     key = make_server_key(tmp_path / "data" / "server.key")
     store = Store(sqlite_url(tmp_path / "data" / "masquerade.sqlite3"), server_key=key)
-    yield store, store.open_survey(kit.define())
+    yield store, store.open_survey(define())
     store.close()
 
 
@@ -143,19 +144,19 @@ def test_two_workers(serve: Serve, prepared: tuple[Store, SurveyRecord]) -> None
     assert sum("sweep is done" in line["message"] for line in lines) <= 2
 
 
-def test_what_any_worker_wrote_is_rewritten(serve: Serve, kit: Kit, tmp_path: Path) -> None:
+def test_what_any_worker_wrote_is_rewritten(serve: Serve, tmp_path: Path) -> None:
     """The first of two processes empties SQLite's log of what both wrote; at the end it is gone."""
     file = tmp_path / "data" / "masquerade.sqlite3"
     file.parent.mkdir()
     key = make_server_key(file.with_name("server.key"))
     store = Store(sqlite_url(file), rewrites=False, server_key=key)
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     server = serve("--workers", "2")
     log = file.with_name(f"{file.name}-wal")
     for _ in range(6):
         # A new connection each time, which either process may take.
         with httpx.Client(base_url=server.url, trust_env=False) as client:
-            kit.phone(client).take_part(survey)
+            Phone(client).take_part(survey)
     wait_until("the log is not emptied", lambda: log.stat().st_size == 0)
     assert len(store.persons()) == 6
     store.close()
@@ -216,10 +217,10 @@ store.close()
 
 
 @pytest.mark.both_databases
-def test_the_race_for_a_budget_between_processes(database_url: str, kit: Kit) -> None:
+def test_the_race_for_a_budget_between_processes(database_url: str) -> None:
     """Two processes reserve two surveys for the same people: each person pays for one, once."""
     store = Store(database_url)
-    surveys = [store.open_survey(kit.define(title=title)) for title in ("One", "Other")]
+    surveys = [store.open_survey(define(title=title)) for title in ("One", "Other")]
     cost = surveys[0].definition.levels[0].cost("").micro_epsilon
     people = [secrets.token_hex(16) for _ in range(12)]
     words = [sys.executable, "-c", RACE, database_url, str(cost), *(s.token for s in surveys)]

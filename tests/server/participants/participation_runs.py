@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from tests.server.devices import Device
 
 from masquerade.server import Store
 from masquerade.server.participants.participations import (
@@ -15,10 +15,7 @@ from masquerade.server.participants.participations import (
     Participation,
 )
 from masquerade.server.surveys.frozen_surveys import SUBMITTED, SurveyRecord
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Device, Kit
-
+from masquerade.surveys.survey import commitment_of
 
 STATES = (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, EXPIRED, ABANDONED)
 
@@ -28,8 +25,8 @@ REPORTS, SALT = [1, 4], "5a" * 16
 class Run:
     """One participant in one survey, and the steps that can be tried."""
 
-    def __init__(self, store: Store, survey: SurveyRecord, device: Device, kit: Kit) -> None:
-        self.store, self.survey, self.device, self.kit = store, survey, device, kit
+    def __init__(self, store: Store, survey: SurveyRecord, device: Device) -> None:
+        self.store, self.survey, self.device = store, survey, device
         self.who = store.identity(device.participant)
         self.begun = device.reserve(store, survey, level="medium")
 
@@ -37,7 +34,7 @@ class Run:
         """Try a step."""
         steps, id_ = self.store.participations, self.begun.id
         if name == "seal":
-            return steps.seal(self.who, id_, self.kit.commitment_of(id_, REPORTS, SALT))
+            return steps.seal(self.who, id_, commitment_of(id_, REPORTS, SALT))
         if name == "respond":
             return self.device.respond(self.store, self.begun, REPORTS, SALT)[0]
         return {"open": steps.open, "withdraw": steps.withdraw, "abandon": steps.abandon}[name](

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
-
     from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 CLIENTS, ACKNOWLEDGED_BEFORE_THE_KILL = 16, 120
@@ -103,10 +102,10 @@ class Person:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
-def test_killed_under_load(database_url: str, kit: Kit) -> None:
+def test_killed_under_load(database_url: str) -> None:
     """After ``kill -9`` under load every acknowledged step is there, and everybody paid once."""
     store = Store(database_url)
-    survey = store.open_survey(kit.define(levels=LEVELS))
+    survey = store.open_survey(define(levels=LEVELS))
     store.close()
     people: list[Person] = []
     count, end = threading.Lock(), threading.Event()

@@ -6,11 +6,13 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import event
+from tests.server.devices import Device, everything
 from tests.server.participants.participation_runs import REPORTS, SALT, STATES, Run
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.errors import (
@@ -41,9 +43,6 @@ from masquerade.server.surveys.frozen_surveys import SUBMITTED
 from masquerade.surveys import Number
 from masquerade.surveys.survey import commitment_of
 
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
-
 pytestmark = pytest.mark.both_databases
 
 # What each step leads to, from each state; a state that is not there refuses the step.
@@ -62,31 +61,31 @@ STEPS: dict[str, dict[str, str]] = {
 }
 
 
-def begin(store: Store, kit: Kit) -> Run:
+def begin(store: Store) -> Run:
     """Reserve a new survey for a new participant."""
-    survey = store.open_survey(kit.define(levels=("high", "medium", "low")))
-    return Run(store, survey, kit.device(), kit)
+    survey = store.open_survey(define(levels=("high", "medium", "low")))
+    return Run(store, survey, Device())
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_step_from_every_state(store: Store, kit: Kit, state: str) -> None:
+def test_every_step_from_every_state(store: Store, state: str) -> None:
     """Each step leads where it should; a wrong one is refused, names the state, changes nothing."""
     for name, leads in STEPS.items():
-        run = begin(store, kit).bring_to(state)
-        before = kit.everything(store)
+        run = begin(store).bring_to(state)
+        before = everything(store)
         if state in leads:
             assert run.step(name).state == leads[state]
             if leads[state] == state:
-                assert kit.everything(store) == before
+                assert everything(store) == before
             else:
-                after = kit.everything(store)
+                after = everything(store)
                 assert run.step(name).state == leads[state]
-                assert kit.everything(store) == after
+                assert everything(store) == after
         else:
             with pytest.raises(WrongState, match=f"is {state}") as caught:
                 run.step(name)
             assert caught.value.state == state
-            assert kit.everything(store) == before
+            assert everything(store) == before
     store.accounts.verify()
 
 
@@ -102,9 +101,9 @@ def test_every_step_from_every_state(store: Store, kit: Kit, state: str) -> None
         (ABANDONED, ["reserve", "commit"]),
     ],
 )
-def test_what_each_state_costs(store: Store, kit: Kit, state: str, kinds: list[str]) -> None:
+def test_what_each_state_costs(store: Store, state: str, kinds: list[str]) -> None:
     """A reservation is spent once questions are shown, whatever follows, and given back before."""
-    run = begin(store, kit).bring_to(state)
+    run = begin(store).bring_to(state)
     entries = store.ledger(run.device.participant)
     assert [entry.charge.kind for entry in entries] == kinds
     level = run.survey.definition.level("medium")
@@ -116,11 +115,11 @@ def test_what_each_state_costs(store: Store, kit: Kit, state: str, kinds: list[s
     store.accounts.verify()
 
 
-def test_a_bill_says_what_was_spent(store: Store, kit: Kit) -> None:
+def test_a_bill_says_what_was_spent(store: Store) -> None:
     """The bill has the response's own loss and everything so far, pure epsilons adding exactly."""
-    device, total = kit.device(), 0
+    device, total = Device(), 0
     for number, level in enumerate(("high", "medium", "low"), start=1):
-        survey = store.open_survey(kit.define(levels=("low", "medium", "high")))
+        survey = store.open_survey(define(levels=("low", "medium", "high")))
         bill = device.send(store, survey, level=level)
         one = survey.definition.level(level).guarantee().epsilon_user
         total += int(one.micro)
@@ -132,15 +131,15 @@ def test_a_bill_says_what_was_spent(store: Store, kit: Kit) -> None:
     assert store.accounts.balance(store.persons()[0]).spent_epsilon == total
 
 
-def test_the_response_is_kept_as_it_was_sealed(store: Store, kit: Kit) -> None:
+def test_the_response_is_kept_as_it_was_sealed(store: Store) -> None:
     """Reports come back under the survey's pseudonym and the chosen level, as they were sent."""
-    run = begin(store, kit).bring_to(SUBMITTED)
+    run = begin(store).bring_to(SUBMITTED)
     [response] = store.responses(run.survey.token)
     assert (response.level, response.reports) == ("medium", (1, 4))
     run.step("withdraw")
     assert store.responses(run.survey.token) == []
-    assert "[1, 4]" not in repr(kit.everything(store))
-    assert [1, 4] not in [row[-1] for row in kit.everything(store)["participation"]]
+    assert "[1, 4]" not in repr(everything(store))
+    assert [1, 4] not in [row[-1] for row in everything(store)["participation"]]
 
 
 def test_the_commitment_is_the_published_hash() -> None:
@@ -152,10 +151,10 @@ def test_the_commitment_is_the_published_hash() -> None:
     assert again == text
 
 
-def test_only_what_was_sealed_is_accepted(store: Store, kit: Kit) -> None:
+def test_only_what_was_sealed_is_accepted(store: Store) -> None:
     """Other reports, another salt, level or hash are refused, before and after the right ones."""
-    run = begin(store, kit).bring_to(SEALED)
-    before = kit.everything(store)
+    run = begin(store).bring_to(SEALED)
+    before = everything(store)
     send = run.device.respond
     wrong: list[tuple[type[MasqueradeError], Callable[[], Any]]] = [
         (CommitmentMismatch, lambda: send(store, run.begun, [1, 3], SALT)),
@@ -174,21 +173,21 @@ def test_only_what_was_sealed_is_accepted(store: Store, kit: Kit) -> None:
     for kind, request in wrong:
         with pytest.raises(kind):
             request()
-        assert kit.everything(store) == before
+        assert everything(store) == before
     assert send(store, run.begun, REPORTS, SALT)[1]
-    after = kit.everything(store)
+    after = everything(store)
     for other in ([1, 3], [1], [2, 4]):
         with pytest.raises(CommitmentMismatch):
             send(store, run.begun, other, SALT)
     assert not send(store, run.begun, REPORTS, SALT)[1]
-    assert kit.everything(store) == after
+    assert everything(store) == after
 
 
-def test_reports_of_noise_may_leave_the_range_but_not_by_everything(store: Store, kit: Kit) -> None:
+def test_reports_of_noise_may_leave_the_range_but_not_by_everything(store: Store) -> None:
     """Reports up to 9 sigma (of 30 here) beyond the scale are kept; further ones are refused."""
-    survey = store.open_survey(kit.define(Number("n", "?", 0, 10, "h"), level="high"))
+    survey = store.open_survey(define(Number("n", "?", 0, 10, "h"), level="high"))
     for report in (-90, 0, 10, 100, -271, 281):
-        kit.device().send(store, survey, [report])
+        Device().send(store, survey, [report])
     assert sorted(r.reports[0] for r in store.responses(survey.token)) == [
         -271,
         -90,
@@ -199,13 +198,13 @@ def test_reports_of_noise_may_leave_the_range_but_not_by_everything(store: Store
     ]
     for report in (-272, 282, 2**53 - 1):
         with pytest.raises(InvalidReport, match="report 1"):
-            kit.device().send(store, survey, [report])
+            Device().send(store, survey, [report])
 
 
-def test_a_level_is_chosen_once(store: Store, kit: Kit) -> None:
+def test_a_level_is_chosen_once(store: Store) -> None:
     """The same level again is the same participation; another is refused, at every state."""
     for state in (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, ABANDONED):
-        run = begin(store, kit).bring_to(state)
+        run = begin(store).bring_to(state)
         again, new = store.participations.reserve(
             run.who, run.survey.token, "medium", idempotency_key=secrets.token_hex(16)
         )
@@ -213,12 +212,12 @@ def test_a_level_is_chosen_once(store: Store, kit: Kit) -> None:
         with pytest.raises(AlreadyParticipated):
             run.device.reserve(store, run.survey, level="high")
     with pytest.raises(LevelNotAllowed):
-        kit.device().reserve(store, run.survey, level="none")
+        Device().reserve(store, run.survey, level="none")
 
 
-def test_a_lapsed_reservation_can_be_begun_again(store: Store, kit: Kit) -> None:
+def test_a_lapsed_reservation_can_be_begun_again(store: Store) -> None:
     """Who never saw a question may begin again, at any level, as a new participation."""
-    run = begin(store, kit).bring_to(EXPIRED)
+    run = begin(store).bring_to(EXPIRED)
     again = run.device.reserve(store, run.survey, level="low")
     assert again.id != run.begun.id
     assert store.accounts.balance(run.who.person).open == 1
@@ -232,10 +231,10 @@ def test_a_lapsed_reservation_can_be_begun_again(store: Store, kit: Kit) -> None
     store.accounts.verify()
 
 
-def test_idempotency_keys(store: Store, kit: Kit) -> None:
+def test_idempotency_keys(store: Store) -> None:
     """A key sent again gives what it gave, even once lapsed; for another request it is refused."""
-    survey, other = (store.open_survey(kit.define(levels=("high", "low"))) for _ in range(2))
-    device, key = kit.device(), secrets.token_hex(16)
+    survey, other = (store.open_survey(define(levels=("high", "low"))) for _ in range(2))
+    device, key = Device(), secrets.token_hex(16)
     begun = device.reserve(store, survey, level="low", key=key)
     assert device.reserve(store, survey, level="low", key=key).id == begun.id
     for token, level in ((survey, "high"), (other, "low")):
@@ -243,39 +242,39 @@ def test_idempotency_keys(store: Store, kit: Kit) -> None:
             device.reserve(store, token, level=level, key=key)
     store.participations.abandon(store.identity(device.participant), begun.id)
     assert device.reserve(store, survey, level="low", key=key).state == EXPIRED
-    stranger = kit.device().reserve(store, survey, level="low", key=key)
+    stranger = Device().reserve(store, survey, level="low", key=key)
     assert stranger.state == RESERVED
     assert stranger.id != begun.id
 
 
-def test_a_stranger_finds_nothing(store: Store, kit: Kit) -> None:
+def test_a_stranger_finds_nothing(store: Store) -> None:
     """Every step on somebody else's participation is as if there were none."""
-    run = begin(store, kit)
+    run = begin(store)
     stranger = store.identity(secrets.token_hex(16))
     for state in STATES:
-        mine = begin(store, kit).bring_to(state)
-        before = kit.everything(store)
-        mine.who, mine.device = stranger, kit.device()
+        mine = begin(store).bring_to(state)
+        before = everything(store)
+        mine.who, mine.device = stranger, Device()
         for name in STEPS:
             with pytest.raises(NotFound):
                 mine.step(name)
-        assert kit.everything(store) == before
+        assert everything(store) == before
     run.begun = Participation("0" * 32, run.begun.survey, run.begun.level, RESERVED)
     for name in STEPS:
         with pytest.raises(NotFound):
             run.step(name)
 
 
-def test_a_closed_survey_takes_nothing_more(store: Store, kit: Kit) -> None:
+def test_a_closed_survey_takes_nothing_more(store: Store) -> None:
     """After the close nothing is begun, shown, sealed, sent or withdrawn."""
     runs = {}
-    survey = store.open_survey(kit.define(levels=("high", "medium")))
+    survey = store.open_survey(define(levels=("high", "medium")))
     for state in STATES:
-        runs[state] = Run(store, survey, kit.device(), kit).bring_to(state)
+        runs[state] = Run(store, survey, Device()).bring_to(state)
     closed = store.close_survey(survey.token)
     assert closed.responses == 1
     after = {s: EXPIRED if s == RESERVED else s for s in STATES}
-    before = kit.everything(store)
+    before = everything(store)
     for state, run in runs.items():
         for name in ("open", "seal", "respond", "withdraw"):
             repeat = STEPS[name].get(after[state]) == after[state]
@@ -285,8 +284,8 @@ def test_a_closed_survey_takes_nothing_more(store: Store, kit: Kit) -> None:
                 with pytest.raises(WrongState):
                     run.step(name)
     with pytest.raises(WrongState, match="closed"):
-        kit.device().reserve(store, survey, level="high")
-    assert kit.everything(store) == before
+        Device().reserve(store, survey, level="high")
+    assert everything(store) == before
     assert runs[OPENED].step("abandon").state == ABANDONED
     assert store.accounts.balance(runs[RESERVED].who.person).open == 0
     store.accounts.verify()
@@ -295,16 +294,16 @@ def test_a_closed_survey_takes_nothing_more(store: Store, kit: Kit) -> None:
 @pytest.mark.parametrize("name", ["reserve", "open", "abandon", "respond"])
 @pytest.mark.parametrize("moment", ["the ledger", "the commit"])
 def test_a_step_is_kept_with_its_ledger_or_not_at_all(
-    store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
 ) -> None:
     """Whenever something fails on the way nothing stays of the step, and trying again works."""
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     run = None
     if name != "reserve":
-        run = Run(store, survey, kit.device(), kit)
+        run = Run(store, survey, Device())
         run.bring_to({"respond": SEALED}.get(name, RESERVED))
-    device = kit.device()
-    before = kit.everything(store)
+    device = Device()
+    before = everything(store)
 
     def attempt() -> Any:
         return run.step(name) if run else device.reserve(store, survey)
@@ -322,45 +321,45 @@ def test_a_step_is_kept_with_its_ledger_or_not_at_all(
             attempt()
         if moment == "the commit":
             event.remove(store.engine, "commit", fail)
-    assert kit.everything(store) == before
+    assert everything(store) == before
     assert attempt().id
     store.accounts.verify()
 
 
-def test_the_cap_holds(database_url: str, kit: Kit) -> None:
+def test_the_cap_holds(database_url: str) -> None:
     """What does not fit is refused with needed and residual; exactly enough is enough."""
     store = Store(database_url)
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     store.close()
     one = survey.definition.levels[0].cost(survey.token).micro_epsilon
     store = Store(database_url, caps=Caps(Loss(2 * one - 1), Caps().delta))
-    second = store.open_survey(kit.define(title="Second"))
-    device = kit.device()
+    second = store.open_survey(define(title="Second"))
+    device = Device()
     device.send(store, survey)
-    before = kit.everything(store)
+    before = everything(store)
     with pytest.raises(InsufficientBudget) as caught:
         device.reserve(store, second)
     assert caught.value.needed == one / 1e6
     assert caught.value.residual == (one - 1) / 1e6
-    assert kit.everything(store) == before
+    assert everything(store) == before
     store.close()
     exact = Store(database_url, caps=Caps(Loss(2 * one), Caps().delta))
-    other = kit.device()
+    other = Device()
     other.send(exact, survey)
     assert other.reserve(exact, second).state == RESERVED
     exact.close()
 
 
-def test_answers_in_clear_are_counted_apart(database_url: str, kit: Kit) -> None:
+def test_answers_in_clear_are_counted_apart(database_url: str) -> None:
     """Level none spends no epsilon but clear answers, of which the default cap allows none."""
-    definition = kit.define(levels=("none", "low"))
+    definition = define(levels=("none", "low"))
     store = Store(database_url, allow_clear=True)
     survey = store.open_survey(definition)
     with pytest.raises(ClearDisclosureRefused):
-        kit.device().reserve(store, survey, level="none")
+        Device().reserve(store, survey, level="none")
     store.close()
     store = Store(database_url, allow_clear=True, caps=Caps(clear=2))
-    device = kit.device()
+    device = Device()
     device.send(store, survey, [1, 2], level="none")
     balance = store.accounts.balance(store.identity(device.participant).person)
     assert (balance.spent_clear, balance.spent_epsilon, balance.spent_rho) == (2, 0, 0)
@@ -368,5 +367,5 @@ def test_answers_in_clear_are_counted_apart(database_url: str, kit: Kit) -> None
     store.close()
     store = Store(database_url, caps=Caps(clear=2))
     with pytest.raises(LevelNotAllowed, match="clear"):
-        kit.device().reserve(store, survey, level="none")
+        Device().reserve(store, survey, level="none")
     store.close()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.server.devices import Device, all_at_once, everything
 from tests.server.participants.participation_runs import SALT, STATES, Run
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.errors import (
@@ -23,9 +25,7 @@ from masquerade.server.participants.participations import (
 )
 from masquerade.server.surveys.frozen_surveys import SUBMITTED
 from masquerade.surveys import Choice
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
+from masquerade.surveys.survey import commitment_of
 
 
 class Calendar:
@@ -38,18 +38,18 @@ class Calendar:
         return self.day
 
 
-def test_reservations_lapse(database_url: str, kit: Kit) -> None:
+def test_reservations_lapse(database_url: str) -> None:
     """After its days a reservation is given back, and nothing else is."""
     today = Calendar()
     store = Store(database_url, today=today, reservation_days=2)
-    survey = store.open_survey(kit.define(levels=("medium",)))
-    runs = {state: Run(store, survey, kit.device(), kit).bring_to(state) for state in STATES}
+    survey = store.open_survey(define(levels=("medium",)))
+    runs = {state: Run(store, survey, Device()).bring_to(state) for state in STATES}
     today.day = "2026-03-16"
     assert store.rewrite()  # a sweep does it too, and PostgreSQL keeps its day
-    before = kit.everything(store)
+    before = everything(store)
     assert store.sweeper.sweep().released == 0
-    assert kit.everything(store) == before
-    fresh = Run(store, survey, kit.device(), kit)
+    assert everything(store) == before
+    fresh = Run(store, survey, Device())
     today.day = "2026-03-17"
     assert store.sweeper.sweep().released == 1
     with pytest.raises(WrongState, match="is expired"):
@@ -58,17 +58,17 @@ def test_reservations_lapse(database_url: str, kit: Kit) -> None:
     assert fresh.step("open").state == OPENED
     for state in (OPENED, SEALED, SUBMITTED):
         assert runs[state].step("abandon" if state != SUBMITTED else "respond").state
-    after = kit.everything(store)
+    after = everything(store)
     assert store.sweeper.sweep().released == 0
-    assert kit.everything(store) == after
+    assert everything(store) == after
     store.accounts.verify()
     store.close()
 
 
-def test_a_sweep_that_was_cut_short_is_finished_by_the_next(store: Store, kit: Kit) -> None:
+def test_a_sweep_that_was_cut_short_is_finished_by_the_next(store: Store) -> None:
     """Where the process ends between expiry and release, the next sweep gives the rest back."""
-    survey = store.open_survey(kit.define())
-    run = Run(store, survey, kit.device(), kit)
+    survey = store.open_survey(define())
+    run = Run(store, survey, Device())
 
     def gone(_: Any) -> int:
         raise KeyboardInterrupt
@@ -84,14 +84,14 @@ def test_a_sweep_that_was_cut_short_is_finished_by_the_next(store: Store, kit: K
     assert store.accounts.balance(run.who.person).open == 0
 
 
-def test_opening_while_it_lapses(database_url: str, kit: Kit) -> None:
+def test_opening_while_it_lapses(database_url: str) -> None:
     """Either the questions are shown and paid for, or the reservation is given back: never both."""
     today = Calendar()
     store = Store(database_url, today=today, reservation_days=0)
-    survey = store.open_survey(kit.define(levels=("medium",)))
-    runs = [Run(store, survey, kit.device(), kit) for _ in range(12)]
+    survey = store.open_survey(define(levels=("medium",)))
+    runs = [Run(store, survey, Device()) for _ in range(12)]
     today.day = "2026-03-15"
-    outcomes = kit.all_at_once(
+    outcomes = all_at_once(
         *(lambda run=run: run.step("open") for run in runs), *[store.sweeper.sweep] * 2
     )
     for run, outcome in zip(runs, outcomes, strict=False):
@@ -105,7 +105,7 @@ def test_opening_while_it_lapses(database_url: str, kit: Kit) -> None:
     store.close()
 
 
-def test_caps_go_down_at_once_and_up_later(database_url: str, kit: Kit) -> None:
+def test_caps_go_down_at_once_and_up_later(database_url: str) -> None:
     """Lower caps hold at once; higher ones need a confirmation and a day, and can be undone."""
     today = Calendar()
     store = Store(database_url, today=today)
@@ -133,16 +133,16 @@ def test_caps_go_down_at_once_and_up_later(database_url: str, kit: Kit) -> None:
     store.close()
 
 
-def test_leaving(store: Store, kit: Kit) -> None:
+def test_leaving(store: Store) -> None:
     """Reports of open surveys go, those of closed ones and the ledger stay, all else is ended."""
-    device = kit.device()
+    device = Device()
     states: dict[str, Run] = {}
     for state in STATES:
-        survey = store.open_survey(kit.define(Choice("c", "?", ("A", "B")), levels=("medium",)))
-        run = Run(store, survey, device, kit)
+        survey = store.open_survey(define(Choice("c", "?", ("A", "B")), levels=("medium",)))
+        run = Run(store, survey, device)
         if state in (SEALED, SUBMITTED, WITHDRAWN):
             run.step("open")
-            commitment = kit.commitment_of(run.begun.id, [1], SALT)
+            commitment = commitment_of(run.begun.id, [1], SALT)
             store.participations.seal(run.who, run.begun.id, commitment)
             if state != SEALED:
                 device.respond(store, run.begun, [1], SALT)
@@ -151,7 +151,7 @@ def test_leaving(store: Store, kit: Kit) -> None:
         else:
             run.bring_to(state)
         states[state] = run
-    closed = store.open_survey(kit.define(Choice("c", "?", ("A", "B"))))
+    closed = store.open_survey(define(Choice("c", "?", ("A", "B"))))
     device.send(store, closed, [1])
     store.close_survey(closed.token)
     entries = len(store.ledger(device.participant))
@@ -166,14 +166,14 @@ def test_leaving(store: Store, kit: Kit) -> None:
     store.accounts.verify()
 
 
-def test_invitations(store: Store, kit: Kit) -> None:
+def test_invitations(store: Store) -> None:
     """A person sees what they have begun and what is listed and open, page by page, once each."""
-    begun = [store.open_survey(kit.define()) for _ in range(3)]
-    listed = [store.open_survey(kit.define(), listed=True) for _ in range(3)]
-    over = store.open_survey(kit.define(), listed=True)
+    begun = [store.open_survey(define()) for _ in range(3)]
+    listed = [store.open_survey(define(), listed=True) for _ in range(3)]
+    over = store.open_survey(define(), listed=True)
     store.close_survey(over.token)
-    store.open_survey(kit.define())
-    device = kit.device()
+    store.open_survey(define())
+    device = Device()
     for survey in begun:
         device.reserve(store, survey)
     who = store.identity(device.participant)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import event, func, insert, select, update
+from tests.server.devices import Device, all_at_once
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import QuotaFull, TooManyReservations
 from masquerade.server import Store
@@ -18,8 +20,6 @@ from masquerade.server.operations.content_checks import survey_findings
 from masquerade.server.surveys.quotas import begun, wrong_counts
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
-
     from masquerade.server.store import SurveyRecord
 
 pytestmark = pytest.mark.both_databases
@@ -88,14 +88,14 @@ def work(store: Store, do: Callable[[], object]) -> tuple[int, int]:
     return min(counts), min(steps)
 
 
-def test_a_long_ledger_costs_no_more(database_url: str, kit: Kit) -> None:
+def test_a_long_ledger_costs_no_more(database_url: str) -> None:
     """Reserving and giving up is the same work after 300 entries as after a few, and so is refusal.
 
     Counted are statements and, on SQLite, the steps of its machine, of which each row takes some.
     """
     store = Store(database_url, today=lambda: "2026-03-14", unopened_reservations=0)
-    survey = store.open_survey(kit.define())
-    device = kit.device()
+    survey = store.open_survey(define())
+    device = Device()
     who = store.identity(device.participant)
 
     def again() -> None:
@@ -115,15 +115,15 @@ def test_a_long_ledger_costs_no_more(database_url: str, kit: Kit) -> None:
     store.close()
 
 
-def reserve_anew(store: Store, kit: Kit, survey: SurveyRecord) -> None:
+def reserve_anew(store: Store, survey: SurveyRecord) -> None:
     """Begin a survey as somebody new."""
-    kit.device().reserve(store, survey)
+    Device().reserve(store, survey)
 
 
-def test_a_full_survey_costs_no_more(database_url: str, kit: Kit) -> None:
+def test_a_full_survey_costs_no_more(database_url: str) -> None:
     """Beginning a survey with quotas is the same work where thousands have begun it before."""
     store = Store(database_url, today=lambda: "2026-03-14")
-    empty, full = (store.open_survey(kit.define()) for _ in range(2))
+    empty, full = (store.open_survey(define()) for _ in range(2))
     rows = [
         {
             "id": secrets.token_hex(16),
@@ -142,7 +142,7 @@ def test_a_full_survey_costs_no_more(database_url: str, kit: Kit) -> None:
         store.lifecycle.set_seats(survey, {"medium": STORED + 10 * TRIES})
     costs = []
     for survey in (empty, full):
-        costs.append(work(store, partial(reserve_anew, store, kit, survey)))
+        costs.append(work(store, partial(reserve_anew, store, survey)))
     assert costs[0][0] == costs[1][0]
     assert costs[1][1] <= costs[0][1] + 20, costs
     store.close()
@@ -161,10 +161,10 @@ def recounted(store: Store, token: str) -> dict[str, int]:
         return begun(connection, token)
 
 
-def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
+def test_counts_follow_every_way_in_and_out(store: Store) -> None:
     """After each step of each way the kept count is what counting one by one comes to."""
-    survey = store.open_survey(kit.define(levels=("high", "medium")))
-    early = kit.device().open(store, survey, level="high")
+    survey = store.open_survey(define(levels=("high", "medium")))
+    early = Device().open(store, survey, level="high")
     assert early.state == "opened"
     assert counted(store, survey.token) == {}
     store.lifecycle.set_seats(survey, {"high": 9, "medium": 4})
@@ -174,7 +174,7 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
         assert recounted(store, survey.token) == {k: v for k, v in expected.items() if v}
 
     same(high=1, medium=0)
-    device = kit.device()
+    device = Device()
     who = store.identity(device.participant)
     reserved = device.reserve(store, survey, level="medium")
     same(high=1, medium=1)
@@ -185,19 +185,19 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
     same(high=2, medium=0)
     store.participations.abandon(who, opened.id)
     same(high=1, medium=0)
-    sender = kit.device()
+    sender = Device()
     sender.send(store, survey, level="medium")
     same(high=1, medium=1)
     mine = store.people.invitations(store.identity(sender.participant), after="", limit=9)[0]
     assert mine[0].participation is not None
     store.participations.withdraw(store.identity(sender.participant), mine[0].participation["id"])
     same(high=1, medium=0)
-    leaver = kit.device()
+    leaver = Device()
     leaver.reserve(store, survey, level="medium")
     same(high=1, medium=1)
     store.people.leave(store.identity(leaver.participant))
     same(high=1, medium=0)
-    kit.device().reserve(store, survey, level="medium")
+    Device().reserve(store, survey, level="medium")
     store.lifecycle.set_seats(survey, None)
     assert counted(store, survey.token) == {}
     store.lifecycle.set_seats(survey, {"high": 1, "medium": 1})
@@ -205,34 +205,34 @@ def test_counts_follow_every_way_in_and_out(store: Store, kit: Kit) -> None:
     with store.engine.connect() as connection:
         assert wrong_counts(connection) == []
     with pytest.raises(QuotaFull):
-        kit.device().reserve(store, survey, level="medium")
+        Device().reserve(store, survey, level="medium")
     same(high=1, medium=1)
     store.close_survey(survey.token)
     same(high=1, medium=0)
 
 
-def test_reservations_that_lapse_are_counted_no_more(database_url: str, kit: Kit) -> None:
+def test_reservations_that_lapse_are_counted_no_more(database_url: str) -> None:
     """What the daily sweep lets lapse frees its place, on either database."""
     today = ["2026-03-14"]
     store = Store(database_url, today=lambda: today[0])
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     store.lifecycle.set_seats(survey, {"medium": 2})
     for _ in range(2):
-        kit.device().reserve(store, survey)
+        Device().reserve(store, survey)
     today[0] = "2026-03-20"
     store.sweeper.sweep()
     assert counted(store, survey.token) == {"medium": 0}
-    kit.device().reserve(store, survey)
+    Device().reserve(store, survey)
     store.close()
 
 
-def test_quotas_are_exact_in_a_race(store: Store, kit: Kit) -> None:
+def test_quotas_are_exact_in_a_race(store: Store) -> None:
     """While people come, leave and find the quotas changed at once, no place is lost or doubled."""
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     store.lifecycle.set_seats(survey, {"medium": 7})
 
     def come(leave: bool) -> bool:
-        device = kit.device()
+        device = Device()
         begun = device.reserve(store, survey)
         if leave:
             store.participations.abandon(store.identity(device.participant), begun.id)
@@ -246,21 +246,19 @@ def test_quotas_are_exact_in_a_race(store: Store, kit: Kit) -> None:
         works: list[Callable[[], object]] = [partial(come, n % 3 == 0) for n in range(30)]
         if turn == 1:  # the only one in which more than seven may come: while there are no quotas
             works += [change, change]
-        outcomes = kit.all_at_once(*works)
+        outcomes = all_at_once(*works)
         assert all(o in (True, False, None) or isinstance(o, QuotaFull) for o in outcomes)
         assert counted(store, survey.token) == recounted(store, survey.token)
         if turn == 0:
             assert counted(store, survey.token)["medium"] <= 7
 
 
-def test_who_opens_nothing_is_slowed_down(database_url: str, kit: Kit) -> None:
+def test_who_opens_nothing_is_slowed_down(database_url: str) -> None:
     """After so many reservations given up or left on a day the next is refused, uncharged."""
     today = ["2026-03-14"]
     store = Store(database_url, today=lambda: today[0], unopened_reservations=5)
-    survey, *others = (
-        store.open_survey(kit.define(level="high", levels=("high",))) for _ in range(4)
-    )
-    device = kit.device()
+    survey, *others = (store.open_survey(define(level="high", levels=("high",))) for _ in range(4))
+    device = Device()
     who = store.identity(device.participant)
     for _ in range(3):
         store.participations.abandon(who, device.reserve(store, survey).id)
@@ -277,14 +275,14 @@ def test_who_opens_nothing_is_slowed_down(database_url: str, kit: Kit) -> None:
         device.reserve(store, others[2])
     today[0] = "2026-03-15"
     device.reserve(store, others[2])
-    kit.device().reserve(store, survey)
+    Device().reserve(store, survey)
     store.close()
 
 
-def test_ledger_rows_stop_growing(sqlite_store: Store, kit: Kit) -> None:
+def test_ledger_rows_stop_growing(sqlite_store: Store) -> None:
     """A device that begins and gives up all day long leaves a bounded number of entries."""
-    survey = sqlite_store.open_survey(kit.define())
-    device = kit.device()
+    survey = sqlite_store.open_survey(define())
+    device = Device()
     who = sqlite_store.identity(device.participant)
     refused = 0
     for _ in range(60):
@@ -298,12 +296,12 @@ def test_ledger_rows_stop_growing(sqlite_store: Store, kit: Kit) -> None:
         assert connection.execute(select(func.count()).select_from(_PARTICIPATION)).scalar() == 1
 
 
-def test_a_wrong_count_is_found(store: Store, kit: Kit) -> None:
+def test_a_wrong_count_is_found(store: Store) -> None:
     """Where somebody changed a count, checking finds the survey."""
-    survey, other = store.open_survey(kit.define()), store.open_survey(kit.define())
+    survey, other = store.open_survey(define()), store.open_survey(define())
     for one in (survey, other):
         store.lifecycle.set_seats(one, {"medium": 3})
-    kit.device().reserve(store, survey)
+    Device().reserve(store, survey)
     with store.engine.execution_options(write=True).begin() as connection:
         connection.execute(update(_COUNT).where(_COUNT.c.survey == survey.token).values(begun=0))
     with store.engine.connect() as connection:

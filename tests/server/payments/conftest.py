@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
+from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
@@ -15,9 +16,6 @@ from masquerade.server.db.tables import FIRST_TEAM, table_of
 from masquerade.server.payments.double_entry import Book, Place
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.store import SurveyRecord
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 _ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 
@@ -27,7 +25,6 @@ class Till:
     """A store's money, and surveys that spend it."""
 
     store: Store
-    kit: Kit
 
     def pay_in(self, amount: int, key: str = "k") -> None:
         """Give the first team some money."""
@@ -39,7 +36,7 @@ class Till:
         """Open a survey that gives 8 at medium and 5 at high."""
         reward = Reward(kind, "credits", {"medium": 8, "high": 5}, commission)
         return self.store.open_survey(
-            self.kit.define(levels=("high", "medium")), reward=reward, budget=budget
+            define(levels=("high", "medium")), reward=reward, budget=budget
         )
 
     def at(self, kind: str, holder: str = "") -> int:
@@ -72,18 +69,18 @@ MakeTill = Callable[[Store], Till]
 
 
 @pytest.fixture
-def till(store: Store, kit: Kit) -> Till:
+def till(store: Store) -> Till:
     """A till on each kind of database."""
-    return Till(store, kit)
+    return Till(store)
 
 
 @pytest.fixture
-def sqlite_till(sqlite_store: Store, kit: Kit) -> Till:
+def sqlite_till(sqlite_store: Store) -> Till:
     """A till on SQLite, where the kind of database does not matter."""
-    return Till(sqlite_store, kit)
+    return Till(sqlite_store)
 
 
 @pytest.fixture
-def make_till(kit: Kit) -> MakeTill:
+def make_till() -> MakeTill:
     """Return what makes a till of a store."""
-    return lambda store: Till(store, kit)
+    return lambda store: Till(store)

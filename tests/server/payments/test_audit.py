@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import text
+from tests.server.devices import Device, all_at_once
 
 from masquerade.errors import BrokenChain
 from masquerade.server import Settings, Store
@@ -16,7 +17,6 @@ from masquerade.server.payments.integrity import audit_findings, book_findings
 from masquerade.server.routes.audit_trail import ACTIONS, READING, UNLOGGED, action_of
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.payments.conftest import Till
 
 
@@ -64,9 +64,9 @@ def test_every_change_shows(sqlite_store: Store, statement: str) -> None:
 
 
 @pytest.mark.both_databases
-def test_many_write_at_once(store: Store, kit: Kit) -> None:
+def test_many_write_at_once(store: Store) -> None:
     """Eight entries at once are eight, in one chain."""
-    outcomes = kit.all_at_once(*(lambda n=n: add(store, f"did {n}") for n in range(8)))
+    outcomes = all_at_once(*(lambda n=n: add(store, f"did {n}") for n in range(8)))
     assert outcomes == [True] * 8
     assert store.desk.audit.verify(FIRST_TEAM)[0] == 8
 
@@ -95,11 +95,11 @@ def test_every_change_has_words_or_its_route() -> None:
     ],
 )
 def test_doctor_finds_a_book_that_does_not_hold(
-    sqlite_till: Till, kit: Kit, statement: str, said: str
+    sqlite_till: Till, statement: str, said: str
 ) -> None:
     """A changed balance, a changed or missing transfer: each is a problem that says where."""
     sqlite_till.pay_in(100)
-    kit.device().send(sqlite_till.store, sqlite_till.paying(50))
+    Device().send(sqlite_till.store, sqlite_till.paying(50))
     with sqlite_till.store.engine.connect() as connection:
         assert [one.status for one in book_findings(connection)] == [OK]
     change(sqlite_till.store, statement)
@@ -109,7 +109,7 @@ def test_doctor_finds_a_book_that_does_not_hold(
     assert any(said in one.detail for one in found)
 
 
-def test_doctor_looks_at_the_desk(database_url: str, kit: Kit) -> None:
+def test_doctor_looks_at_the_desk(database_url: str) -> None:
     """The whole examination names the book and the audit log."""
     store = Store(database_url)
     add(store, "x")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
+from tests.server.devices import all_at_once
 
 from masquerade.errors import IdempotencyConflict, InsufficientFunds, ParameterError
 from masquerade.server.db.tables import FIRST_TEAM
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.payments.conftest import Till
 
 pytestmark = pytest.mark.both_databases
@@ -93,7 +93,7 @@ def test_what_is_no_amount_is_refused(sqlite_till: Till, wrong: dict[str, object
         sqlite_till.store.desk.funds.pay_in(FIRST_TEAM, **{**values, **wrong})  # type: ignore[arg-type]
 
 
-def test_many_take_out_at_once(till: Till, kit: Kit) -> None:
+def test_many_take_out_at_once(till: Till) -> None:
     """Of ten withdrawals at once that have money for three, exactly three succeed."""
     till.pay_in(35)
     funds = till.store.desk.funds
@@ -103,7 +103,7 @@ def test_many_take_out_at_once(till: Till, kit: Kit) -> None:
             FIRST_TEAM, amount=10, currency="credits", note="", key=f"take {place}"
         )
 
-    outcomes = kit.all_at_once(*(lambda place=place: take(place) for place in range(10)))
+    outcomes = all_at_once(*(lambda place=place: take(place) for place in range(10)))
     refused = [one for one in outcomes if isinstance(one, InsufficientFunds)]
     assert outcomes.count(True) == 3
     assert len(refused) == 7
@@ -111,8 +111,8 @@ def test_many_take_out_at_once(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
-def test_one_request_many_times_at_once(till: Till, kit: Kit) -> None:
+def test_one_request_many_times_at_once(till: Till) -> None:
     """Eight times the same deposit at once is one deposit."""
-    outcomes = kit.all_at_once(*(lambda: till.pay_in(10) for _ in range(8)))
+    outcomes = all_at_once(*(lambda: till.pay_in(10) for _ in range(8)))
     assert [one for one in outcomes if one is not None] == []
     assert till.at("funds") == 10

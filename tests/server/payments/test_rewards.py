@@ -6,26 +6,27 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.server.devices import Device, all_at_once, everything
 
 from masquerade.errors import InsufficientFunds, QuotaFull, WrongState
 from masquerade.server import Store
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.rewards import Reward
+from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.payments.conftest import MakeTill, Till
 
 
-def test_the_way_of_money(till: Till, kit: Kit) -> None:
+def test_the_way_of_money(till: Till) -> None:
     """Deposit, escrow at the opening, hold at the choice of a level, pay with the reports."""
     till.pay_in(100)
     survey = till.paying(50)
     assert (till.at("funds"), till.at("escrow", survey.token)) == (50, 50)
-    device = kit.device()
+    device = Device()
     device.open(till.store, survey, level="medium")
     assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (42, 8)
-    done = kit.device()
+    done = Device()
     done.send(till.store, survey, level="medium")
     assert till.wallet(done) == 8
     assert till.wallet(device) == 0
@@ -46,13 +47,13 @@ def test_a_survey_needs_its_money_at_the_opening(till: Till) -> None:
     assert till.at("funds") == 49
 
 
-def test_who_comes_too_late_is_told_before_any_question(till: Till, kit: Kit) -> None:
+def test_who_comes_too_late_is_told_before_any_question(till: Till) -> None:
     """With money for two, the third is refused at the choice of a level, and not charged."""
     till.pay_in(17)
     survey = till.paying(17)
     for _ in range(2):
-        kit.device().reserve(till.store, survey, level="medium")
-    late = kit.device()
+        Device().reserve(till.store, survey, level="medium")
+    late = Device()
     with pytest.raises(QuotaFull, match="no money left"):
         late.reserve(till.store, survey, level="medium")
     assert till.store.ledger(late.participant) == []
@@ -62,25 +63,23 @@ def test_who_comes_too_late_is_told_before_any_question(till: Till, kit: Kit) ->
 
 
 @pytest.mark.parametrize("reports", [[0, 0], [1, 4], [0, 2]])
-def test_payment_does_not_depend_on_reports(
-    sqlite_till: Till, kit: Kit, reports: list[int]
-) -> None:
+def test_payment_does_not_depend_on_reports(sqlite_till: Till, reports: list[int]) -> None:
     """Whatever the reports are, the same is paid."""
     sqlite_till.pay_in(100)
     survey = sqlite_till.paying(100)
-    device = kit.device()
+    device = Device()
     device.send(sqlite_till.store, survey, reports, level="high")
     assert sqlite_till.wallet(device) == 5
 
 
-def test_sending_again_pays_once(till: Till, kit: Kit) -> None:
+def test_sending_again_pays_once(till: Till) -> None:
     """A repeated request is answered as before and moves nothing."""
     till.pay_in(100)
     survey = till.paying(100)
-    device, salt = kit.device(), secrets.token_hex(16)
+    device, salt = Device(), secrets.token_hex(16)
     begun = device.open(till.store, survey, level="high")
     who = till.store.identity(device.participant)
-    sealed = kit.commitment_of(begun.id, [0, 0], salt)
+    sealed = commitment_of(begun.id, [0, 0], salt)
     till.store.participations.seal(who, begun.id, sealed)
     for _ in range(3):
         device.respond(till.store, begun, [0, 0], salt)
@@ -88,11 +87,11 @@ def test_sending_again_pays_once(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
-def test_the_operators_part_comes_on_top(till: Till, kit: Kit) -> None:
+def test_the_operators_part_comes_on_top(till: Till) -> None:
     """A commission of 10 % of 8 is rounded up to 1, taken from the survey and not the person."""
     till.pay_in(100)
     survey = till.paying(18, commission=10)
-    device = kit.device()
+    device = Device()
     device.send(till.store, survey, level="medium")
     assert till.wallet(device) == 8
     assert till.at("commission") == 1
@@ -100,17 +99,17 @@ def test_the_operators_part_comes_on_top(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
-def test_giving_up_gives_money_back(till: Till, kit: Kit) -> None:
+def test_giving_up_gives_money_back(till: Till) -> None:
     """Before and after the questions, who gives up is not paid, and another can be."""
     till.pay_in(10)
     survey = till.paying(10)
-    first, second = kit.device(), kit.device()
+    first, second = Device(), Device()
     for device, begin in ((first, first.reserve), (second, second.open)):
         begun = begin(till.store, survey, level="medium")
         assert till.at("held", survey.token) == 8
         till.store.participations.abandon(till.store.identity(device.participant), begun.id)
         assert till.at("held", survey.token) == 0
-    kit.device().send(till.store, survey, level="medium")
+    Device().send(till.store, survey, level="medium")
     assert till.holds()
 
 
@@ -121,7 +120,7 @@ def test_lapsed_reservations_give_money_back(database_url: str, make_till: MakeT
     till = make_till(store)
     till.pay_in(100)
     survey = till.paying(8)
-    device = till.kit.device()
+    device = Device()
     device.reserve(store, survey, level="medium")
     days[0] = "2026-03-20"
     store.sweeper.sweep()
@@ -133,17 +132,17 @@ def test_lapsed_reservations_give_money_back(database_url: str, make_till: MakeT
     store.close()
 
 
-def test_closing_keeps_nothing_back(till: Till, kit: Kit) -> None:
+def test_closing_keeps_nothing_back(till: Till) -> None:
     """While a survey is closing, who was shown the questions is still paid; then all goes back."""
     till.pay_in(100)
     survey = till.paying(100)
-    waiting, answering = kit.device(), kit.device()
+    waiting, answering = Device(), Device()
     waiting.reserve(till.store, survey, level="medium")
     begun = answering.open(till.store, survey, level="medium")
     till.store.lifecycle.close(survey, grace_days=1)
     assert till.at("held", survey.token) == 8
     salt, who = secrets.token_hex(16), till.store.identity(answering.participant)
-    sealed = kit.commitment_of(begun.id, [0, 0], salt)
+    sealed = commitment_of(begun.id, [0, 0], salt)
     till.store.participations.seal(who, begun.id, sealed)
     answering.respond(till.store, begun, [0, 0], salt)
     assert till.wallet(answering) == 8
@@ -159,7 +158,7 @@ def test_who_had_begun_a_cancelled_survey_is_paid(database_url: str, make_till: 
     till = make_till(store)
     till.pay_in(100)
     survey = till.paying(100)
-    soon, late, unopened = (till.kit.device() for _ in range(3))
+    soon, late, unopened = (Device() for _ in range(3))
     begun = {one.participant: one.open(store, survey, level="medium") for one in (soon, late)}
     unopened.reserve(store, survey, level="medium")
     store.lifecycle.cancel(survey)
@@ -176,11 +175,11 @@ def test_who_had_begun_a_cancelled_survey_is_paid(database_url: str, make_till: 
     store.close()
 
 
-def test_withdrawing_keeps_the_pay(sqlite_till: Till, kit: Kit) -> None:
+def test_withdrawing_keeps_the_pay(sqlite_till: Till) -> None:
     """Who takes the reports back keeps what was paid: nobody is bought out of that right."""
     sqlite_till.pay_in(100)
     survey = sqlite_till.paying(100)
-    device = kit.device()
+    device = Device()
     device.send(sqlite_till.store, survey, level="high")
     who = sqlite_till.store.identity(device.participant)
     sqlite_till.store.people.leave(who)
@@ -188,16 +187,16 @@ def test_withdrawing_keeps_the_pay(sqlite_till: Till, kit: Kit) -> None:
     assert sqlite_till.wallet(device) == 5
 
 
-def test_an_open_survey_can_get_more(till: Till, kit: Kit) -> None:
+def test_an_open_survey_can_get_more(till: Till) -> None:
     """More money lets more people in; a closed survey takes none."""
     till.pay_in(100)
     survey = till.paying(8)
-    kit.device().send(till.store, survey, level="medium")
+    Device().send(till.store, survey, level="medium")
     with pytest.raises(QuotaFull):
-        kit.device().send(till.store, survey, level="medium")
+        Device().send(till.store, survey, level="medium")
     assert till.store.desk.funds.top_up(survey, 8, key="t")
     assert not till.store.desk.funds.top_up(survey, 8, key="t")
-    kit.device().send(till.store, survey, level="medium")
+    Device().send(till.store, survey, level="medium")
     reward = till.store.survey(survey.token).reward
     assert reward is not None
     assert reward.given == 16
@@ -208,12 +207,12 @@ def test_an_open_survey_can_get_more(till: Till, kit: Kit) -> None:
 
 
 @pytest.mark.both_databases
-def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
+def test_never_overspent_in_a_race(till: Till) -> None:
     """Of twelve people at once, with money for five, exactly five are let in and paid."""
     till.pay_in(44)
     survey = till.paying(44)
-    devices = [kit.device() for _ in range(12)]
-    outcomes = kit.all_at_once(
+    devices = [Device() for _ in range(12)]
+    outcomes = all_at_once(
         *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices)
     )
     refused = [one for one in outcomes if isinstance(one, QuotaFull)]
@@ -224,12 +223,12 @@ def test_never_overspent_in_a_race(till: Till, kit: Kit) -> None:
 
 
 @pytest.mark.both_databases
-def test_paying_and_closing_race(till: Till, kit: Kit) -> None:
+def test_paying_and_closing_race(till: Till) -> None:
     """Where a survey is closed while people send, each is paid or refused, and nothing is lost."""
     till.pay_in(100)
     survey = till.paying(100)
-    devices = [kit.device() for _ in range(6)]
-    outcomes: list[Any] = kit.all_at_once(
+    devices = [Device() for _ in range(6)]
+    outcomes: list[Any] = all_at_once(
         *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices),
         lambda: till.store.close_survey(survey.token),
     )
@@ -243,13 +242,13 @@ def test_paying_and_closing_race(till: Till, kit: Kit) -> None:
     assert till.holds()
 
 
-def test_no_row_leads_from_money_to_a_response(till: Till, kit: Kit) -> None:
+def test_no_row_leads_from_money_to_a_response(till: Till) -> None:
     """No value of a transfer or wallet is one of a participation or of the ledger, but surveys'."""
     till.pay_in(100)
     survey = till.paying(100)
     for _ in range(3):
-        kit.device().send(till.store, survey, level="medium")
-    rows = kit.everything(till.store)
+        Device().send(till.store, survey, level="medium")
+    rows = everything(till.store)
     rest = {survey.token, "medium", "submitted", "2026-03-14", FIRST_TEAM, "", "credits"}
 
     def values(*tables: str) -> set[str]:

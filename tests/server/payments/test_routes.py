@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from sqlalchemy import text
+from tests.server.devices import everything
+from tests.surveys.small_surveys import define
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.rewards import Reward
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 API = "/api/v1"
 
@@ -160,13 +162,11 @@ def test_a_plan_alone_moves_no_money(site: Site) -> None:
     assert site.owner.post(f"{API}/surveys/{unpaid}/open").status_code == 422
 
 
-def test_amounts_do_not_change_lengths(site: Site, kit: Kit) -> None:
+def test_amounts_do_not_change_lengths(site: Site) -> None:
     """Answers about what was paid have one length at every level."""
     deposit(site, 10**9)
     reward = Reward("wallet", "credits", {"high": 1, "medium": 100_000_000})
-    survey = site.store.open_survey(
-        kit.define(levels=("high", "medium")), reward=reward, budget=10**9
-    )
+    survey = site.store.open_survey(define(levels=("high", "medium")), reward=reward, budget=10**9)
     lengths = set()
     for level in ("high", "medium"):
         phone = site.phone()
@@ -212,13 +212,13 @@ def test_codes_are_given_and_checked(site: Site) -> None:
     assert len(rows) == 3
 
 
-def test_no_row_leads_from_a_code_to_a_response(site: Site, kit: Kit) -> None:
+def test_no_row_leads_from_a_code_to_a_response(site: Site) -> None:
     """The table of codes has survey, code and a check mark; no other table has a code."""
     token = draft(site, {"people": 4, "reward": "codes"})
     site.owner.post(f"{API}/surveys/{token}/open")
     for _ in range(4):
         take_part(site, token)
-    rows = kit.everything(site.store)
+    rows = everything(site.store)
     assert {len(row) for row in rows["completion_code"]} == {3}
     codes = {row[1] for row in rows["completion_code"]}
     rest = repr([rows[name] for name in rows if name != "completion_code"])
@@ -226,15 +226,15 @@ def test_no_row_leads_from_a_code_to_a_response(site: Site, kit: Kit) -> None:
     assert not any(code in rest for code in codes)
 
 
-def test_other_surveys_give_no_codes(site: Site, kit: Kit) -> None:
+def test_other_surveys_give_no_codes(site: Site) -> None:
     """Without codes nothing is given, and checking says so."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     assert site.phone().take_part(survey)[-1].json()["completion_code"] is None
     answer = site.owner.post(f"{API}/surveys/{survey.token}/codes/check", json={"codes": ["x"]})
     assert answer.status_code == 409
 
 
-def test_the_log_says_who_did_what(site: Site, kit: Kit) -> None:
+def test_the_log_says_who_did_what(site: Site) -> None:
     """Every change is an entry with account, day and object, and saving again is one entry."""
     deposit(site, 50)
     token = draft(site, {"people": 1, "prices": {"high": 7}, "reward": "wallet"})
@@ -269,9 +269,9 @@ def test_the_log_says_who_did_what(site: Site, kit: Kit) -> None:
     assert pages["entries"] + rest["entries"] == told["entries"]
 
 
-def test_the_log_is_not_about_participants(site: Site, kit: Kit) -> None:
+def test_the_log_is_not_about_participants(site: Site) -> None:
     """No request of a participant makes an entry."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     phone.take_part(survey)
     before = site.owner.get(f"{API}/audit").json()

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.server.devices import Device
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server import Store
@@ -22,9 +24,6 @@ from masquerade.server.webhooks import deliveries
 from masquerade.server.webhooks.addresses import Target, is_public, read_address, resolve
 from masquerade.server.webhooks.deliveries import PAUSES_SECONDS, SIGNATURE, Deliveries, signature
 from masquerade.server.webhooks.webhooks import EVENTS, MOST_OF_A_TEAM, TEST
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
 
 
 @dataclass
@@ -82,15 +81,13 @@ def sender(store: Store, **options: Any) -> Deliveries:
     return Deliveries(store.desk.transactions, private=True, **options)
 
 
-def test_a_message_is_signed_and_says_little(
-    open_store: Store, kit: Kit, receiver: Receiver
-) -> None:
+def test_a_message_is_signed_and_says_little(open_store: Store, receiver: Receiver) -> None:
     """Body, signature and headers are as documented; no count, no report, no person is in it."""
     store = open_store
     hooks = store.desk.webhooks
     _, secret = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    survey = store.open_survey(kit.define())
-    device = kit.device()
+    survey = store.open_survey(define())
+    device = Device()
     device.send(store, survey)
     store.close_survey(survey.token)
     sender(store, clock=lambda: 1_700_000_000.5).deliver()
@@ -111,7 +108,7 @@ def test_a_message_is_signed_and_says_little(
     }
 
 
-def test_each_event_is_told_once(open_store: Store, kit: Kit, receiver: Receiver) -> None:
+def test_each_event_is_told_once(open_store: Store, receiver: Receiver) -> None:
     """Opening, a low budget, closing (twice): one message each, to who chose it."""
     store = open_store
     hooks = store.desk.webhooks
@@ -131,7 +128,7 @@ def test_each_event_is_told_once(open_store: Store, kit: Kit, receiver: Receiver
     reward = Reward("wallet", "credits", {"high": 3})
     survey = store.lifecycle.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
     for _ in range(3):
-        kit.device().send(store, survey)
+        Device().send(store, survey)
     store.close_survey(survey.token)
     store.close_survey(survey.token)
     store.sweeper.sweep()
@@ -141,12 +138,12 @@ def test_each_event_is_told_once(open_store: Store, kit: Kit, receiver: Receiver
     ]  # fmt: skip
 
 
-def test_a_survey_that_lapses_is_told(database_url: str, kit: Kit, receiver: Receiver) -> None:
+def test_a_survey_that_lapses_is_told(database_url: str, receiver: Receiver) -> None:
     """The day on which a survey ends by itself tells of it too; a cancelled one has no results."""
     days = ["2026-03-14"]
     store = Store(database_url, today=lambda: days[0], webhook_private=True)
     store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    lapsing, cancelled = (store.open_survey(kit.define()) for _ in range(2))
+    lapsing, cancelled = (store.open_survey(define()) for _ in range(2))
     store.lifecycle.extend(lapsing, "2026-03-15")
     store.lifecycle.cancel(cancelled)
     for day in ("2026-03-16", "2026-03-17", "2026-03-18", "2026-03-19"):
@@ -164,14 +161,14 @@ def test_a_survey_that_lapses_is_told(database_url: str, kit: Kit, receiver: Rec
     store.close()
 
 
-def test_only_the_team_itself_is_told(open_store: Store, kit: Kit, receiver: Receiver) -> None:
+def test_only_the_team_itself_is_told(open_store: Store, receiver: Receiver) -> None:
     """A webhook of one team is not told of another's survey, nor shown to it."""
     store = open_store
     store.surveyors.teams.found("Second", login="second", name="S", password="four words in a row")
     second = store.surveyors.teams.named("Second")
     assert second is not None
     made, _ = store.desk.webhooks.create(second.id, url=receiver.url, events=EVENTS)
-    store.close_survey(store.open_survey(kit.define()).token)
+    store.close_survey(store.open_survey(define()).token)
     assert sender(store).deliver() == 0
     assert store.desk.webhooks.of_team(FIRST_TEAM) == []
     for work in (store.desk.webhooks.remove, store.desk.webhooks.test):
@@ -179,9 +176,7 @@ def test_only_the_team_itself_is_told(open_store: Store, kit: Kit, receiver: Rec
             work(FIRST_TEAM, made.id)
 
 
-def test_what_does_not_arrive_is_tried_for_a_day(
-    open_store: Store, kit: Kit, receiver: Receiver
-) -> None:
+def test_what_does_not_arrive_is_tried_for_a_day(open_store: Store, receiver: Receiver) -> None:
     """It is tried again after each pause and not before, then given up: a day all together."""
     store = open_store
     made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
@@ -229,13 +224,11 @@ def test_redirects_are_not_followed(open_store: Store, receiver: Receiver) -> No
     assert told.outcome == "answered 302; redirects are not followed"
 
 
-def test_results_are_there_before_they_are_told(
-    open_store: Store, kit: Kit, receiver: Receiver
-) -> None:
+def test_results_are_there_before_they_are_told(open_store: Store, receiver: Receiver) -> None:
     """The message about results waits until what makes them has made them."""
     store = open_store
     store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=["survey.results_ready"])
-    survey = store.open_survey(kit.define())
+    survey = store.open_survey(define())
     store.close_survey(survey.token)
     made: list[str] = []
 
@@ -448,7 +441,7 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_message_goes_to_the_address_that_was_checked(
-    sqlite_store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that leads inside a moment later changes nothing: it is looked up once, and anew."""
     store = sqlite_store

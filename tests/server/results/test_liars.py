@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.server.devices import Device
 from tests.server.results.reading import numbers, read_page
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
@@ -18,7 +20,7 @@ from masquerade.surveys.levels import possible_reports
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 QUESTIONS: tuple[Question, ...] = (
     Number("n", "How many hours?", 0, 40, "hours"),
@@ -26,9 +28,9 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) -> SurveyRecord:
+def survey_with(store: Store, *, honest: int, liars: int, level: str) -> SurveyRecord:
     """Return a published survey of people whose answer is 10 hours, and of liars."""
-    definition: Survey = kit.define(*QUESTIONS, level=level)
+    definition: Survey = define(*QUESTIONS, level=level)
     survey = store.open_survey(definition)
     noise, choice = definition.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
@@ -37,36 +39,36 @@ def survey_with(store: Store, kit: Kit, *, honest: int, liars: int, level: str) 
     for _ in range(honest):
         kept = rng.random() < float(choice.keep_probability)
         hours = round(10 + rng.normal(0, float(noise.sigma)))
-        kit.device().send(store, survey, [hours, 0 if kept else 1])
+        Device().send(store, survey, [hours, 0 if kept else 1])
     for _ in range(liars):
-        kit.device().send(store, survey, [possible_reports(noise)[1], 1])
+        Device().send(store, survey, [possible_reports(noise)[1], 1])
     store.close_survey(survey.token)
     store.lifecycle.publish(store.survey(survey.token))
     return store.survey(survey.token)
 
 
-def test_what_no_mask_gives_is_refused(store: Store, kit: Kit) -> None:
+def test_what_no_mask_gives_is_refused(store: Store) -> None:
     """A report farther than 9 sigma outside of the range is refused, the last before it is not."""
-    survey = store.open_survey(kit.define(*QUESTIONS, level="high"))
+    survey = store.open_survey(define(*QUESTIONS, level="high"))
     [noise, _] = survey.definition.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
     low, high = possible_reports(noise)
     assert -low == high - 40 == int(9 * noise.sigma) + 1
-    kit.device().send(store, survey, [high, 0])
-    kit.device().send(store, survey, [low, 0])
+    Device().send(store, survey, [high, 0])
+    Device().send(store, survey, [low, 0])
     for beyond in (low - 1, high + 1):
         with pytest.raises(InvalidReport, match="none that its mask gives"):
-            kit.device().send(store, survey, [beyond, 0])
+            Device().send(store, survey, [beyond, 0])
     assert store.survey(survey.token).responses == 2
 
 
-def test_the_pages_warn_of_five_liars(site: Site, kit: Kit) -> None:
+def test_the_pages_warn_of_five_liars(site: Site) -> None:
     """With 5 of 205 who send the most that is accepted, the page and the picture warn.
 
     The mean is in its range and interval, and not farther from that without liars than 1.5 errors.
     """
-    plain = survey_with(site.store, kit, honest=200, liars=0, level="high")
-    survey = survey_with(site.store, kit, honest=200, liars=5, level="high")
+    plain = survey_with(site.store, honest=200, liars=0, level="high")
+    survey = survey_with(site.store, honest=200, liars=5, level="high")
     results: list[Any] = [
         site.visitor.get(f"/api/v1/surveys/{one.token}/results").json() for one in (plain, survey)
     ]
@@ -95,9 +97,9 @@ def test_the_pages_warn_of_five_liars(site: Site, kit: Kit) -> None:
             assert all(0 <= number <= 40 for number in numbers(figure.text))
 
 
-def test_both_databases_bound_liars_alike(store: Store, kit: Kit) -> None:
+def test_both_databases_bound_liars_alike(store: Store) -> None:
     """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
-    survey = survey_with(store, kit, honest=60, liars=3, level="medium")
+    survey = survey_with(store, honest=60, liars=3, level="medium")
     question = Findings(store).result(survey)["questions"][0]
     assert question["plausibility"]["doubtful"]
     assert (

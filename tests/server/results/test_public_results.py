@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import MetaData, select
+from tests.server.devices import Device
+from tests.surveys.small_surveys import define
 
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server import Store
@@ -17,7 +19,7 @@ from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 QUESTIONS = (
     Choice("c", "Which?", ("A", "B")),
@@ -26,12 +28,12 @@ QUESTIONS = (
 )
 
 
-def answered(store: Store, kit: Kit, people: int = 24) -> tuple[SurveyRecord, list[str]]:
+def answered(store: Store, people: int = 24) -> tuple[SurveyRecord, list[str]]:
     """Return a published survey and its participants' secrets, in the order of arrival."""
-    survey = store.open_survey(kit.define(*QUESTIONS, levels=("high", "medium")))
+    survey = store.open_survey(define(*QUESTIONS, levels=("high", "medium")))
     secrets_ = []
     for number in range(people):
-        device = kit.device()
+        device = Device()
         device.send(
             store, survey, [number % 2, number % 5, number], level=("high", "medium")[number % 2]
         )
@@ -41,9 +43,9 @@ def answered(store: Store, kit: Kit, people: int = 24) -> tuple[SurveyRecord, li
     return store.survey(survey.token), secrets_
 
 
-def test_rows_of_files_tell_no_order_of_arrival(store: Store, kit: Kit) -> None:
+def test_rows_of_files_tell_no_order_of_arrival(store: Store) -> None:
     """Rows come by pseudonym, which is random, and hold no time; on both databases."""
-    survey, _ = answered(store, kit)
+    survey, _ = answered(store)
     text = b"".join(Findings(store).file(survey, "csv")).decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     names = [row["survey_pseudonym"] for row in rows]
@@ -55,9 +57,9 @@ def test_rows_of_files_tell_no_order_of_arrival(store: Store, kit: Kit) -> None:
     }  # fmt: skip
 
 
-def test_what_is_published_names_nobody(site: Site, kit: Kit) -> None:
+def test_what_is_published_names_nobody(site: Site) -> None:
     """Pages, picture, JSON and CSV hold no pseudonym, no secret, and no name of the database."""
-    survey, secrets_ = answered(site.store, kit)
+    survey, secrets_ = answered(site.store)
     rows = site.store.report_rows(survey.token)
     names = {str(pseudonym) for pseudonym, _, _ in rows} | set(secrets_)
     metadata = MetaData()
@@ -86,9 +88,9 @@ def result_of(definition: Survey, reports: list[list[int]], level: str) -> dict[
     return survey_result(SurveyReports.from_rows(book, names, [level] * len(reports), reports))
 
 
-def test_what_is_no_estimate_comes_from_the_definition(kit: Kit) -> None:
+def test_what_is_no_estimate_comes_from_the_definition() -> None:
     """Questions, answers, order, units, guarantees, rules: the same whatever is sent."""
-    definition = kit.define(*QUESTIONS, levels=("medium",))
+    definition = define(*QUESTIONS, levels=("medium",))
     one, other = (
         result_of(definition, reports, "medium")
         for reports in ([[0, 0, 0]] * 30, [[1, 4, 55]] * 30)
@@ -105,9 +107,9 @@ def test_what_is_no_estimate_comes_from_the_definition(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("people", [1, 3])
-def test_answers_in_clear_are_published_as_they_are(kit: Kit, people: int) -> None:
+def test_answers_in_clear_are_published_as_they_are(people: int) -> None:
     """At level `none` a published share is that of the answers; of one person, it is the answer."""
-    definition = kit.define(*QUESTIONS, level="none")
+    definition = define(*QUESTIONS, level="none")
     found = result_of(definition, [[1, 4, 33]] * people, "none")
     assert [option["value"] for option in found["questions"][0]["options"]] == [0, 1]
     assert found["questions"][2]["mean"]["value"] == 33

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from tests.server.devices import Device
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.errors import WrongState
@@ -18,31 +20,31 @@ from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 LEVELS = ("high", "medium")
 
 
-def closed(store: Store, kit: Kit, *, title: str = "Work", people: int = 14) -> SurveyRecord:
+def closed(store: Store, *, title: str = "Work", people: int = 14) -> SurveyRecord:
     """Return a closed survey; fewer than five people chose the second level."""
-    survey = store.open_survey(kit.define(levels=LEVELS, title=title, description="About work."))
+    survey = store.open_survey(define(levels=LEVELS, title=title, description="About work."))
     for number in range(people):
-        kit.device().send(store, survey, [number % 2, number % 5], level=LEVELS[number % 4 == 0])
+        Device().send(store, survey, [number % 2, number % 5], level=LEVELS[number % 4 == 0])
     return store.close_survey(survey.token)
 
 
 @pytest.fixture
-def published(site: Site, kit: Kit) -> SurveyRecord:
+def published(site: Site) -> SurveyRecord:
     """A survey with published results."""
-    survey = closed(site.store, kit)
+    survey = closed(site.store)
     site.store.lifecycle.publish(survey)
     return site.store.survey(survey.token)
 
 
-def test_only_what_is_published_is_there(site: Site, kit: Kit) -> None:
+def test_only_what_is_published_is_there(site: Site) -> None:
     """Open, closed, unpublished and unknown surveys are answered alike."""
-    opened = site.store.open_survey(kit.define())
-    survey = closed(site.store, kit)
+    opened = site.store.open_survey(define())
+    survey = closed(site.store)
     ask = {"Accept": "text/html"}
 
     def pages(token: str) -> list[tuple[int, str]]:
@@ -128,10 +130,10 @@ def test_the_embedded_page_has_a_policy_of_its_own(site: Site, published: Survey
         assert "unsafe" not in policy
 
 
-def test_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> None:
+def test_links_name_the_public_address(live_server: LiveServers) -> None:
     """Where a public address is set, link and code begin with it."""
     server = live_server(public_url="https://surveys.example")
-    survey = closed(server.store, kit)
+    survey = closed(server.store)
     server.store.lifecycle.publish(survey)
     with httpx.Client(trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link)
@@ -141,16 +143,16 @@ def test_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> No
     assert f"&lt;iframe src=&#34;{link}/embed&#34;" in page
 
 
-def test_what_can_be_unpublished(sqlite_store: Store, kit: Kit) -> None:
+def test_what_can_be_unpublished(sqlite_store: Store) -> None:
     """A published survey is closed again, twice is no harm, an open one is refused."""
     lifecycle = sqlite_store.lifecycle
-    survey = closed(sqlite_store, kit)
+    survey = closed(sqlite_store)
     lifecycle.publish(survey)
     for _ in range(2):
         lifecycle.unpublish(sqlite_store.survey(survey.token))
         assert sqlite_store.survey(survey.token).state == "closed"
     with pytest.raises(WrongState, match="only a published one"):
-        lifecycle.unpublish(sqlite_store.open_survey(kit.define()))
+        lifecycle.unpublish(sqlite_store.open_survey(define()))
 
 
 def test_unpublishing_by_the_interface(site: Site, published: SurveyRecord) -> None:
@@ -162,15 +164,15 @@ def test_unpublishing_by_the_interface(site: Site, published: SurveyRecord) -> N
     assert site.visitor.get(results).status_code == 401
 
 
-def test_markup_is_text(site: Site, kit: Kit) -> None:
+def test_markup_is_text(site: Site) -> None:
     """What a survey says is shown on both pages and never read as markup."""
     poison = '<script>alert("1")</script>'
-    definition = kit.define(
+    definition = define(
         Choice("c", poison, (poison[:60], "B")), Rating("r", "R", low_label=poison[:40]),
         title=poison, description=poison,
     )  # fmt: skip
     survey = site.store.open_survey(definition)
-    kit.device().send(site.store, survey, [0, 0])
+    Device().send(site.store, survey, [0, 0])
     site.store.lifecycle.publish(site.store.close_survey(survey.token))
     for path in ("", "/embed"):
         page = site.visitor.get(f"/r/{survey.token}{path}").text
@@ -178,13 +180,13 @@ def test_markup_is_text(site: Site, kit: Kit) -> None:
         assert "&lt;script&gt;alert" in page
 
 
-def test_clear_answers_are_not_called_masked(live_server: LiveServers, kit: Kit) -> None:
+def test_clear_answers_are_not_called_masked(live_server: LiveServers) -> None:
     """Where a level sends answers as they are, no page says that all were masked."""
     server = live_server(allow_clear=True, caps=Caps(Caps().epsilon, Caps().delta, 9))
     for levels, masked in ((("high", "none"), False), (("high",), True)):
-        survey = server.store.open_survey(kit.define(levels=levels))
+        survey = server.store.open_survey(define(levels=levels))
         for level in levels:
-            kit.device().send(server.store, survey, level=level)
+            Device().send(server.store, survey, level=level)
         server.store.lifecycle.publish(server.store.close_survey(survey.token))
         for path, words in (("", "nobody’s true answer was ever sent"), ("/embed", "each masked")):
             page = httpx.get(f"{server.url}/r/{survey.token}{path}", trust_env=False).text

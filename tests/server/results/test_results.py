@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 import pytest
+from tests.server.devices import Device, all_at_once
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.mechanisms import CategoricalMechanism
@@ -34,7 +36,7 @@ from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("=c", "Which, now?", ("A,1", "B", "-C")),
@@ -45,9 +47,9 @@ QUESTIONS: tuple[Question, ...] = (
 LEVELS = ("high", "medium")  # four questions at "low" would exceed everybody's cap
 
 
-def answered(store: Store, kit: Kit, people: int = 24, **asked: Any) -> SurveyRecord:
+def answered(store: Store, people: int = 24, **asked: Any) -> SurveyRecord:
     """Return an open survey with responses at every level, drawn from a fixed seed."""
-    survey = store.open_survey(kit.define(*QUESTIONS, levels=LEVELS, **asked))
+    survey = store.open_survey(define(*QUESTIONS, levels=LEVELS, **asked))
     rng = np.random.default_rng(3)
     for number in range(people):
         level = survey.definition.levels[number % 2]
@@ -57,7 +59,7 @@ def answered(store: Store, kit: Kit, people: int = 24, **asked: Any) -> SurveyRe
             else int(rng.integers(-20, 60))
             for m in level.mechanisms
         ]
-        kit.device().send(store, survey, reports, level=level.name)
+        Device().send(store, survey, reports, level=level.name)
     return survey
 
 
@@ -68,9 +70,9 @@ def publish(store: Store, survey: SurveyRecord) -> None:
 
 
 @pytest.mark.parametrize("kind", list(REPORT_FORMATS))
-def test_files_give_the_servers_result(store: Store, kit: Kit, tmp_path: Path, kind: str) -> None:
+def test_files_give_the_servers_result(store: Store, tmp_path: Path, kind: str) -> None:
     """The result computed from a downloaded file is the server's, to the last byte."""
-    survey = store.close_survey(answered(store, kit).token)
+    survey = store.close_survey(answered(store).token)
     results = Findings(store)
     path = tmp_path / f"reports.{kind}"
     path.write_bytes(b"".join(results.file(survey, kind)))
@@ -81,9 +83,9 @@ def test_files_give_the_servers_result(store: Store, kit: Kit, tmp_path: Path, k
     assert result_bytes(survey_result(reports)).decode() == results.result_text(survey)
 
 
-def test_a_result_is_computed_once(store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_computed_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was computed is kept: it does not change when the program would compute it otherwise."""
-    survey = store.close_survey(answered(store, kit).token)
+    survey = store.close_survey(answered(store).token)
     first = Findings(store).result_text(survey)
 
     def other(_reports: object) -> dict[str, Any]:
@@ -94,17 +96,17 @@ def test_a_result_is_computed_once(store: Store, kit: Kit, monkeypatch: pytest.M
 
 
 @pytest.mark.both_databases
-def test_two_who_ask_at_once_get_the_same(store: Store, kit: Kit) -> None:
+def test_two_who_ask_at_once_get_the_same(store: Store) -> None:
     """Whoever comes first decides what is kept."""
     texts = iter(["one", "two"])
-    outcomes = kit.all_at_once(*[lambda: store.kept("result:x", lambda: next(texts))] * 2)
+    outcomes = all_at_once(*[lambda: store.kept("result:x", lambda: next(texts))] * 2)
     assert len(set(outcomes)) == 1
     assert store.kept("result:x", lambda: "three") == outcomes[0]
 
 
-def test_files_are_read_in_pieces(store: Store, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of any size make the same file, and nobody is lost or twice between them."""
-    survey = store.close_survey(answered(store, kit).token)
+    survey = store.close_survey(answered(store).token)
     results = Findings(store)
     whole = b"".join(results.file(survey, "csv"))
     for size in (1, 5, 24, 25):
@@ -113,9 +115,9 @@ def test_files_are_read_in_pieces(store: Store, kit: Kit, monkeypatch: pytest.Mo
     assert len(whole.splitlines()) == 24 * 4 + 1
 
 
-def test_an_open_survey_has_neither(sqlite_store: Store, kit: Kit) -> None:
+def test_an_open_survey_has_neither(sqlite_store: Store) -> None:
     """Before the close there are no results, files, codebook, notebook or cross-table."""
-    survey = answered(sqlite_store, kit, 3)
+    survey = answered(sqlite_store, 3)
     results = Findings(sqlite_store)
     for ask in (
         results.result_text,
@@ -128,11 +130,11 @@ def test_an_open_survey_has_neither(sqlite_store: Store, kit: Kit) -> None:
             ask(survey)
 
 
-def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store, kit: Kit) -> None:
+def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store) -> None:
     """The headline is what the definition said; it is part of the hash that devices saw."""
-    survey = answered(sqlite_store, kit, 12, estimator="respondent")
+    survey = answered(sqlite_store, 12, estimator="respondent")
     assert survey.definition.to_json()["estimator"] == "respondent"
-    assert survey.hash != kit.define(*QUESTIONS, levels=LEVELS).content_hash()
+    assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
     found = Findings(sqlite_store).result(sqlite_store.close_survey(survey.token))
     assert found["estimator"] == "respondent"
     option = found["questions"][0]["options"][0]
@@ -140,26 +142,26 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store, kit: Kit)
 
 
 @pytest.mark.parametrize("estimator", ["eb", "respondent", "ivw"])
-def test_an_estimator_reads_back(kit: Kit, estimator: str) -> None:
+def test_an_estimator_reads_back(estimator: str) -> None:
     """A definition keeps its estimator through JSON; by default older hashes stay as they are."""
-    definition = kit.define(*QUESTIONS, estimator=estimator)
+    definition = define(*QUESTIONS, estimator=estimator)
     told = definition.to_json()
     assert Survey.from_json(told) == definition
     assert ("estimator" in told) == (estimator != "eb")
-    same = kit.define(*QUESTIONS).content_hash() == definition.content_hash()
+    same = define(*QUESTIONS).content_hash() == definition.content_hash()
     assert same == (estimator == "eb")
 
 
-def test_an_unknown_estimator_is_refused(kit: Kit) -> None:
+def test_an_unknown_estimator_is_refused() -> None:
     """A definition cannot name an estimator that there is not."""
     with pytest.raises(ParameterError, match="median"):
-        kit.define(*QUESTIONS, estimator="median")
+        define(*QUESTIONS, estimator="median")
 
 
-def test_withdrawn_reports_are_in_nothing(store: Store, kit: Kit) -> None:
+def test_withdrawn_reports_are_in_nothing(store: Store) -> None:
     """Who withdrew before the close is in no file and no result."""
-    survey = answered(store, kit, 6)
-    device = kit.device()
+    survey = answered(store, 6)
+    device = Device()
     device.send(store, survey, [0, 0, 0, 0], level="high")
     who = store.identity(device.participant)
     begun, _ = store.participations.reserve(
@@ -172,9 +174,9 @@ def test_withdrawn_reports_are_in_nothing(store: Store, kit: Kit) -> None:
 
 
 @pytest.fixture
-def closed(site: Site, kit: Kit) -> tuple[Site, str]:
+def closed(site: Site) -> tuple[Site, str]:
     """A running server with a closed survey, and its address."""
-    survey = site.store.close_survey(answered(site.store, kit).token)
+    survey = site.store.close_survey(answered(site.store).token)
     return site, f"/api/v1/surveys/{survey.token}"
 
 
@@ -260,9 +262,9 @@ def test_the_page_shows_the_result(closed: tuple[Site, str]) -> None:
 Ask = Callable[[str], httpx.Response]
 
 
-def test_what_is_not_there(site: Site, kit: Kit) -> None:
+def test_what_is_not_there(site: Site) -> None:
     """An unknown survey is 404, an unknown kind of file 422, an open survey 409."""
-    survey = answered(site.store, kit, 3)
+    survey = answered(site.store, 3)
     headers = {"Accept": "*/*"}
     ask: Ask = lambda path: site.owner.get(f"/api/v1/surveys/{path}", headers=headers)  # noqa: E731
     assert ask("0123456789abcdef/results").status_code == 404

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.devices import Device, everything
+from tests.surveys.small_surveys import define
 
 from masquerade.errors import InputError, ParameterError
 from masquerade.release import Domain, GroupedClaims, guarantee_json, parse_engine
@@ -18,7 +20,7 @@ from masquerade.server.results.synthesis import ENGINES, Wish, from_file, promis
 from masquerade.surveys import Choice, Number, Rating
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 HEADER = "task,worker,value\n"
 CLAIMS = HEADER + "".join(f"t{t},w{w},{(3 * t + w) % 11}\n" for t in range(4) for w in range(30))
@@ -56,11 +58,11 @@ def test_a_file_becomes_synthetic_claims(site: Site) -> None:
     assert made["statuses"] == {"ok": 4}
 
 
-def test_nothing_is_kept(site: Site, kit: Kit) -> None:
+def test_nothing_is_kept(site: Site) -> None:
     """The database is the same afterwards, but for an entry of the audit log without a claim."""
-    before = kit.everything(site.store)
+    before = everything(site.store)
     told(ask(site, "synthetic", CLAIMS, **RANGE))
-    after = kit.everything(site.store)
+    after = everything(site.store)
     assert {name for name in after if after[name] != before[name]} <= {"audit_entry"}
     assert "w29" not in repr(after)
 
@@ -158,12 +160,12 @@ def test_a_file_may_be_large_but_not_too_large(site: Site) -> None:
     assert answer.json()["type"] == "/problems/body-too-large"
 
 
-def test_reports_of_a_survey(site: Site, kit: Kit) -> None:
+def test_reports_of_a_survey(site: Site) -> None:
     """Numbers and ratings of a closed survey are taken with their own range; no other team's."""
     questions = (Number("n", "How long?", 0, 40, "hours"), Rating("r", "How good?"))
-    survey = site.store.open_survey(kit.define(*questions, Choice("c", "?", ("A", "B"))))
+    survey = site.store.open_survey(define(*questions, Choice("c", "?", ("A", "B"))))
     for number in range(6):
-        kit.device().send(site.store, survey, [number * 30, number % 5, 0])
+        Device().send(site.store, survey, [number * 30, number % 5, 0])
     query = {"survey": survey.token, "epsilon": "4"}
     assert ask(site, "promise", **query).status_code == 409
     site.store.close_survey(survey.token)

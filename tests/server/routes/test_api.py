@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from tests.server.refusals import problem_of
+from tests.surveys.small_surveys import define
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import LARGEST_BODY
@@ -18,7 +19,7 @@ from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 POISON = '</script><script>alert("1")</script>&\'"'
 
@@ -48,10 +49,10 @@ def test_not_found_in_two_forms(site: Site) -> None:
         assert ("data-build" if path.startswith("/s/") else "That did not work") in page.text
 
 
-def test_every_response_carries_the_policy(site: Site, kit: Kit) -> None:
+def test_every_response_carries_the_policy(site: Site) -> None:
     """Pages, data, files, redirects and errors of every kind carry all security headers."""
-    survey = site.store.open_survey(kit.define())
-    closed = site.store.close_survey(site.store.open_survey(kit.define()).token)
+    survey = site.store.open_survey(define())
+    closed = site.store.close_survey(site.store.open_survey(define()).token)
     visitor, owner = site.visitor, site.owner
     answers = [
         visitor.get("/"),
@@ -96,10 +97,10 @@ def test_every_response_carries_the_policy(site: Site, kit: Kit) -> None:
 
 
 def test_an_unexpected_error_tells_nothing(
-    site: Site, kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An unforeseen failure gives a plain 500 with all headers; the log has no text of it."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
 
     reports = [3, 1, 4]
 
@@ -118,15 +119,15 @@ def test_an_unexpected_error_tells_nothing(
     assert "in reserve" in ours
 
 
-def test_forms_of_our_own_pages_are_accepted(site: Site, kit: Kit) -> None:
+def test_forms_of_our_own_pages_are_accepted(site: Site) -> None:
     """The owner's own pages, which name their origin, may close a survey."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     headers = {"Origin": site.server.url, "Sec-Fetch-Site": "same-origin"}
     assert site.owner.post(f"/surveys/{survey.token}/close", headers=headers).status_code == 200
     assert site.store.survey(survey.token).state == "closed"
 
 
-def test_the_owner_link_works_once(site: Site, kit: Kit) -> None:
+def test_the_owner_link_works_once(site: Site) -> None:
     """The owner's link gives one browser a session cookie that scripts cannot read, then ends."""
     with httpx.Client(base_url=site.server.url, trust_env=False) as browser:
         token = site.store.new_owner_token()
@@ -256,9 +257,9 @@ def test_texts_in_addresses_are_not_run(site: Site) -> None:
         assert "alert" not in page.text
 
 
-def test_results_come_after_the_close(site: Site, kit: Kit) -> None:
+def test_results_come_after_the_close(site: Site) -> None:
     """Results are refused while a survey is open and the same everywhere once it is closed."""
-    survey = site.store.open_survey(kit.define(Rating("r", "How?"), Choice("c", "?", ("A", "B"))))
+    survey = site.store.open_survey(define(Rating("r", "How?"), Choice("c", "?", ("A", "B"))))
     for report in (0, 1, 4):
         site.phone().take_part(survey, [report, report % 2])
     for name in ("results", "results.csv"):
@@ -277,9 +278,9 @@ def test_results_come_after_the_close(site: Site, kit: Kit) -> None:
     assert len(table.text.split("\r\n")) == 1 + estimates + 1
 
 
-def test_a_survey_that_nobody_answered(site: Site, kit: Kit) -> None:
+def test_a_survey_that_nobody_answered(site: Site) -> None:
     """Closing a survey without responses gives a page that says so, and empty files."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     page = site.owner.post(f"/surveys/{survey.token}/close")
     assert page.status_code == 200
     assert "Nobody answered" in page.text
@@ -289,10 +290,10 @@ def test_a_survey_that_nobody_answered(site: Site, kit: Kit) -> None:
     assert table.count("\r\n") == 1
 
 
-def test_share_links_name_the_public_address(live_server: LiveServers, kit: Kit) -> None:
+def test_share_links_name_the_public_address(live_server: LiveServers) -> None:
     """Where a public address is set, share links begin with it."""
     server = live_server(public_url="https://surveys.example")
-    survey = server.store.open_survey(kit.define())
+    survey = server.store.open_survey(define())
     with httpx.Client(trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link)
         page = owner.get(f"{server.url}/surveys/{survey.token}").text

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from sqlalchemy import event
+from tests.server.devices import Device, Phone, all_at_once
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import LiveServers
-    from tests.server.conftest import Kit, Phone, Site
+    from tests.server.conftest import Site
 
     from masquerade.server import Store
 
@@ -25,10 +27,10 @@ LEVELS = ("high", "medium", "low")
 
 
 @pytest.mark.both_databases
-def test_caps_changed_at_once_do_not_undo_each_other(store: Store, kit: Kit) -> None:
+def test_caps_changed_at_once_do_not_undo_each_other(store: Store) -> None:
     """Changes are made of the caps at that moment: two that lower different caps both hold."""
-    device, together = kit.device(), threading.Barrier(2)
-    device.send(store, store.open_survey(kit.define()))
+    device, together = Device(), threading.Barrier(2)
+    device.send(store, store.open_survey(define()))
     who = store.identity(device.participant)
 
     def lower(change: Callable[[Caps], Caps]) -> bool:
@@ -42,7 +44,7 @@ def test_caps_changed_at_once_do_not_undo_each_other(store: Store, kit: Kit) -> 
         return Caps(now.epsilon, now.delta / 2, now.clear)
 
     before = store.people.account(who).balance.caps
-    done = kit.all_at_once(lambda: lower(less_epsilon), lambda: lower(less_delta))
+    done = all_at_once(lambda: lower(less_epsilon), lambda: lower(less_delta))
     assert done == [True, True]
     after = store.people.account(who).balance.caps
     assert after == less_delta(less_epsilon(before))
@@ -56,7 +58,7 @@ def paged(phone: Phone) -> list[int]:
 
 
 def test_lengths_of_the_account_are_equal_across_levels(
-    live_server: LiveServers, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    live_server: LiveServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ledger, export and invitations of a long survey are as long at every level, for all reports.
 
@@ -69,20 +71,20 @@ def test_lengths_of_the_account_are_equal_across_levels(
         *(Rating(f"r{n}", "?") for n in range(60)),
         *(Number(f"n{n}", "?", 0, 1000, "h", 0.5) for n in range(40)),
     )
-    survey = server.store.open_survey(kit.define(*questions, levels=(*LEVELS, "none")))
+    survey = server.store.open_survey(define(*questions, levels=(*LEVELS, "none")))
     found = set()
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         for level in (*LEVELS, "none"):
             for reports in ([0] * 100, [4] * 60 + [-199 if level != "none" else 2000] * 40):
-                phone = kit.phone(client)
+                phone = Phone(client)
                 phone.take_part(survey, reports, level=level)
                 found.add(tuple(paged(phone)))
     assert len(found) == 1, found
 
 
-def test_no_request_of_a_participant_reads_a_whole_table(site: Site, kit: Kit) -> None:
+def test_no_request_of_a_participant_reads_a_whole_table(site: Site) -> None:
     """Every statement finds the rows of participations and accounts by an index, the sweep too."""
-    survey = site.store.open_survey(kit.define(), listed=True)
+    survey = site.store.open_survey(define(), listed=True)
     asked: set[tuple[str, tuple[Any, ...]]] = set()
 
     def note(_c: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.devices import Phone, everything
 from tests.server.refusals import LEVELS, problem_of
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
@@ -21,16 +23,16 @@ from masquerade.surveys import Choice, Comparison, Number, Rating
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Phone, Site
+    from tests.server.conftest import Site
 
     from masquerade.server.store import SurveyRecord
 
 SALT = "5a" * 16
 
 
-def of_all_kinds(kit: Kit, **asked: Any) -> Any:
+def of_all_kinds(**asked: Any) -> Any:
     """Return a survey with every kind of question."""
-    return kit.define(
+    return define(
         Choice("c", "SECRETCHOICE", ("OPTIONA", "OPTIONB"), allow_skip=True, truth="OPTIONB"),
         Rating("r", "SECRETRATING", low_label="LOWLABEL"),
         Number("n", "SECRETNUMBER", 0, 40, "UNITS", 0.5),
@@ -39,9 +41,9 @@ def of_all_kinds(kit: Kit, **asked: Any) -> Any:
     )
 
 
-def test_the_invitation_tells_everything_but_the_questions(site: Site, kit: Kit) -> None:
+def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
     """An invitation has levels with odds and words, kinds and counts, and no text of a question."""
-    survey = site.store.open_survey(of_all_kinds(kit, description="Why"))
+    survey = site.store.open_survey(of_all_kinds(description="Why"))
     answer = site.visitor.get(f"/api/v1/surveys/{survey.token}/invitation")
     found = answer.json()
     for hidden in ("SECRET", "OPTION", "ITEM", "TIELABEL", "LOWLABEL", "UNITS", "truth"):
@@ -57,7 +59,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site, kit: Kit)
         assert shown["epsilon_event"] == guarantee.epsilon_event.to_json()
         assert shown["rho"] == level.cost("").micro_rho / 1e6
         assert all(shown[name] for name in ("odds", "words", "words_all", "blur"))
-    fixed = site.store.open_survey(of_all_kinds(kit, levels=("high",), topic="sensitive"))
+    fixed = site.store.open_survey(of_all_kinds(levels=("high",), topic="sensitive"))
     found = site.visitor.get(f"/api/v1/surveys/{fixed.token}/invitation").json()
     assert (found["fixed_level"], found["reveal"]) == ("high", "after_send")
     for token in ("0" * 16, "%00", "%ff", "ü"):
@@ -65,9 +67,9 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site, kit: Kit)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_whole_run(site: Site, kit: Kit, level: str) -> None:
+def test_a_whole_run(site: Site, level: str) -> None:
     """Reserve, open, seal and send give what the contract says, each once and each again."""
-    survey = site.store.open_survey(of_all_kinds(kit))
+    survey = site.store.open_survey(of_all_kinds())
     chosen = survey.definition.level(level)
     phone, key = site.phone(), secrets.token_hex(16)
     person = site.store.identity(phone.participant).person
@@ -120,10 +122,10 @@ def test_a_whole_run(site: Site, kit: Kit, level: str) -> None:
     assert site.store.responses(survey.token) == []
 
 
-def refusals(site: Site, kit: Kit) -> Iterator[tuple[httpx.Response, int, str]]:
+def refusals(site: Site) -> Iterator[tuple[httpx.Response, int, str]]:
     """Yield answers to what must be refused, with status and slug."""
-    survey = site.store.open_survey(kit.define(levels=LEVELS))
-    closed = site.store.close_survey(site.store.open_survey(kit.define()).token)
+    survey = site.store.open_survey(define(levels=LEVELS))
+    closed = site.store.close_survey(site.store.open_survey(define()).token)
     phone, stranger, key = site.phone(), site.phone(), secrets.token_hex(16)
     begun = phone.reserve(survey.token, "medium", key).json()
     id_ = begun["id"]
@@ -160,17 +162,17 @@ def refusals(site: Site, kit: Kit) -> Iterator[tuple[httpx.Response, int, str]]:
     yield phone.ask("POST", f"/participations/{id_}/abandon"), 409, "wrong-state"
 
 
-def test_what_is_refused_is_a_problem(site: Site, kit: Kit) -> None:
+def test_what_is_refused_is_a_problem(site: Site) -> None:
     """Each refusal has its own status and problem type; a wrong step names the state."""
-    for answer, status, slug in refusals(site, kit):
+    for answer, status, slug in refusals(site):
         found = problem_of(answer, status, slug)
         if slug == "wrong-state" and "participation" in found["detail"]:
             assert found["state"] in ("reserved", "sealed", "submitted")
 
 
-def test_no_budget_is_a_problem_with_numbers(site: Site, kit: Kit) -> None:
+def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
     """A level that does not fit the cap is refused with what it needs and what is left."""
-    survey = site.store.open_survey(kit.define(levels=LEVELS))
+    survey = site.store.open_survey(define(levels=LEVELS))
     phone = site.phone()
     who = site.store.identity(phone.participant)
     site.store.people.set_caps(who, lambda _: Caps(Loss(1_000_000)), confirm=False)
@@ -211,9 +213,9 @@ EVERY_ROUTE = [
 ]
 
 
-def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
+def test_every_route_needs_the_secret(site: Site) -> None:
     """Without the participant's secret, or with something else, each route answers 401."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     document = site.visitor.get("/api/v1/openapi.json").json()
@@ -226,7 +228,7 @@ def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
     open_to_all = {("GET", "/surveys/{token}/invitation"), ("GET", "/levels")}
     ours = {(m, p.replace("{id}", "{participation}")) for m, p, _ in EVERY_ROUTE}
     assert listed == ours | open_to_all
-    before = kit.everything(site.store)
+    before = everything(site.store)
     for secret in (None, "", "xyzzy", "A" * 32, "a" * 31, "a" * 33, "é" * 32):
         for method, path, body in EVERY_ROUTE:
             headers = {b"Idempotency-Key": b"0" * 32}
@@ -237,12 +239,12 @@ def test_every_route_needs_the_secret(site: Site, kit: Kit) -> None:
             )
             problem_of(answer, 401, "unauthenticated")
             assert "xyzzy" not in answer.text
-    assert kit.everything(site.store) == before
+    assert everything(site.store) == before
 
 
-def test_a_stranger_sees_none_of_it(site: Site, kit: Kit) -> None:
+def test_a_stranger_sees_none_of_it(site: Site) -> None:
     """What belongs to one person is not there for another, in any list or export."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone, stranger = site.phone(), site.phone()
     phone.take_part(survey)
     assert stranger.ask("GET", "/me/ledger").json()["entries"] == []
@@ -281,9 +283,9 @@ OTHER_FORMS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_body_of_another_form_is_refused(site: Site, kit: Kit) -> None:
+def test_a_body_of_another_form_is_refused(site: Site) -> None:
     """Unknown fields, other types and missing fields are refused, and no value is repeated."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     phone.open(id_)
@@ -324,9 +326,9 @@ NO_BODIES: list[Any] = [
 ]
 
 
-def test_bytes_that_are_no_body_are_refused(site: Site, kit: Kit) -> None:
+def test_bytes_that_are_no_body_are_refused(site: Site) -> None:
     """Bytes that are no JSON object of the right form give problem details and are not repeated."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     for content, status in NO_BODIES:
@@ -340,9 +342,9 @@ def test_bytes_that_are_no_body_are_refused(site: Site, kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_large_body_is_refused(site: Site, kit: Kit, announced: bool) -> None:
+def test_a_large_body_is_refused(site: Site, announced: bool) -> None:
     """Bodies above 256 KiB are refused whether or not they announce their length."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     sent = json.dumps({"survey": survey.token, "level": "medium"}).encode()
     most = sent + b" " * (LARGEST_BODY - len(sent))
@@ -380,14 +382,14 @@ def sizes(phone: Phone, survey: SurveyRecord, level: str, reports: list[int]) ->
 
 
 @pytest.mark.parametrize("extra", range(0, 1024, 128))
-def test_bodies_are_as_long_at_every_level(site: Site, kit: Kit, extra: int) -> None:
+def test_bodies_are_as_long_at_every_level(site: Site, extra: int) -> None:
     """For every level and all reports each answer has the same length, whole kibibytes.
 
     The survey's text grows over a kibibyte in steps, so that no boundary is passed over by luck.
     """
-    questions = of_all_kinds(kit).questions
+    questions = of_all_kinds().questions
     longer = (Choice("x", "?" + "x" * (extra // 3), ("A", "B" * (1 + extra // 4))), *questions)
-    survey = site.store.open_survey(kit.define(*longer, levels=LEVELS))
+    survey = site.store.open_survey(define(*longer, levels=LEVELS))
     found = {
         tuple(sizes(site.phone(), survey, level, reports))
         for level in ("high", "medium")
@@ -396,7 +398,7 @@ def test_bodies_are_as_long_at_every_level(site: Site, kit: Kit, extra: int) -> 
     assert len(found) == 1
     assert all(size % 1024 == 0 for size in next(iter(found)))
     half = "x" * (extra // 2)
-    small = kit.define(Choice("x", f"?{half}", (f"A{half}", "B")), levels=LEVELS)
+    small = define(Choice("x", f"?{half}", (f"A{half}", "B")), levels=LEVELS)
     survey = site.store.open_survey(small)
     lengths = set()
     for level in LEVELS:
@@ -405,9 +407,9 @@ def test_bodies_are_as_long_at_every_level(site: Site, kit: Kit, extra: int) -> 
     assert len(lengths) == 1
 
 
-def test_refusals_are_as_long_as_answers(site: Site, kit: Kit) -> None:
+def test_refusals_are_as_long_as_answers(site: Site) -> None:
     """Problems come in whole kibibytes too."""
-    for answer, _, _ in itertools.islice(refusals(site, kit), 6):
+    for answer, _, _ in itertools.islice(refusals(site), 6):
         assert len(answer.content) == 1024
 
 
@@ -434,11 +436,11 @@ def test_the_interface_describes_itself(site: Site) -> None:
 
 
 def test_nothing_about_participants_is_logged(
-    site: Site, kit: Kit, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    site: Site, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """No log line and no output of the server holds anything of what devices send."""
     with caplog.at_level(logging.DEBUG):
-        survey = site.store.open_survey(kit.define())
+        survey = site.store.open_survey(define())
         phone = site.phone()
         answers = phone.take_part(survey, [1, 4])
         id_ = answers[0].json()["id"]
@@ -459,9 +461,9 @@ def test_nothing_about_participants_is_logged(
         assert "[1, 4]" not in text
 
 
-def test_the_participant_page_tells_nothing_of_the_questions(site: Site, kit: Kit) -> None:
+def test_the_participant_page_tells_nothing_of_the_questions(site: Site) -> None:
     """The page is for everybody, sets no cookie, and has no text or right answer of a question."""
-    survey = site.store.open_survey(of_all_kinds(kit))
+    survey = site.store.open_survey(of_all_kinds())
     page = site.visitor.get(f"/s/{survey.token}", headers={"Accept": "text/html"})
     assert page.status_code == 200
     assert "set-cookie" not in page.headers

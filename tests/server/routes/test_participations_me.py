@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.server.refusals import LEVELS, problem_of
+from tests.surveys.small_surveys import define
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 
-def test_me(site: Site, kit: Kit) -> None:
+def test_me(site: Site) -> None:
     """The account tells what is left, the caps, open reservations and the statement in words."""
     phone = site.phone()
     fresh = phone.ask("GET", "/me").json()
@@ -25,7 +26,7 @@ def test_me(site: Site, kit: Kit) -> None:
         "method": "pure",
     }
     assert (fresh["caps"]["epsilon"], fresh["open_reservations"]) == (10, 0)
-    survey, other = (site.store.open_survey(kit.define(title=t)) for t in ("One", "Other"))
+    survey, other = (site.store.open_survey(define(title=t)) for t in ("One", "Other"))
     phone.take_part(survey)
     phone.reserve(other.token, "medium")
     now = phone.ask("GET", "/me").json()
@@ -34,9 +35,9 @@ def test_me(site: Site, kit: Kit) -> None:
     assert "does not cover answers you sent in clear (0)" in now["statement"][0]
 
 
-def test_the_ledger_page_by_page(site: Site, kit: Kit) -> None:
+def test_the_ledger_page_by_page(site: Site) -> None:
     """The ledger comes oldest first, in pages that together are the whole, with titles and caps."""
-    surveys = [site.store.open_survey(kit.define(title=f"S{n}", level="high")) for n in range(3)]
+    surveys = [site.store.open_survey(define(title=f"S{n}", level="high")) for n in range(3)]
     phone = site.phone()
     for survey in surveys:
         phone.take_part(survey)
@@ -63,10 +64,10 @@ def test_the_ledger_page_by_page(site: Site, kit: Kit) -> None:
         problem_of(phone.ask("GET", f"/me/ledger?{wrong}"), 422, "validation-error")
 
 
-def test_invitations_page_by_page(site: Site, kit: Kit) -> None:
+def test_invitations_page_by_page(site: Site) -> None:
     """Listed and begun surveys come in pages that together are all, with the participation."""
-    begun = site.store.open_survey(kit.define())
-    listed = [site.store.open_survey(kit.define(), listed=True) for _ in range(4)]
+    begun = site.store.open_survey(define())
+    listed = [site.store.open_survey(define(), listed=True) for _ in range(4)]
     phone = site.phone()
     id_ = phone.reserve(begun.token, "medium").json()["id"]
     found: list[Any] = []
@@ -96,9 +97,9 @@ def test_caps_over_the_interface(site: Site) -> None:
         problem_of(phone.ask("PATCH", "/me/caps", wrong), 422, "validation-error")
 
 
-def test_leaving_over_the_interface(site: Site, kit: Kit) -> None:
+def test_leaving_over_the_interface(site: Site) -> None:
     """Leaving deletes reports of open surveys and says that the ledger stays, and why."""
-    survey = site.store.open_survey(kit.define())
+    survey = site.store.open_survey(define())
     phone = site.phone()
     phone.take_part(survey)
     left = phone.ask("DELETE", "/me").json()

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.server.refusals import problem_of
+from tests.surveys.small_surveys import define
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit, Site
+    from tests.server.conftest import Site
 
 LEVELS = ("high", "medium")
 
 
-def test_no_answer_tells_how_many_places_are_left(site: Site, kit: Kit) -> None:
+def test_no_answer_tells_how_many_places_are_left(site: Site) -> None:
     """Quotas and how many have begun are in no answer; only that one is full is."""
-    survey = site.store.open_survey(kit.define(levels=LEVELS), listed=True)
+    survey = site.store.open_survey(define(levels=LEVELS), listed=True)
     site.store.lifecycle.set_seats(survey, {"high": 987_654, "medium": 1})
     first = site.phone()
     answers = first.take_part(survey, level="high")
@@ -38,9 +39,9 @@ def test_no_answer_tells_how_many_places_are_left(site: Site, kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_what_others_do_changes_no_answer(site: Site, kit: Kit, level: str) -> None:
+def test_what_others_do_changes_no_answer(site: Site, level: str) -> None:
     """Whether nobody or many took part, a survey's invitation and steps are answered alike."""
-    survey = site.store.open_survey(kit.define(levels=LEVELS), listed=True)
+    survey = site.store.open_survey(define(levels=LEVELS), listed=True)
 
     def told() -> list[object]:
         phone = site.phone()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.server.devices import Device, all_at_once
 
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import Survey, commitment_of
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.surveys.conftest import Desk
 
 
@@ -103,13 +103,13 @@ def test_what_is_open_is_frozen(desk: Desk) -> None:
     assert desk.store.survey(token).hash == survey["hash"]
 
 
-def test_the_whole_life(desk: Desk, kit: Kit) -> None:
+def test_the_whole_life(desk: Desk) -> None:
     """Open, closing while somebody answers, closed, published; other orders are refused."""
     survey = desk.opened(template="pick")
     token = survey["token"]
     kept = desk.store.survey(token)
     problem_of(desk.ask("POST", f"/{token}/publish"), 409, "wrong-state")
-    waiting, late = kit.device(), kit.device()
+    waiting, late = Device(), Device()
     begun = waiting.open(desk.store, kept, level="high")
     reserved = late.reserve(desk.store, kept, level="high")
     answer = desk.ask("POST", f"/{token}/close", {})
@@ -118,9 +118,9 @@ def test_the_whole_life(desk: Desk, kit: Kit) -> None:
     with pytest.raises(Exception, match="expired"):
         desk.store.participations.open(desk.store.identity(late.participant), reserved.id)
     with pytest.raises(Exception, match="closed"):
-        kit.device().reserve(desk.store, kept, level="high")
+        Device().reserve(desk.store, kept, level="high")
     who, salt = desk.store.identity(waiting.participant), "ab" * 16
-    desk.store.participations.seal(who, begun.id, kit.commitment_of(begun.id, [0], salt))
+    desk.store.participations.seal(who, begun.id, commitment_of(begun.id, [0], salt))
     waiting.respond(desk.store, begun, [0], salt)
     invitation = desk.client.get(f"/api/v1/surveys/{token}/invitation").json()
     assert invitation["state"] == "closing"
@@ -139,16 +139,16 @@ def test_nothing_to_wait_for_closes_at_once(desk: Desk) -> None:
     assert desk.ask("POST", f"/{token}/close", {"grace_days": 3}).json()["state"] == "closed"
 
 
-def test_a_cancelled_survey_has_no_results(desk: Desk, kit: Kit) -> None:
+def test_a_cancelled_survey_has_no_results(desk: Desk) -> None:
     """It takes nothing more, what was charged stays charged, and nothing is worked out."""
     token = desk.opened(template="pick")["token"]
-    device = kit.device()
+    device = Device()
     device.send(desk.store, desk.store.survey(token), [0], level="high")
     assert desk.ask("POST", f"/{token}/cancel").json()["state"] == "cancelled"
     assert len(desk.store.ledger(device.participant)) == 2
     problem_of(desk.ask("GET", f"/{token}/results"), 409, "wrong-state")
     with pytest.raises(Exception, match="closed"):
-        kit.device().reserve(desk.store, desk.store.survey(token), level="high")
+        Device().reserve(desk.store, desk.store.survey(token), level="high")
 
 
 def test_pages_of_surveys(desk: Desk) -> None:
@@ -167,19 +167,19 @@ def test_pages_of_surveys(desk: Desk) -> None:
         assert seen == sorted(made)
 
 
-def test_progress_is_counts_alone(desk: Desk, kit: Kit) -> None:
+def test_progress_is_counts_alone(desk: Desk) -> None:
     """Levels with fewer than 5 are not counted apart, nor is one that would give them away."""
     token = desk.opened(template="pick")["token"]
     survey = desk.store.survey(token)
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
         for _ in range(count):
-            kit.device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.store, survey, [0], level=level)
     found = desk.ask("GET", f"/{token}/progress").json()
     assert found["responses"] == 15
     shown = {one["name"]: one["responses"] for one in found["levels"]}
     assert shown == {"high": None, "medium": 7, "low": None}
     for _ in range(3):
-        kit.device().send(desk.store, survey, [0], level="low")
+        Device().send(desk.store, survey, [0], level="low")
     found = desk.ask("GET", f"/{token}/progress").json()
     assert {one["name"]: one["responses"] for one in found["levels"]} == {
         "high": 6, "medium": 7, "low": 5,
@@ -207,7 +207,7 @@ def test_a_plan_can_be_tried_without_keeping_it(desk: Desk) -> None:
     assert wrong["errors"][0]["pointer"] == "/plan/alpha"
 
 
-def test_a_selection_is_kept_and_explained(desk: Desk, kit: Kit) -> None:
+def test_a_selection_is_kept_and_explained(desk: Desk) -> None:
     """A run says how many of each level to ask and why; applied, it holds people to it."""
     draft = desk.make(template="pick")
     draft = desk.change(draft, plan={"people": 60, "prices": {"high": 1, "medium": 1, "low": 1}})
@@ -235,14 +235,14 @@ def test_a_selection_is_kept_and_explained(desk: Desk, kit: Kit) -> None:
     )
 
 
-def test_seats_are_never_taken_twice(desk: Desk, kit: Kit) -> None:
+def test_seats_are_never_taken_twice(desk: Desk) -> None:
     """Of ten people at once at a level with three seats, three begin; the others pay nothing."""
     draft = desk.make(template="pick")
     survey = desk.lifecycle.open(
         draft["token"], team=desk.team, seats={"high": 3, "medium": 0, "low": 9}
     )
-    devices = [kit.device() for _ in range(10)]
-    outcomes = kit.all_at_once(
+    devices = [Device() for _ in range(10)]
+    outcomes = all_at_once(
         *(lambda d=d: d.reserve(desk.store, survey, level="high") for d in devices)
     )
     assert sum(not isinstance(one, Exception) for one in outcomes) == 3
@@ -298,10 +298,10 @@ def test_who_may_only_look_sees_a_draft_and_cannot_change_it(desk: Desk) -> None
     assert desk.ask("PATCH", f"/{token}", {"title": "A"}, If_Match='"v1"').status_code == 403
 
 
-def test_closing_pages_lead_on(desk: Desk, kit: Kit) -> None:
+def test_closing_pages_lead_on(desk: Desk) -> None:
     """The buttons of a live survey's page: a last day, time to finish, the end, a copy."""
     token = desk.opened(template="pick")["token"]
-    kit.device().open(desk.store, desk.store.survey(token), level="high")
+    Device().open(desk.store, desk.store.survey(token), level="high")
 
     def press(name: str, **data: str) -> str:
         answer = desk.client.post(f"/surveys/{token}/{name}", data={"csrf": desk.csrf, **data})

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.server.devices import Device, all_at_once
 
 from masquerade.errors import NotFound, QuotaFull, StaleVersion
 from masquerade.server import Store
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.document import read_document
 from masquerade.server.surveys.templates import TEMPLATES
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Kit
+from masquerade.surveys.survey import commitment_of
 
 pytestmark = pytest.mark.both_databases
 
 
-def test_of_two_who_change_a_draft_one_is_told(store: Store, kit: Kit) -> None:
+def test_of_two_who_change_a_draft_one_is_told(store: Store) -> None:
     """Several changes of one version at once: one is kept, the others are refused."""
     draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    outcomes = kit.all_at_once(
+    outcomes = all_at_once(
         *(
             lambda n=n: store.lifecycle.change(
                 draft.token, {"title": f"T{n}"}, team=FIRST_TEAM, version=1
@@ -35,10 +32,10 @@ def test_of_two_who_change_a_draft_one_is_told(store: Store, kit: Kit) -> None:
     assert store.lifecycle.draft(draft.token, team=FIRST_TEAM) == kept[0]
 
 
-def test_opened_twice_at_once_it_opens_once(store: Store, kit: Kit) -> None:
+def test_opened_twice_at_once_it_opens_once(store: Store) -> None:
     """Two presses of the button open one survey, under the draft's token."""
     draft, _ = store.lifecycle.create(TEMPLATES["rate"].document(), team=FIRST_TEAM)
-    outcomes = kit.all_at_once(
+    outcomes = all_at_once(
         *(lambda: store.lifecycle.open(draft.token, team=FIRST_TEAM) for _ in range(4))
     )
     opened = [one for one in outcomes if not isinstance(one, Exception)]
@@ -63,25 +60,23 @@ def test_drafts_are_their_teams(store: Store) -> None:
     assert store.lifecycle.listed(team=other) == []
 
 
-def test_the_last_seat_is_taken_once(store: Store, kit: Kit) -> None:
+def test_the_last_seat_is_taken_once(store: Store) -> None:
     """Of eight people at once at a level with two seats, two begin; an abandoned one is free."""
     draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     survey = store.lifecycle.open(draft.token, team=FIRST_TEAM, seats={"high": 2})
-    devices = [kit.device() for _ in range(8)]
-    outcomes = kit.all_at_once(
-        *(lambda d=d: d.reserve(store, survey, level="high") for d in devices)
-    )
+    devices = [Device() for _ in range(8)]
+    outcomes = all_at_once(*(lambda d=d: d.reserve(store, survey, level="high") for d in devices))
     begun = [one for one in outcomes if not isinstance(one, Exception)]
     assert len(begun) == 2
     assert all(isinstance(one, QuotaFull) for one in outcomes if isinstance(one, Exception))
     with pytest.raises(QuotaFull):
-        kit.device().reserve(store, survey, level="low")
+        Device().reserve(store, survey, level="low")
     place = outcomes.index(begun[0])
     store.participations.abandon(store.identity(devices[place].participant), begun[0].id)
-    assert kit.device().reserve(store, survey, level="high")
+    assert Device().reserve(store, survey, level="high")
 
 
-def test_days_end_surveys(database_url: str, kit: Kit) -> None:
+def test_days_end_surveys(database_url: str) -> None:
     """After its last day a survey is closing for a day, then closed; a reservation is released."""
     day = "2026-03-14"
     store = Store(database_url, today=lambda: day)
@@ -90,7 +85,7 @@ def test_days_end_surveys(database_url: str, kit: Kit) -> None:
     )
     draft, _ = store.lifecycle.create(document, team=FIRST_TEAM)
     survey = store.lifecycle.open(draft.token, team=FIRST_TEAM)
-    reserved, begun = kit.device(), kit.device()
+    reserved, begun = Device(), Device()
     reserved.reserve(store, survey, level="high")
     answering = begun.open(store, survey, level="high")
     states = []
@@ -100,7 +95,7 @@ def test_days_end_surveys(database_url: str, kit: Kit) -> None:
         states.append((kept.state, kept.closes))
         if kept.state == "closing":
             who, salt = store.identity(begun.participant), "ab" * 16
-            commitment = kit.commitment_of(answering.id, [1], salt)
+            commitment = commitment_of(answering.id, [1], salt)
             store.participations.seal(who, answering.id, commitment)
             begun.respond(store, answering, [1], salt)
     assert states == [

@@ -7,12 +7,12 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.server.devices import Device
 
 from masquerade.server.surveys.selection_runs import known_levels
 from masquerade.server.surveys.waves import next_number, planned, timeline
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Kit
     from tests.server.surveys.conftest import Desk
 
 
@@ -66,7 +66,7 @@ def test_each_wave_counts_who_came_until_the_next() -> None:
     assert timeline(runs[:3], responses=1)[0]["came"] == 0
 
 
-def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
+def test_waves_from_the_page(desk: Desk) -> None:
     """Worked out, nothing changes; opened, there are so many places; the next counts who came."""
     draft = desk.make(template="pick")
     desk.change(draft, plan={"people": 60, "prices": {"high": 1, "medium": 1, "low": 1}})
@@ -88,7 +88,7 @@ def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
     survey = desk.store.survey(token)
     for level, count in (("low", 5), ("medium", 2)):
         for _ in range(count):
-            kit.device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.store, survey, [0], level=level)
     assert re.search(r'id="came" data-before="0">7<', desk.client.get(f"/surveys/{token}").text)
     plan(desk, token, budget="20", take="true")
     second = desk.lifecycle.runs(token)[-1]
@@ -107,7 +107,7 @@ def test_waves_from_the_page(desk: Desk, kit: Kit) -> None:
 
 
 def test_a_wave_to_which_all_expected_came_is_told(
-    desk: Desk, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Webhooks are told of each wave once, by the sweep, and not before enough have come."""
     hooks = desk.store.desk.webhooks
@@ -127,7 +127,7 @@ def test_a_wave_to_which_all_expected_came_is_told(
             desk.store.sweeper.sweep()
             desk.store.sweeper.sweep()
             told.append(len(hooks.log(desk.team, webhook=hook.id)))
-            kit.device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.store, survey, [0], level=level)
     assert set(told) == {0}
     for _ in range(3):
         desk.store.sweeper.sweep()
@@ -135,12 +135,12 @@ def test_a_wave_to_which_all_expected_came_is_told(
     assert (told_of.event, told_of.survey) == ("wave.finished", token)
 
 
-def test_a_refused_wave_is_said_on_the_page(desk: Desk, kit: Kit) -> None:
+def test_a_refused_wave_is_said_on_the_page(desk: Desk) -> None:
     """The page comes back with the reason, and nothing is changed or kept."""
     token = desk.opened(template="pick")["token"]
     survey = desk.store.survey(token)
     for _ in range(6):
-        kit.device().send(desk.store, survey, [0], level="low")
+        Device().send(desk.store, survey, [0], level="low")
     page = plan(desk, token, 422, budget="6")
     assert "nothing is left of the budget of 6" in page
     assert "Plan wave 1" in page
@@ -163,13 +163,13 @@ def test_where_nobody_is_paid_a_wave_divides_people(desk: Desk) -> None:
     assert sum(level["asked"] for level in run["levels"]) == 120
 
 
-def test_a_run_tells_no_more_than_the_page(desk: Desk, kit: Kit) -> None:
+def test_a_run_tells_no_more_than_the_page(desk: Desk) -> None:
     """Levels that few chose share their sum in the proportions that were expected."""
     token = desk.opened(template="pick")["token"]
     survey = desk.store.survey(token)
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
         for _ in range(count):
-            kit.device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.store, survey, [0], level=level)
     progress = desk.lifecycle.progress(survey)
     found = known_levels(survey, progress, {})
     assert found["medium"] == 7

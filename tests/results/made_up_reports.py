@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism, mask_response
 from masquerade.results import Codebook, SurveyReports, survey_result
@@ -86,25 +83,3 @@ def _report(mechanism: Mechanism, rng: np.random.Generator) -> int:
     assert isinstance(mechanism, DiscreteGaussian)
     steps = float(mechanism.sigma / mechanism.lattice.step)
     return int(rng.integers(mechanism.lattice.points) + round(rng.normal(0, steps)))
-
-
-@dataclass(frozen=True)
-class Kit:
-    """The functions above, for test modules, which cannot import this one."""
-
-    define = staticmethod(define)
-    codebook = staticmethod(codebook)
-    rows_of = staticmethod(rows_of)
-    reports_of = staticmethod(reports_of)
-    compute = staticmethod(compute)
-    masks = staticmethod(masks)
-    masked = staticmethod(masked)
-    made_up = staticmethod(made_up)
-    every_kind = EVERY_KIND
-    token = staticmethod(secrets.token_hex)
-
-
-@pytest.fixture
-def kit() -> Kit:
-    """Return what tests of results share."""
-    return Kit()
