@@ -99,9 +99,13 @@ def test_prop_noise_on_a_lattice_is_never_below_its_table(
     assert exact * (1 - 1e-9) - 1e-14 <= found <= exact + 3e-4
 
 
-@pytest.mark.parametrize(("delta", "expected"), [
-    (Fraction(1, 100), ("3.435", "1.347", "0.5335")), (MILLIONTH, ("6.801", "3.096", "1.448")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("delta", "expected"),
+    [
+        (Fraction(1, 100), ("3.435", "1.347", "0.5335")),
+        (MILLIONTH, ("6.801", "3.096", "1.448")),
+    ],
+)
 def test_noise_of_each_level_has_the_known_epsilon(
     delta: Fraction, expected: tuple[str, ...]
 ) -> None:
@@ -213,7 +217,10 @@ def test_distributions_at_the_ends() -> None:
     assert of(MaskedNumber(0, Fraction(1))).loss(Fraction(1, 10**9)) == NO_LOSS
     assert of(MaskedNumber(1, Fraction(1))).epsilon(0.0) == math.inf
     assert of(Loss(MICRO)).epsilon(0.0) <= 2.0001
-    for wrong in (lambda: MaskedNumber(-1, Fraction(1)), lambda: MaskedNumber(1, Fraction(0)),
-                  lambda: MaskedChoice(1, Loss(1))):  # fmt: skip
+    for wrong in (
+        lambda: MaskedNumber(-1, Fraction(1)),
+        lambda: MaskedNumber(1, Fraction(0)),
+        lambda: MaskedChoice(1, Loss(1)),
+    ):
         with pytest.raises(ParameterError, match="expected"):
             wrong()

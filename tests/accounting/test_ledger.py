@@ -185,7 +185,7 @@ def test_mechanisms_without_a_guarantee_are_refused() -> None:
     mechanism = RandomizedResponse(2, epsilon=1)
     layered = TwoLayer(2, low=0, high=1)
     nothing = Guarantee(Loss(1), Loss(1), Loss(1), 1, (), status="none")
-    layered.guarantee = lambda *, answers=1: nothing  # type: ignore[method-assign]
+    object.__setattr__(layered, "guarantee", lambda *, answers=1: nothing)
     with pytest.raises(NoGuarantee, match="promises nothing"):
         Cost.of("S", [mechanism, layered])
 

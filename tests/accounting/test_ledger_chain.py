@@ -65,12 +65,19 @@ def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) ->
     entry = ledger.entries("p")[place]
     charge, cost = entry.charge, entry.charge.cost
     of_charge: dict[str, Any] = {
-        "person": "q", "day": "2026-03-15", "kind": "x", "key": "z", "caps": Caps(Loss(1)),
-    }  # fmt: skip
+        "person": "q",
+        "day": "2026-03-15",
+        "kind": "x",
+        "key": "z",
+        "caps": Caps(Loss(1)),
+    }
     of_cost: dict[str, Any] = {
-        "survey": "Diet?", "mechanisms": ("none",), "event": Loss(99), "rho": Rho(77),
+        "survey": "Diet?",
+        "mechanisms": ("none",),
+        "event": Loss(99),
+        "rho": Rho(77),
         **({"clear": 2, "protected": Loss(8)} if cost.clear else {"user": Loss(98)}),
-    }  # fmt: skip
+    }
     forgeries = [
         entry._replace(sequence=entry.sequence + 1),
         entry._replace(previous_hash="0" * 63 + "1"),

@@ -90,9 +90,10 @@ def test_prop_no_interleaving_overspends(
                 pass
             balance = ledger.balance(person)
             fits = caps.admit(
-                epsilon=balance.epsilon.micro, rho=balance.rho.micro,
+                epsilon=balance.epsilon.micro,
+                rho=balance.rho.micro,
                 clear=balance.spent_clear + balance.reserved_clear,
-            )  # fmt: skip
+            )
             if not fits or min(balance[3:]) < 0:
                 wrong.append(balance)
 

@@ -82,9 +82,12 @@ def test_differences_are_scaled_by_the_public_ranges_alone() -> None:
 def test_pairs_give_their_difference() -> None:
     """Both alternatives can be given by their features; each is clipped to its range."""
     comparisons = Comparisons.from_pairs(
-        [[1.0, 5.0], [0.0, 9.0]], [[3.0, 5.0], [1.0, 2.0]], ["v", "w"],
-        features=["f", "g"], ranges={"f": (0, 3), "g": (0, 6)},
-    )  # fmt: skip
+        [[1.0, 5.0], [0.0, 9.0]],
+        [[3.0, 5.0], [1.0, 2.0]],
+        ["v", "w"],
+        features=["f", "g"],
+        ranges={"f": (0, 3), "g": (0, 6)},
+    )
     assert comparisons.difference.tolist() == [[-2, 0], [-1, 4]]
     assert comparisons.clipped == 1
 
@@ -244,8 +247,11 @@ def test_records_of_one_choice_are_known_to_depend_on_one_another() -> None:
 
 def test_named_items_are_coded() -> None:
     """Records without features name two items, and can be turned into one feature an item."""
-    rows = {"voter": ["v", "w", "v"], "chosen": ["tea", "milk", "tea"],
-            "rejected": ["milk", "cola", "cola"]}  # fmt: skip
+    rows = {
+        "voter": ["v", "w", "v"],
+        "chosen": ["tea", "milk", "tea"],
+        "rejected": ["milk", "cola", "cola"],
+    }
     comparisons = Comparisons.from_frame(rows)
     assert comparisons.items is not None
     assert comparisons.items.to_pylist() == ["cola", "milk", "tea"]

@@ -1,4 +1,4 @@
-"""What a report costs: kinds of loss, how they add up, and the ledger of everybody's budget.
+"""Privacy accounting: kinds of loss, how they add up, and the ledger of everybody's budget.
 
 Before a report leaves, its cost is reserved on the person's account; when the questions are shown
 it is spent. Amounts are whole millionths, rounded up once. `Caps` hold whatever is asked next and

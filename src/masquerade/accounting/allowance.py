@@ -117,6 +117,7 @@ def _exact(kind: Kind, delta: Fraction) -> Loss:
 
 
 def _simple(rho: float, delta: float) -> Loss:
+    # Bun and Steinke (2016), Proposition 1.3.
     epsilon = rho + 2 * math.sqrt(rho * -math.log(delta))
     return Loss.of_bound(epsilon, error=epsilon * 1e-14)
 
@@ -131,6 +132,7 @@ def _most(fits: Callable[[int], bool]) -> int:
     """Return the largest count that fits; fitting never comes back once it is lost."""
     low, high = 0, 1
     while high <= _MOST and fits(high):
+        # Doubling, then halving: adding up is costly, so few counts are tried.
         low, high = high, 2 * high
     while high - low > 1 and high <= _MOST:
         middle = (low + high) // 2

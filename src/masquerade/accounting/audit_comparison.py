@@ -65,7 +65,7 @@ class _Calls(NamedTuple):
 
 @dataclass(slots=True)
 class Look:
-    """What reports say.
+    """Findings from drawn reports.
 
     Attributes
     ----------

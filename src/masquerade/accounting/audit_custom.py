@@ -50,7 +50,7 @@ class Auditable(Protocol):
     """
 
     claimed_epsilon: Any
-    """What one report is claimed to lose, in nats: a number or a `Loss`."""
+    """The claimed loss of one report, in nats: a number or a `Loss`."""
 
     inputs: Sequence[Any]
     """All answers that can be given, at least 2; of more than 512 a sample is drawn for."""

@@ -57,7 +57,7 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What a search for rare events found.
+    """The result of a search for rare events.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ Verdict = Literal["holds", "not refuted", "refuted"]
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ _MOST_CHANGES = 24
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed for one changed answer, and for all of them."""
+    """The claimed losses of one changed answer, and of all of them."""
 
     event: Loss
     user: Loss

@@ -132,9 +132,21 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
         Whether a reservation was open under the entry's key.
     """
     (
-        caps, _, _, open_, spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
-        spent_rho, reserved_rho, spent_clear, reserved_clear, spent_other, reserved_other,
-    ) = balance  # fmt: skip
+        caps,
+        _,
+        _,
+        open_,
+        spent_epsilon,
+        reserved_epsilon,
+        spent_unbounded,
+        reserved_unbounded,
+        spent_rho,
+        reserved_rho,
+        spent_clear,
+        reserved_clear,
+        spent_other,
+        reserved_other,
+    ) = balance
     (_, cost, _, kind, _, new_caps), sequence, _, head = entry
     micro_epsilon, unbounded = cost.micro_epsilon, cost.unbounded
     micro_rho, clear = cost.micro_rho, cost.clear
@@ -152,11 +164,26 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
         spent_rho += micro_rho
         spent_clear += clear
         spent_other += cost.other
-    return tuple.__new__(Balance, (
-        caps if new_caps is None else new_caps, sequence + 1, head, open_,
-        spent_epsilon, reserved_epsilon, spent_unbounded, reserved_unbounded,
-        spent_rho, reserved_rho, spent_clear, reserved_clear, spent_other, reserved_other,
-    ))  # fmt: skip
+    # A ledger takes this step for each entry, so the keywords of the constructor are skipped.
+    return tuple.__new__(
+        Balance,
+        (
+            caps if new_caps is None else new_caps,
+            sequence + 1,
+            head,
+            open_,
+            spent_epsilon,
+            reserved_epsilon,
+            spent_unbounded,
+            reserved_unbounded,
+            spent_rho,
+            reserved_rho,
+            spent_clear,
+            reserved_clear,
+            spent_other,
+            reserved_other,
+        ),
+    )
 
 
 def rebuilt(entries: Sequence[Entry]) -> Balance:

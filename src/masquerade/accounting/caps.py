@@ -53,7 +53,7 @@ DEFAULT_CAP = Loss(10 * MICRO)
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What a person lets everything together cost.
+    """The most that everything together may cost a person.
 
     Attributes
     ----------

@@ -13,10 +13,10 @@ from masquerade.errors import BrokenChain
 from masquerade.exact import NO_LOSS, Loss
 
 GENESIS = "0" * 64
-"""What the first entry of a person holds in place of a predecessor's hash."""
+"""The hash that the first entry of a person holds in place of a predecessor's."""
 
 KINDS = ("reserve", "commit", "release", "adjust", "clear_disclosure")
-"""What an entry can record. The last is a commit of a response with answers in clear."""
+"""The kinds of entries. The last is a commit of a response with answers in clear."""
 
 PAID = ("commit", "clear_disclosure")
 """The kinds that are spent."""
@@ -25,7 +25,7 @@ PAID = ("commit", "clear_disclosure")
 # Named tuples and not frozen dataclasses: making one takes 0.3 and not 2 microseconds, by
 # `tuple.__new__` half of that, and a ledger makes several for every response.
 class Charge(NamedTuple):
-    """What one response costs one person, or another step on their account.
+    """A charge of one response to one person, or another step on their account.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Charge(NamedTuple):
 
     @property
     def survey(self) -> str:
-        """What for."""
+        """The survey, or the purpose."""
         return self.cost.survey
 
     @property
@@ -109,9 +109,17 @@ def entry_at(charge: Charge, sequence: int, previous_hash: str) -> Entry:
     else:
         # Charges without a key, as tables of such charges hold them.
         line = _json(
-            (person, cost.survey, cost.mechanisms, str(cost.event.micro), str(cost.user.micro),
-             day, sequence, previous_hash)
-        )  # fmt: skip
+            (
+                person,
+                cost.survey,
+                cost.mechanisms,
+                str(cost.event.micro),
+                str(cost.user.micro),
+                day,
+                sequence,
+                previous_hash,
+            )
+        )
     digest = _sha256(line.encode()).hexdigest()
     return tuple.__new__(Entry, (charge, sequence, previous_hash, digest))
 

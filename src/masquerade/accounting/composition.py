@@ -42,6 +42,7 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
     parts = [mechanism.guarantee(answers=count) for mechanism, count in Counter(mechanisms).items()]
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     delta = max(part.delta for part in parts)
+    # Different mechanisms draw independently: pure epsilons add (basic composition).
     user, rho = sum((part.epsilon_user for part in parts), NO_LOSS), None
     proven = all(part.status == "proven" for part in parts)
     if delta and proven:
@@ -62,7 +63,7 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a list of losses comes to, by the smallest of all sound bounds.
+    """The total of a list of losses, by the smallest of all sound bounds.
 
     Attributes
     ----------
@@ -194,6 +195,7 @@ def _together(mechanisms: Sequence[Mechanism], group: Sequence[int]) -> Loss:
     answers = Counter(mechanisms)
     joint, alone = NO_LOSS, []
     for mechanism, changed in Counter(inside).items():
+        # Reports outside of the group tell of the flip probability that they share with it.
         if isinstance(mechanism, TwoLayer) and changed < answers[mechanism]:
             joint += mechanism.loss_of_some(changed, answers=answers[mechanism])
         else:

@@ -1,4 +1,4 @@
-"""What one response costs, the same for everybody who gives it."""
+"""The cost of one response, the same for everybody who gives it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from masquerade.mechanisms.mechanism import require_mechanism
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one response to a survey costs, in every unit that a ledger counts.
+    """The cost of one response to a survey, in every unit that a ledger counts.
 
     Attributes
     ----------

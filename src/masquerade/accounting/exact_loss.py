@@ -38,6 +38,7 @@ def delta_at(epsilon: float, probability: Floats, loss: Floats) -> float:
     loss : float array, shape (n,)
         ln (P / Q) of each report.
     """
+    # Only reports with loss above epsilon count: elsewhere P (1 - e**(epsilon - loss)) is below 0.
     above = (probability > 0) & (loss > epsilon)
     found = float(probability[above] @ -np.expm1(epsilon - loss[above]))
     return found + max(0.0, 1 - float(probability.sum()))
@@ -52,6 +53,7 @@ def epsilon_at(delta: float, probability: Floats, loss: Floats) -> float:
         high = float(loss[np.isfinite(loss)].max(initial=0.0))
         if delta_at(high, probability, loss) > delta:
             return float("inf")
+    # delta falls with epsilon; what is returned is on the side where delta is small enough.
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -73,7 +75,7 @@ _DELTA_ROUNDING = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class ExactLoss:
-    """What the probabilities of a mechanism say.
+    """The loss that follows from the probabilities of a mechanism.
 
     Attributes
     ----------

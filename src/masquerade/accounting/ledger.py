@@ -57,7 +57,7 @@ class LedgerStatistics:
 
 
 class Ledger:
-    """What everybody has spent, reserved and left.
+    """The ledger of everybody's charges, reservations and caps.
 
     Parameters
     ----------
@@ -398,7 +398,8 @@ def charge_all(
         raise ParameterError(f"the name of the {result} is empty; the ledger needs one.")
     if len({person for person, _ in costs}) < len(costs):
         raise ParameterError("two people have the same name as text; the ledger needs one each.")
-    key = f"{result}:{name}:{int(Coins().words(1)[0]):016x}"  # of its own for each call
+    # A key of its own for each call: what is drawn again is charged again.
+    key = f"{result}:{name}:{int(Coins().words(1)[0]):016x}"
     reserved: list[str] = []
     try:
         for person, cost in costs:

@@ -31,7 +31,7 @@ _MANY = 256
 
 @dataclass(frozen=True, slots=True)
 class SampledLoss:
-    """What drawn reports prove.
+    """A lower bound on the loss that drawn reports prove.
 
     Attributes
     ----------

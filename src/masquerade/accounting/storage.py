@@ -32,7 +32,7 @@ Decision = Callable[[Balance | None, Entry | None], Change | None]
 
 
 class Storage(Protocol):
-    """What a ledger asks of the place where it is kept."""
+    """The interface of a ledger's storage."""
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Keep what `decide` returns and return its entry, nobody else changing this person.

@@ -45,6 +45,7 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     """
     if not 0 < prior <= 1:
         raise ParameterError(f"prior is {prior}, expected above 0 and at most 1.")
+    # Bayes: posterior odds = prior odds * e**epsilon at most.
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
@@ -218,7 +219,7 @@ def blur_in_words(mechanisms: Sequence[Mechanism]) -> str:
             "in 5."
         )
     assert isinstance(first, CategoricalMechanism)
-    keep = round(100 * float(first.channel().table[0][0]))
+    keep = round(100 * float(first.keep_probability))
     return f"Of 100 people who pick the first answer, about {keep} send it and {100 - keep} do not."
 
 

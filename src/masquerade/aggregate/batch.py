@@ -1,4 +1,4 @@
-"""What two parties have to agree on: the key of the checks, and which reports they added up."""
+"""Agreement of two parties: the key of the checks, and which reports they added up."""
 
 from __future__ import annotations
 

@@ -291,6 +291,7 @@ def bit_weights(largest: int) -> tuple[int, ...]:
     """
     if largest < 1:
         raise ParameterError(f"largest is {largest}, expected at least 1.")
+    # Every number up to largest is reached, and none above it: no range check is needed.
     powers = tuple(1 << place for place in range(largest.bit_length() - 1))
     return (*powers, largest - sum(powers))
 

@@ -49,7 +49,7 @@ class SumEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is known of a set of responses besides their sums.
+    """Facts about a set of responses besides their sums.
 
     Attributes
     ----------

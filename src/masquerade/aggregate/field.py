@@ -97,6 +97,7 @@ class Field:
                 f"{len(data)} bytes were sent, expected a multiple of the {self.size} bytes of an "
                 f"element of {self.name}."
             )
+        # Structs know no 16-byte numbers: low and high halves.
         if self.size == 8:
             return list(struct.unpack(f"<{count}Q", data))
         halves = struct.unpack(f"<{2 * count}Q", data)
@@ -108,6 +109,7 @@ class Field:
             raise ParameterError(
                 f"order is {order}, expected a power of two up to 2**{self.log_order}."
             )
+        # 7 generates the multiplicative groups of both fields (section 6.1.2).
         return pow(7, (self.modulus - 1) // order, self.modulus)
 
     def roots(self, order: int) -> tuple[int, ...]:
@@ -158,6 +160,7 @@ def _transform(values: Elements, roots: Sequence[int], stride: int, modulus: int
     even = _transform(values[::2], roots, 2 * stride, modulus)
     odd = _transform(values[1::2], roots, 2 * stride, modulus)
     half = roots[: size // 2 * stride : stride]
+    # Cooley and Tukey: f(w) = even(w**2) + w odd(w**2), and f(-w) with the other sign.
     turned = [root * value % modulus for root, value in zip(half, odd, strict=True)]
     return [(e + t) % modulus for e, t in zip(even, turned, strict=True)] + [
         (e - t) % modulus for e, t in zip(even, turned, strict=True)

@@ -95,6 +95,7 @@ class SumNoise:
         exact = finite(rho, "rho")
         if exact <= 0:
             raise ParameterError(f"rho is {text_of(exact)}, expected above 0.")
+        # rho = sum of D / (2 variance), with variance = scale unit**2 in each block.
         relative = sum(Fraction(b.sensitivity_squared, b.unit**2) for b in blocks)
         scale = Fraction(relative) / (2 * exact)
         if scale == 0:
@@ -107,10 +108,12 @@ class SumNoise:
     def rho(self) -> Fraction:
         """Zero-concentrated loss of a whole response, exactly."""
         pairs = zip(self.blocks, self.variances, strict=True)
+        # Canonne, Kamath and Steinke (2020), Theorem 4: one block costs D / (2 variance); rhos add.
         return sum((b.sensitivity_squared / (2 * v) for b, v in pairs), Fraction(0))
 
     def published_variance(self, block: int) -> Fraction:
         """Return the parameter of the noise of both parties; the variance is never above it."""
+        # Both parties add all of the noise, so that either alone protects.
         return 2 * self.variances[block]
 
     def add(self, aggregate_share: Sequence[int], *, coins: Coins | None = None) -> Elements:

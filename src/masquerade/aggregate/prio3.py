@@ -74,7 +74,7 @@ class SimulatedSplitReport:
 
 @dataclass(frozen=True, slots=True)
 class VerifyState:
-    """What a party keeps of a report until the check is done.
+    """A party's state of a report until the check is done.
 
     Attributes
     ----------

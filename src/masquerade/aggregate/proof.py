@@ -97,6 +97,7 @@ def query(
         gadget_check = sum(map(mul, _gadget_weights(field, shape, point), values)) % modulus
         tests.append((seeds, at_wires[0], gadget_check))
     outputs = circuit.outputs(encoded, called, shares)
+    # Section 7.3.4: many outputs become one by a random combination, 0 for certain only if all are.
     reduced = sum(map(mul, query_rand, outputs)) % modulus if many else outputs[0]
     verifier = [reduced]
     sums = circuit.wires_at(encoded, joint, shares, weights)
@@ -115,6 +116,7 @@ def decide(circuit: Circuit[Any, Any], verifier: Sequence[int]) -> bool:
     place = 1
     for gadget in circuit.gadgets:
         inputs, output = verifier[place : place + gadget.arity], verifier[place + gadget.arity]
+        # Schwartz and Zippel: two different polynomials agree at a random point hardly ever.
         if gadget.evaluate(circuit.field, inputs) != output:
             return False
         place += gadget.arity + 1
@@ -123,7 +125,7 @@ def decide(circuit: Circuit[Any, Any], verifier: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What the polynomials of a gadget share, whatever their values.
+    """Nodes and weights of a gadget's polynomials, the same for all values.
 
     Attributes
     ----------
@@ -157,6 +159,7 @@ def _shape(field: Field, calls: int, degree: int) -> _Shape:
     wire, gadget = wire_length(calls), gadget_length(degree, calls)
     order = next_power_of_two(gadget)
     nodes, modulus = field.roots(order), field.modulus
+    # Barycentric weights of Lagrange interpolation over the first roots of unity.
     scales = []
     for k in range(gadget):
         product = 1

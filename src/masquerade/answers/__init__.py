@@ -1,4 +1,4 @@
-"""What a person says: questions with their domains, and tables of claims, comparisons and truths.
+"""Tables of answers: claims, comparisons and truths.
 
 The journey begins here. A question says which answers can be given; an answer is one of them, and
 exists on the person's device alone, where `masquerade.mechanisms` turns it into a report. What

@@ -24,7 +24,7 @@ VOTER, CHOICE, LABEL, TIE = "voter", "choice", "comparison", "tie"
 ITEM_COLUMNS = ("chosen", "rejected")
 
 Unlisted = Literal["error", "ignore"]
-"""What is done with a record that names an item outside the public list."""
+"""The ways to treat a record that names an item outside the public list."""
 
 
 def feature_columns(found: list[str], features: Sequence[str] | None) -> list[str]:

@@ -51,6 +51,7 @@ def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Fla
         1 to 2**64 - 1.
     """
     divisor = np.uint64(denominator)
+    # Canonne, Kamath and Steinke (2020), Algorithm 1: exp(-x) = exp(-1)**whole * exp(-rest).
     whole = numerator // divisor
     flags = _exp_below_one(source, numerator - whole * divisor, denominator)
     return _exp_of_whole(source, flags, whole)
@@ -108,15 +109,19 @@ def laplace_variance(scale: Fraction) -> float:
 
 def _laplace_block(source: WordSource, top: int, bottom: int, size: int) -> Integers:
     def propose(many: int) -> tuple[Flags, Integers]:
+        # CKS (2020), Algorithm 2: X = remainder + top * turns has P(X) ~ exp(-X / top), for the
+        # remainder is accepted with exp(-remainder / top) and each turn goes on with exp(-1).
         remainder = uniform_below(source, top, many)
         flags = _exp_below_one(source, remainder, top)
         kept = np.flatnonzero(flags)
         turns = _geometric(source, kept.size)
         if turns.size and turns.max() >= _MOST_TURNS:  # has probability e**-16384
             raise OverflowError("a draw of discrete Laplace noise left the range of 64 bits")
+        # X // bottom then has P ~ exp(-magnitude * bottom / top), the scale top / bottom.
         magnitude = (remainder[kept] + np.uint64(top) * turns) // np.uint64(bottom)
         signed = magnitude.astype(np.int64)
         negative = bernoulli(source, 1, 2, kept.size)
+        # Minus zero is refused, or zero would be twice as likely as it should.
         flags[kept] = ~negative | (signed > 0)
         numbers = np.zeros(many, dtype=np.int64)
         numbers[kept] = np.where(negative, -signed, signed)
@@ -166,6 +171,8 @@ def discrete_gaussian(source: WordSource, variance: Fraction, size: int) -> Inte
 
 def _gaussian_block(source: WordSource, variance: Fraction, size: int) -> Integers:
     p, q = variance.numerator, variance.denominator
+    # CKS (2020), Algorithm 3: propose discrete Laplace noise of scale t = floor(sigma) + 1, accept
+    # with probability exp(-(|y| - sigma**2 / t)**2 / (2 sigma**2)), here over one denominator.
     scale = math.isqrt(p // q) + 1
     denominator = 2 * p * q * scale**2
     # |y| up to this much keeps every product below 2**62.

@@ -39,6 +39,7 @@ def exact(value: NumberLike, name: str) -> Fraction | float:
             raise ParameterError(
                 f"{name} is {text[:20]}..., expected a shorter number.", field=name
             )
+        # exact: the shortest decimal that a float prints, so that 0.3 is three tenths
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
         if isinstance(error, ParameterError):
@@ -74,6 +75,7 @@ def text_of(number: Fraction | float) -> str:
         return "inf"
     if number.denominator == 1:
         return str(number.numerator)
+    # A decimal exists where the denominator has no prime factors but 2 and 5.
     rest, digits = number.denominator, 0
     for prime in (2, 5):
         power = 0

@@ -1,4 +1,4 @@
-"""What a device does to an answer before it leaves: exact local randomizers.
+"""Exact local randomizers: they mask an answer on the device, before it leaves.
 
 An answer comes in, a report goes out. Each mechanism is a table of probabilities (`Channel`), draws
 from it in whole numbers with the operating system's randomness (`Coins`), and states what that
@@ -7,8 +7,8 @@ same object to know how each report came about. What browsers draw is the same, 
 tables.
 """
 
-from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
-from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.categorical import CategoricalMechanism
+from masquerade.mechanisms.channel import Channel, FlipMixture
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism

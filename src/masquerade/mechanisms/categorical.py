@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -11,25 +10,10 @@ import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnknownLabel
-from masquerade.exact.arrays import Codes, Floats
+from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import WordSource
-from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.channel import Channel, FlipMixture
 from masquerade.mechanisms.mechanism import Mechanism
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlipMixture:
-    """A person's flip probability as a discrete mixture, for inference.
-
-    Attributes
-    ----------
-    flip_probability : float array, shape (n_nodes,)
-    weight : float array, shape (n_nodes,)
-        Sums to 1.
-    """
-
-    flip_probability: Floats
-    weight: Floats
 
 
 class CategoricalMechanism(Mechanism):
@@ -135,6 +119,8 @@ class CategoricalMechanism(Mechanism):
         flip, signal = self.mean_flip_probability, self.signal
         if signal == 0:
             return float("inf")
+        # q = flip / (s - 1): the sum over symbols of P(report) (1 - P(report)) is 2 flip - flip**2
+        # s / (s - 1), whatever the answer; the estimate divides by the signal 1 - s q.
         return float((2 * flip - flip**2 * self.symbols / (self.symbols - 1)) / signal**2)
 
     def _masked(self, claims: Claims, source: WordSource) -> Claims:

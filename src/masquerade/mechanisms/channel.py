@@ -1,4 +1,4 @@
-"""A mechanism as a table of exact probabilities."""
+"""Channels: a mechanism as a table of exact probabilities, or as a mixture for inference."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ class Channel:
     def worst_ratio(self) -> Fraction | float:
         """Return the largest P(report | answer) / P(report | other answer)."""
         worst = Fraction(1)
+        # One report y tells a from b by P(y | a) / P(y | b): the worst pair of each column.
         for column in zip(*self.table, strict=True):
             high, low = max(column), min(column)
             if low == 0 and high > 0:
@@ -68,6 +69,21 @@ class Channel:
     def epsilon(self) -> Loss:
         """Return the exact pure epsilon of one report, found by looking at the whole table."""
         return Loss.of_ratio(self.worst_ratio())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlipMixture:
+    """A person's flip probability as a discrete mixture, for inference.
+
+    Attributes
+    ----------
+    flip_probability : float array, shape (n_nodes,)
+    weight : float array, shape (n_nodes,)
+        Sums to 1.
+    """
+
+    flip_probability: Floats
+    weight: Floats
 
 
 def require_small(answers: int, reports: int) -> None:

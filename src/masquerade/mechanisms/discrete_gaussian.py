@@ -92,6 +92,7 @@ class DiscreteGaussian(LatticeMechanism):
     @property
     def rho(self) -> Fraction:
         """Zero-concentrated loss of one answer, exactly."""
+        # Canonne, Kamath and Steinke (2020), Theorem 4.
         return ((self.lattice.high - self.lattice.low) / self.sigma) ** 2 / 2
 
     def guarantee(self, *, answers: int = 1, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:

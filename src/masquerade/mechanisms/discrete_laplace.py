@@ -151,6 +151,7 @@ class DiscreteLaplace(LatticeMechanism):
         Cost: constant time.
         """
         answers = whole(answers, "answers", low=0)
+        # P(y | a) / P(y | b) is at most exp(|a - b| / scale), reached beyond both ends.
         one = (self.lattice.points - 1) / self.scale
         return Guarantee(
             epsilon_single=Loss.of_amount(one),

@@ -102,7 +102,7 @@ _TRIES = 6  # workers of each number of answers to audit
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class FactorizationMechanism(Mechanism):
-    """What both forms share: the domain, the public features, profiles and what follows from them.
+    """Base of both forms: the domain, the public features, profiles and answers rebuilt from them.
 
     An answer is one of the numbers low, low + step, ..., high; NaN is "no answer". Row j of the
     features belongs to the j-th task in sorted order of the tasks' names. A **profile** is the
@@ -175,7 +175,7 @@ class FactorizationMechanism(Mechanism):
     @property
     @abstractmethod
     def _centre(self) -> float:
-        """What is added to features times profile to give an answer."""
+        """The constant that is added to features times profile to give an answer."""
 
     @abstractmethod
     def _noise(self, source: WordSource, size: int) -> Integers:

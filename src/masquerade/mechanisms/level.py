@@ -96,6 +96,8 @@ def concentrated_loss(epsilon: float, symbols: int) -> float:
 
 def _divergence_per_order(order: float, epsilon: float, symbols: int) -> float:
     other = 1 / (symbols - 1 + math.exp(epsilon))
+    # Renyi divergence D_a = ln(sum of P**a Q**(1 - a)) / (a - 1) of the reports of two answers;
+    # its limit at a = 1 is the Kullback-Leibler divergence. In logs, for keep**a underflows.
     keep = math.exp(epsilon) * other
     if order == 1:
         return (keep - other) * epsilon

@@ -188,6 +188,7 @@ class MatrixFactorization(FactorizationMechanism):
         scale = self._scale * float(self.lattice.step) / ONE
         target = self.lattice.values(index) @ x
         noise = target - profiles @ gram
+        # eta = target - G u is linear in the profile u, with Jacobian G (change of variables).
         log_det = float(np.linalg.slogdet(gram)[1])
         density: Floats = (
             log_det - np.abs(noise).sum(axis=1) / scale - self.dimension * math.log(2 * scale)

@@ -94,7 +94,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
     cells_of_a_width: int = field(init=False)
     """A profile is rounded to the domain's width divided by this."""
     discretisation_loss: float = field(init=False)
-    """What grid, solver and rounding add to the loss, counted within `epsilon`."""
+    """Loss of grid, solver and rounding, counted within `epsilon`."""
     _largest_square: float = field(init=False)  # above the largest |v|_2**2
     _tolerance: float = field(init=False)  # of the gradient, in widths
     _scale: float = field(init=False)  # of the noise, in widths
@@ -169,6 +169,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         answers = whole(answers, "answers", low=0)
         one = Loss.of_amount(self.epsilon)
         share = self._largest_square / self.ridge
+        # ln det(I + H / ridge) over the n changed tasks, by n factors, or by d equal eigenvalues.
         determinant = min(
             answers * math.log1p(share),
             self.dimension * math.log1p(answers * share / self.dimension),
@@ -207,6 +208,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         for part in self._batches(len(units), len(x)):
             bent = np.tanh((target - units[part] @ x.T) / _BOUND)
             noise = _BOUND * bent @ x - self.ridge * units[part]
+            # eta = -gradient at the profile; the density takes the determinant of the Hessian.
             log_det = np.linalg.slogdet(self._hessian(bent, x))[1]
             out[part] = log_det - np.abs(noise).sum(axis=1) / self._scale
         return out - self.dimension * math.log(2 * self.noise_scale)

@@ -1,4 +1,4 @@
-"""What every mechanism can do."""
+"""Base of all local randomizers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    """What the text form begins with."""
+    """The first word of the text form."""
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
     """Kind of the claims that it masks."""

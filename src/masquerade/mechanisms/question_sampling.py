@@ -110,6 +110,8 @@ class QuestionSampling(Mechanism):
         of `answers` = n that are reported, else 0.
         """
         answers = whole(answers, "answers", low=1)
+        # Unreported answers count as 0, so the estimate of a reported one is n / k times as large:
+        # its square is V + 1 (V the variance) before, and n / k times that now.
         share = answers / self.reported(answers)
         return share * (self.inner(answers).variance() + 1) - 1
 

@@ -19,8 +19,8 @@ from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
 from masquerade.exact.number import NumberLike, exact, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
-from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.categorical import CategoricalMechanism
+from masquerade.mechanisms.channel import Channel, FlipMixture
 from masquerade.mechanisms.mechanism import require_flag
 
 MOST_SYMBOLS = 1 << 20
@@ -144,6 +144,7 @@ class RandomizedResponse(CategoricalMechanism):
         """
         answers = whole(answers, "answers", low=0)
         flip = self.flip_probability
+        # Li et al. (2018), Theorem 6.2, with the absolute value that is missing there (in `Loss`).
         ratio = (1 - flip) * (self.symbols - 1) / flip if flip else math.inf
         one = Loss.of_ratio(ratio)
         return Guarantee(

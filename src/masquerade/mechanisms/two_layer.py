@@ -22,8 +22,8 @@ from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.number import NumberLike, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism, FlipMixture
-from masquerade.mechanisms.channel import Channel
+from masquerade.mechanisms.categorical import CategoricalMechanism
+from masquerade.mechanisms.channel import Channel, FlipMixture
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
     MOST_SYMBOLS,
