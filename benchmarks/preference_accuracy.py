@@ -160,7 +160,7 @@ def personalised(draws: int) -> None:
             scores.append(
                 expected_agreement(learned.weights, voters.mean_weights, reference="r1").accuracy
             )
-            effective.append(learned.released.details["effective_voters"])
+            effective.append(learned.release.details["effective_voters"])
         CARDS.add(
             f"personal epsilons, linear-knorm, {weights}",
             float(np.mean(scores)),

@@ -147,7 +147,7 @@ def test_each_fit_finds_the_direction(fit: str) -> None:
     angle = learned.weights @ crowd.mean_weights
     angle /= np.linalg.norm(learned.weights) * np.linalg.norm(crowd.mean_weights)
     assert np.arccos(angle) / np.pi < 0.1
-    assert learned.released.direction_only == (fit == "linear")
+    assert learned.release.direction_only == (fit == "linear")
     assert learned.standard_errors is not None
     same = SocialPreference.simulate(crowd.choose(rng, 40), rng, mechanism=NoMechanism())
     assert same.guarantee.status == "none"

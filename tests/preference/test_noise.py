@@ -31,7 +31,7 @@ def margins(
         decisions = [learned.decide(each, 0 * each) for each in DECISIONS]
         found.append([decision.margin for decision in decisions])
         stated.append([decision.noise_sd for decision in decisions])
-        weights.append(learned.released.weights)
+        weights.append(learned.release.weights)
     off = np.array(found) - np.mean(found, axis=0)
     return off, np.array(stated), np.array(weights)
 

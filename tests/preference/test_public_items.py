@@ -97,7 +97,7 @@ def test_how_many_records_a_protected_voter_has_is_not_printed(name: str) -> Non
         learned = SocialPreference.learn(
             Comparisons.from_frame(rows, ranges={"x": (0, 5)}), mechanism=named(name, "voter")
         )
-        shapes.append((shape(learned.to_json()), learned.released.mechanism))
+        shapes.append((shape(learned.to_json()), learned.release.mechanism))
         assert learned.records is None
         assert "records of" not in repr(learned)
     assert shapes[0] == shapes[1]

@@ -100,24 +100,24 @@ def prefer(
         if epsilon is not None:
             raise ParameterError("give --epsilon or --epsilons, one of the two.")
         voters, losses = _personal(epsilons)
-    chosen = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # refuses before reading
+    method = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # refuses before reading
     names = None if features is None else [name.strip() for name in features.split(",")]
-    declared = None if ranges is None else _ranges(ranges)
-    listed = None if items is None else read_column(items, "item")
-    as_said: dict[str, Any] = {
+    public_ranges = None if ranges is None else _ranges(ranges)
+    item_names = None if items is None else read_column(items, "item")
+    columns: dict[str, Any] = {
         "features": names,
-        "ranges": declared,
+        "ranges": public_ranges,
         "one_each": one_each,
-        "items": listed,
+        "items": item_names,
         "unlisted": unlisted,
     }
-    table = Comparisons.read(comparisons, voters=voters, **as_said)
+    table = Comparisons.read(comparisons, voters=voters, **columns)
     if most_records is not None:
         table = table.at_most(most_records)
     held_out = None
     if test is not None:
-        held_out = Comparisons.read(test, **as_said)
-    learned = SocialPreference.learn(table, mechanism=chosen)
+        held_out = Comparisons.read(test, **columns)
+    learned = SocialPreference.learn(table, mechanism=method)
     result = learned.to_json()
     if _scales_matter(learned):
         sys.stderr.write(
@@ -150,28 +150,28 @@ def _personal(path: Path) -> tuple[list[Any], Any]:
 def _scales_matter(learned: SocialPreference) -> bool:
     """Return whether several features without a public range were weighed against one another."""
     undeclared = [feature for feature in learned.features if not feature.declared]
-    pooled = learned.released.mechanism == "none:fit=pooled"  # a fit that any scale leaves the same
+    pooled = learned.release.mechanism == "none:fit=pooled"  # a fit that any scale leaves the same
     return len(learned.features) > 1 and bool(undeclared) and not pooled
 
 
 def _ranges(text: str) -> dict[str, tuple[float, float]]:
-    found = {}
+    ranges = {}
     for part in text.split(","):
         name, equals, ends = part.strip().rpartition("=")
         low, colon, high = ends.partition(":")
         try:
             if not equals or not colon:
                 raise ValueError
-            if name in found:
+            if name in ranges:
                 raise ParameterError(f"--ranges names {name!r} twice; give each feature one range.")
-            found[name] = (float(low), float(high))
+            ranges[name] = (float(low), float(high))
         except ParameterError:
             raise
         except ValueError as error:
             raise ParameterError(
                 f"--ranges has {part!r}, expected NAME=LOW:HIGH, for instance price=0:5000."
             ) from error
-    return found
+    return ranges
 
 
 def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, Any]:
@@ -185,6 +185,6 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
         elif learned.noise_sd[i] > 0:
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
-    shown = {"statement": learned.released.statement, "weights": lines}
-    hidden = ("weights", "features", "noise_sd", "standard_errors")
-    return shown | {key: value for key, value in result.items() if key not in hidden}
+    summary = {"statement": learned.release.statement, "weights": lines}
+    raw = ("weights", "features", "noise_sd", "standard_errors")
+    return summary | {key: value for key, value in result.items() if key not in raw}

@@ -54,6 +54,7 @@ def fits_on_grid(records: Comparisons, bound: Fraction) -> Integers:
     int64 array
         Absolute values of a row add to at most `STEPS`, exactly.
     """
+    # A fit that did not converge is still in the ball, and privacy depends on nothing else.
     fits = fit_voters(records, bound=float(bound)).weights
     return on_grid(np.nan_to_num(fits), bound)
 
@@ -87,12 +88,14 @@ class BoundedFit:
 
     def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
         """Return the largest variance between fits, whose squares add to at most the bound's."""
+        # Of vectors whose squares add to at most B**2, the mean square a feature is B**2 / d.
         bound = float(read_bound(self.bound))
         return np.full(len(variance), bound**2 / features), variance * (bound / STEPS) ** 2
 
     def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
         """Return the (weighted) mean of the fits."""
         bound = float(read_bound(self.bound))
+        # Of the mean: Laplace noise of scale 2 B / (N epsilon) (Wang et al. 2019, Algorithm 1).
         step = bound / STEPS / reports.voters
         return Estimate(
             reports.total * step,

@@ -37,6 +37,7 @@ def orientation(differences: Floats) -> Integers:
     Divided by it, a record and its opposite are the same pair, so the pair can be public and the
     sign is the choice.
     """
+    # argmax of flags is the first true one.
     first = np.argmax(differences != 0, axis=1)
     return np.where(differences[np.arange(len(differences)), first] < 0, -1, 1).astype(np.int64)
 
@@ -79,20 +80,21 @@ class Choices:
         """Return what masked choices say; of the pairs, which was chosen is not read."""
         assert pairs is not None
         signs, voter = reports.rows[:, 0], pairs.voter
+        # A device sends signs; anything else would weigh more than a choice.
         if (np.abs(signs) != 1).any():
             number = int(voter[np.argmax(np.abs(signs) != 1)]) + 1
             raise InvalidRecord(f"report {number} has choices other than 1 and -1.")
-        shown = pairs.scaled() * orientation(pairs.difference)[:, None]
+        differences = pairs.scaled() * orientation(pairs.difference)[:, None]
         contrast = reports.contrast[voter]
         if self.estimator == "linear":
-            weights, covariance = _linear(signs, shown, reports.shares[voter], contrast)
+            weights, covariance = _linear(signs, differences, reports.shares[voter], contrast)
             return Estimate(weights, covariance, direction_only=True)
         # The likelihood itself gives voters inverse-variance weights, so a record counts by how far
         # its voter's share is from that.
         between, noise = self.spread(reports.variance, reports.records, reports.features)
         best = voter_weights("inverse-variance", between=between, noise=noise)
         emphasis = (reports.shares / best)[voter]
-        fit = fit_masked_choices(signs, shown, emphasis, contrast, voter=voter)
+        fit = fit_masked_choices(signs, differences, emphasis, contrast, voter=voter)
         return Estimate(
             fit.weights, fit.noise, fit.sampling, fit.shrinkage, details=_on_shrinkage(fit)
         )
@@ -136,16 +138,18 @@ class ChoiceNoise:
 
 
 def _linear(
-    signs: Integers, shown: Floats, share: Floats, contrast: Floats
+    signs: Integers, differences: Floats, share: Floats, contrast: Floats
 ) -> tuple[Floats, Floats]:
     """Return the direction of the weighted sum of directions, and its noise."""
-    d = shown.shape[1]
-    length = np.sqrt((shown**2).sum(axis=1, keepdims=True))
-    units = shown / np.where(length > 0, length, 1)
+    d = differences.shape[1]
+    length = np.sqrt((differences**2).sum(axis=1, keepdims=True))
+    units = differences / np.where(length > 0, length, 1)
+    # A masked sign divided by its contrast is unbiased; its noise has variance 1 / c**2 - 1.
     total = (signs * share / contrast) @ units
     spread = (share**2 * (1 / contrast**2 - 1)) @ units**2
     records = max(float(share.sum()), 1e-9)
     moment = (units * share[:, None]).T @ units / records
+    # The ridge of `LinearSum.estimate`: one standard deviation of the noise a record.
     ridge = float(np.sqrt(spread.mean())) / records
     inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
     middle = (units * (share**2 * (1 / contrast**2 - 1))[:, None]).T @ units
@@ -158,13 +162,14 @@ def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
     bias = np.diag(fit.shrinkage)
     every = np.diag(fit.noise) + np.diag(fit.sampling) + bias
     share = float((bias / np.where(every > 0, every, 1)).max(initial=0))
-    said: dict[str, Any] = {"shrinkage_share": share}
+    details: dict[str, Any] = {"shrinkage_share": share}
+    # The remark of the specification's page on intervals, section 3.5.
     if share > 0.5:
-        said["remark"] = (
+        details["remark"] = (
             "these choices say little: the weights are pulled towards 0, and their directions are "
             "safer than their sizes"
         )
-    return said
+    return details
 
 
 @dataclass(frozen=True)

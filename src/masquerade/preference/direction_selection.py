@@ -74,11 +74,14 @@ def best_selection(epsilon: Fraction, features: int, candidates: int) -> Selecti
     share = 1 - (rank - 0.375) / (
         candidates + 0.25
     )  # Blom's approximation of mean order statistics
+    # Cosines of the candidates by rank: the square of one is beta(1/2, (d - 1) / 2) distributed.
     if features == 1:
         cosine = np.sign(share - 0.5)
     else:
         size = np.sqrt(betaincinv(0.5, (features - 1) / 2, np.abs(2 * share - 1)))
         cosine = np.sign(share - 0.5) * size
+    # With k of m preferred, one of them is selected with probability k e**eps / (k e**eps + m - k);
+    # the mean cosine is that of the best less what the others, on the other side, take from it.
     best = rank[: max(candidates // 2, 1)]
     inside = cosine.cumsum()[: len(best)] / best
     growth = np.exp(np.float64(epsilon))
@@ -95,6 +98,7 @@ def ranked_cosines(features: int, candidates: int) -> tuple[Floats, ...]:
     Simulated, with a fixed seed: it depends on public numbers alone. The standard error of a mean
     is below 2 % of its distance from 1 for 1024 candidates.
     """
+    # A seed is right here: nothing of a voter's is in it, and both sides get the same numbers.
     rng = np.random.default_rng([features, candidates])
     rounds = max(16, _SIMULATED // candidates)
     first, second = np.zeros(candidates), np.zeros(candidates)
@@ -135,21 +139,25 @@ def select(own: Integers, selection: Selection, source: WordSource) -> Integers:
         Between -32 and 32: ones less zeros, halved, of 64 random bits a coordinate.
     """
     m, d = selection.candidates, len(own)
+    # Ones less zeros of 64 bits, halved: binomial, nearly normal, so that points have no preferred
+    # axis, and drawn before the voter's direction is looked at.
     points: Integers = _ones(source.words(m * d)).reshape(m, d) - _CENTRE
     along = points @ whole_directions_of_integers(own[None])[0]
     # the squared length of each point's shadow on `own`, with the sign of the side it is on
     shadow = along**2 * _PRECISION // np.maximum((points**2).sum(axis=1), 1)
     nearest = np.argsort(-np.sign(along) * shadow, kind="stable")  # of equal ones, the first
     inside = bernoulli(source, selection.numerator, TOTAL, 1)[0]
+    # Both are drawn whichever is used: how many words a report takes tells nothing.
     among_best = int(uniform_below(source, selection.best, 1)[0])
     among_others = int(uniform_below(source, m - selection.best, 1)[0])
     place = among_best if inside else selection.best + among_others
-    chosen: Integers = points[nearest[place]]
-    return chosen
+    candidate: Integers = points[nearest[place]]
+    return candidate
 
 
 def _ones(words: Words) -> Integers:
     """Return how many of the 64 bits of each word are ones."""
+    # Population count of 64 bits in parallel (Warren, Hacker's Delight, section 5-1).
     pairs = words - ((words >> np.uint64(1)) & _EACH_2)
     fours = (pairs & _EACH_4) + ((pairs >> np.uint64(2)) & _EACH_4)
     bytes_ = (fours + (fours >> np.uint64(4))) & _EACH_8

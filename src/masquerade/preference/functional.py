@@ -261,6 +261,7 @@ class QuadraticSum:
     def _maximum_of_sum(self, reports: Reports) -> Estimate:
         # The noise stated is that from before the projection.
         linear, matrix = linear_and_matrix(reports.total[None], reports.features)
+        # The noise in a mean of N voters is sqrt(N) times smaller than in one, and so is the ridge.
         deviation = in_coefficients(np.sqrt([reports.total_variance]))
         maximum, inverse = maximise(linear, matrix, RIDGE_DEVIATIONS * deviation)
         covariance = noise_covariance(maximum, inverse, deviation**2)
@@ -275,6 +276,7 @@ class QuadraticSum:
         covariance = noise_covariance(maxima, inverse, deviation**2)
         shares = reports.shares
         if self.same_shrinkage:
+            # Where the ridge rules, a maximum is about l / (2 ridge).
             shares = shares * ridge / ridge.min()
         maxima = self._project(maxima)
         noise: Floats = np.tensordot(shares**2, covariance, axes=1)

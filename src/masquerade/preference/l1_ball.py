@@ -157,9 +157,9 @@ def _gradient_steps(
         point = project(ahead + step * (linear - _times(matrix, ahead)), bound)
         # eq. 4.2 and 4.3: t grows, and with it how far to look ahead.
         t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
-        moved = point - earlier
-        back = np.einsum("nd,nd->n", ahead - point, moved) > 0  # restart where momentum overshoots
-        ahead = point + np.where(back, 0, (before - 1) / t)[:, None] * moved
+        change = point - earlier
+        back = np.einsum("nd,nd->n", ahead - point, change) > 0  # restart where momentum overshoots
+        ahead = point + np.where(back, 0, (before - 1) / t)[:, None] * change
     return point
 
 
@@ -189,11 +189,11 @@ def _face_step(matrix: Floats, linear: Floats, point: Floats, bound: float) -> F
         room = bound - np.abs(point).sum(axis=1)
         to_bound = np.where(outward > 0, room / outward, np.inf)
     length = np.minimum(np.minimum(to_zero.min(axis=1), to_bound), 1)[:, None]
-    moved = np.where(to_zero <= length, 0, point + length * move)
+    target = np.where(to_zero <= length, 0, point + length * move)
     before = _value(matrix, linear, point)
     # A singular system gives nonsense; such a row stays where the gradient steps left it.
-    better = np.isfinite(moved).all(axis=1) & (_value(matrix, linear, moved) >= before)
-    return np.where(better[:, None], project(moved, bound), point)
+    better = np.isfinite(target).all(axis=1) & (_value(matrix, linear, target) >= before)
+    return np.where(better[:, None], project(target, bound), point)
 
 
 def _solved(system: Floats, right: Floats) -> Floats:

@@ -69,7 +69,7 @@ class SocialPreference:
 
     Attributes
     ----------
-    released : Release
+    release : Release
         What the mechanism published, for scaled features.
     features : tuple of Feature
     voters : int
@@ -91,7 +91,7 @@ class SocialPreference:
     ['cosy', 'cheap', 'dear']
     """
 
-    released: Release
+    release: Release
     features: tuple[Feature, ...]
     voters: int
     records: int | None
@@ -146,12 +146,12 @@ class SocialPreference:
         NoGuarantee
             There is a ledger, and the mechanism protects nobody.
         """
-        chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
+        mechanism, table = _prepare(comparisons, mechanism, epsilon, unit)
         source = require_coins(coins)
-        paid = nullcontext() if ledger is None else charge_voters(ledger, chosen, table, name)
+        paid = nullcontext() if ledger is None else charge_voters(ledger, mechanism, table, name)
         with paid:
-            released = chosen.release(table, coins=source)
-        return cls(released, table.features, table.n_voters, _public_records(chosen, table))
+            release = mechanism.release(table, coins=source)
+        return cls(release, table.features, table.n_voters, _public_records(mechanism, table))
 
     @classmethod
     def simulate(
@@ -164,25 +164,25 @@ class SocialPreference:
         unit: str | None = None,
     ) -> SocialPreference:
         """Learn with the noise of a seeded generator, for studies; the result protects nobody."""
-        chosen, table = _prepared(comparisons, mechanism, epsilon, unit)
-        released = chosen.simulate(table, rng)
-        return cls(released, table.features, table.n_voters, _public_records(chosen, table))
+        mechanism, table = _prepare(comparisons, mechanism, epsilon, unit)
+        release = mechanism.simulate(table, rng)
+        return cls(release, table.features, table.n_voters, _public_records(mechanism, table))
 
     @property
     def weights(self) -> Floats:
         """Utility of one unit of each feature, shape (n_features,)."""
-        weights: Floats = self.released.weights / widths(self.features)
+        weights: Floats = self.release.weights / widths(self.features)
         return weights
 
     @property
     def guarantee(self) -> Guarantee:
         """Whom the weights protect, from whom, and how much."""
-        return self.released.guarantee
+        return self.release.guarantee
 
     @property
     def noise_sd(self) -> Floats:
         """Standard deviation of the privacy noise in each of `weights`, shape (n_features,)."""
-        noise: Floats = np.sqrt(np.diag(self.released.noise_covariance)) / widths(self.features)
+        noise: Floats = np.sqrt(np.diag(self.release.noise_covariance)) / widths(self.features)
         return noise
 
     @property
@@ -192,12 +192,12 @@ class SocialPreference:
         None where the sampling error is not known: computing it from the raw choices would need a
         privacy budget of its own.
         """
-        sampling = self.released.sampling_covariance
+        sampling = self.release.sampling_covariance
         if sampling is None:
             return None
-        variance = np.diag(sampling) + np.diag(self.released.noise_covariance)
-        if self.released.shrinkage_covariance is not None:
-            variance = variance + np.diag(self.released.shrinkage_covariance)
+        variance = np.diag(sampling) + np.diag(self.release.noise_covariance)
+        if self.release.shrinkage_covariance is not None:
+            variance = variance + np.diag(self.release.shrinkage_covariance)
         errors: Floats = np.sqrt(variance) / widths(self.features)
         return errors
 
@@ -210,8 +210,9 @@ class SocialPreference:
             In the features' own units.
         """
         scaled = (self._vector(first) - self._vector(second)) / widths(self.features)
-        margin = float(scaled @ self.released.weights)
-        variance = float(scaled @ self.released.noise_covariance @ scaled)
+        margin = float(scaled @ self.release.weights)
+        # The noise in exactly this margin: v' C v for the difference v of the alternatives.
+        variance = float(scaled @ self.release.noise_covariance @ scaled)
         noise = math.sqrt(max(variance, 0.0))
         in_sd = 0.0 if margin == 0 else abs(margin) / noise if noise > 0 else math.inf
         return Decision(
@@ -259,23 +260,23 @@ class SocialPreference:
         """Return everything that is published, as a JSON object."""
         errors = self.standard_errors
         return {
-            "mechanism": self.released.mechanism,
+            "mechanism": self.release.mechanism,
             "features": [feature.name for feature in self.features],
             "weights": self.weights.tolist(),
             "noise_sd": self.noise_sd.tolist(),
             "standard_errors": None if errors is None else errors.tolist(),
-            "direction_only": self.released.direction_only,
+            "direction_only": self.release.direction_only,
             "voters": self.voters,
             "records": self.records,
-            "guarantee": self.released.guarantee_json(),
-            "details": dict(self.released.details),
+            "guarantee": self.release.guarantee_json(),
+            "details": dict(self.release.details),
         }
 
     def __repr__(self) -> str:
         of = "" if self.records is None else f"{self.records} records of "
         return (
             f"SocialPreference({len(self.features)} features, learned from {of}{self.voters} "
-            f"voters by {self.released.mechanism}. {self.released.statement})"
+            f"voters by {self.release.mechanism}. {self.release.statement})"
         )
 
     def _vector(self, alternative: Alternative) -> Floats:
@@ -300,7 +301,7 @@ class SocialPreference:
         return vector
 
 
-def _prepared(
+def _prepare(
     comparisons: Comparisons, mechanism: str | PreferenceMechanism, epsilon: Any, unit: str | None
 ) -> tuple[PreferenceMechanism, Comparisons]:
     if not isinstance(comparisons, Comparisons):
@@ -370,14 +371,15 @@ def voter_costs(
     """Return each voter who pays, and what would be charged."""
     epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
     counts = comparisons.records_per_voter().tolist()
-    known = {
+    # Voters with equal epsilons and numbers of records pay alike; each price is computed once.
+    prices = {
         (epsilon, count): _cost(
             mechanism, name, epsilon, features=comparisons.n_features, records=count
         )
         for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
     }
-    priced = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
-    costs = ((str(voter), known[epsilon, count]) for voter, epsilon, count in priced)
+    columns = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
+    costs = ((str(voter), prices[epsilon, count]) for voter, epsilon, count in columns)
     return [(voter, cost) for voter, cost in costs if cost is not None]
 
 

@@ -61,6 +61,7 @@ def directions(comparisons: Comparisons) -> Floats:
     require_features(comparisons)
     scaled = comparisons.scaled()
     length = np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+    # In floating point, which is enough without privacy; `whole_directions` is exact.
     scaled /= np.where(length > 0, length, 1)[:, None]
     return scaled
 
@@ -81,6 +82,7 @@ def voter_sums(comparisons: Comparisons, values: Floats) -> Floats:
     sums = np.zeros((comparisons.n_voters, values.shape[1]))
     some = np.flatnonzero(comparisons.records_per_voter())
     if some.size:
+        # reduceat on an empty range would return the next voter's first row: such are left out.
         sums[some] = np.add.reduceat(values, comparisons.offsets[some], axis=0)
     return sums
 
@@ -121,11 +123,11 @@ def fit_linear(
     d = comparisons.n_features
     units = directions(comparisons)
     per_voter = voter_sums(comparisons, units)
-    known = second_moment(comparisons) if moment is None else np.asarray(moment, dtype=np.float64)
-    if known.shape != (d, d):
-        raise ParameterError(f"moment has shape {known.shape}, expected ({d}, {d}).")
+    sigma = second_moment(comparisons) if moment is None else np.asarray(moment, dtype=np.float64)
+    if sigma.shape != (d, d):
+        raise ParameterError(f"moment has shape {sigma.shape}, expected ({d}, {d}).")
     # Sigma^-1 t, Sigma the second moment and t the sum of directions (the specification, 5.4 a).
-    inverse = np.linalg.pinv(known + ridge * np.eye(d), hermitian=True)
+    inverse = np.linalg.pinv(sigma + ridge * np.eye(d), hermitian=True)
     raw = inverse @ per_voter.sum(axis=0)
     length = float(np.linalg.norm(raw))
     if length == 0:

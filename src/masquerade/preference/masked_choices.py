@@ -46,7 +46,7 @@ class MaskedChoicesFit:
 
 
 def fit_masked_choices(
-    signs: Integers, shown: Floats, emphasis: Floats, contrast: Floats, *, voter: Integers
+    signs: Integers, differences: Floats, emphasis: Floats, contrast: Floats, *, voter: Integers
 ) -> MaskedChoicesFit:
     """Return the weights of the greatest likelihood, with their errors.
 
@@ -54,7 +54,7 @@ def fit_masked_choices(
     ----------
     signs : int64 array, shape (n_records,)
         Masked choices, 1 or -1.
-    shown : float array, shape (n_records, n_features)
+    differences : float array, shape (n_records, n_features)
         Scaled differences, so oriented that 1 means that the first alternative was chosen.
     emphasis : float array, shape (n_records,)
         How often each record counts.
@@ -84,14 +84,14 @@ def fit_masked_choices(
     part: measured to cover, not proven to. Of fewer than ten voters the scores say little; the
     expected information stands in for them.
     """
-    choices = MaskedChoices(shown * signs[:, None], emphasis, contrast)
+    choices = MaskedChoices(differences * signs[:, None], emphasis, contrast)
     # A ridge of mean |V|**2 / margin**2 is a prior under which the typical margin w . V has that
     # size. Weights are those of the narrow prior, errors those of the wide one (rule H of
     # the specification's page on intervals).
-    typical = float((shown**2).sum(axis=1).mean()) if shown.any() else 1.0
-    narrow = typical / TYPICAL_MARGIN**2 if shown.any() else 1.0
-    wide = typical / WIDE_MARGIN**2 if shown.any() else 1.0
-    weights = choices.fit(np.zeros(shown.shape[1]), narrow)
+    typical = float((differences**2).sum(axis=1).mean()) if differences.any() else 1.0
+    narrow = typical / TYPICAL_MARGIN**2 if differences.any() else 1.0
+    wide = typical / WIDE_MARGIN**2 if differences.any() else 1.0
+    weights = choices.fit(np.zeros(differences.shape[1]), narrow)
     bread = choices.bread(weights, narrow)
     noise = bread @ choices.noise_of_score(weights) @ bread
     wider = choices.fit(weights, wide)

@@ -100,6 +100,8 @@ def expected_agreement(
     """
     _check_reference(reference)
     a, b = np.asarray(weights, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    # For pairs N(0, C) the sign of w . v agrees with that of t . v with probability 1 - angle / pi,
+    # the angle in the metric of C (the specification, section 7).
     metric = np.eye(len(a)) if covariance is None else np.asarray(covariance, dtype=np.float64)
     lengths = np.sqrt((a @ metric @ a) * (b @ metric @ b))
     if lengths == 0:
@@ -131,6 +133,7 @@ def one_feature_baseline(held_out: Comparisons) -> tuple[Score, str]:
     table = held_out if held_out.features else held_out.by_items()
     if len(table) == 0:
         raise EmptyTable("there is no choice to score; give at least one.")
+    # Chosen minus rejected: the mean sign of a feature is how far its rule beats its opposite.
     hits = np.sign(table.difference).mean(axis=0)
     best = int(np.argmax(np.abs(hits)))
     how = "more" if hits[best] >= 0 else "less"

@@ -112,6 +112,7 @@ class NoMechanism:
             fits = fit_voters(comparisons, bound=bound)
             n = comparisons.n_voters
             centred = fits.weights - fits.weights.mean(axis=0)
+            # Covariance of a mean of voters; one voter has none.
             spread = centred.T @ centred / max(n - 1, 1) / n
             details = {
                 "converged": bool(fits.converged.all()),

@@ -41,6 +41,7 @@ def read_epsilon(epsilon: Epsilon) -> Fraction | tuple[Fraction, ...]:
 def _one(value: NumberLike, whose: str) -> Fraction:
     name = f"{whose}epsilon"
     number = finite(value, name)
+    # Down: a voter never gives more than was written.
     rounded = Fraction(int(number * MICRO), MICRO)
     if number <= 0 or rounded == 0:
         raise ParameterError(
@@ -161,22 +162,24 @@ def voter_weights(
     voters = len(noise)
     if rule == "equal":
         return np.full(voters, 1 / max(voters, 1))
+    # Inverse variance: 1 / (tau**2 + noise), the most precise mean (the specification, 5.7).
     shares = 1 / (between + noise)
     shares /= shares.sum()
     if rule == "inverse-variance":
         return shares
     limit = most / voters
-    capped = np.zeros(voters, dtype=np.bool_)
+    at_limit = np.zeros(voters, dtype=np.bool_)
     # Whatever is cut is shared among the others, which may bring more of them to the limit.
-    while (shares[~capped] > limit * (1 + 1e-12)).any():
-        capped |= shares > limit
-        rest = 1 - limit * np.count_nonzero(capped)
-        shares = np.where(capped, limit, shares * (rest / shares[~capped].sum()))
+    while (shares[~at_limit] > limit * (1 + 1e-12)).any():
+        at_limit |= shares > limit
+        rest = 1 - limit * np.count_nonzero(at_limit)
+        shares = np.where(at_limit, limit, shares * (rest / shares[~at_limit].sum()))
     return shares
 
 
 def effective_voters(shares: Floats) -> float:
     """Return how many equally weighted voters give as precise a mean: 1 / (sum of squares)."""
+    # Kish's effective sample size.
     return float(shares.sum() ** 2 / (shares**2).sum()) if shares.size else 0.0
 
 

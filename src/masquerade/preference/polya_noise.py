@@ -78,14 +78,14 @@ def _polya(source: WordSource, scale: Fraction, shares: int, size: int) -> Integ
 def _one_in(source: WordSource, numbers: Words, low: int) -> np.ndarray:
     """Return flags true with probability low / number, for numbers from low to 2 low - 1.
 
-    A uniform integer below 2 low is drawn until it is below the number, and compared with low.
+    A uniform integer below 2 low is number until it is below the number, and compared with low.
     """
     flags = np.ones(len(numbers), dtype=np.bool_)
     open_ = np.arange(len(numbers))
     while open_.size:
-        drawn = uniform_below(source, 2 * low, open_.size)
-        flags[open_] = drawn < np.uint64(low)
-        open_ = open_[drawn >= numbers[open_]]
+        number = uniform_below(source, 2 * low, open_.size)
+        flags[open_] = number < np.uint64(low)
+        open_ = open_[number >= numbers[open_]]
     return flags
 
 

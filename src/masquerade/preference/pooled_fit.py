@@ -101,31 +101,38 @@ def fit_pooled(
         mean = len(records) / max(int(np.count_nonzero(counts)), 1)
         share = mean / counts[comparisons.voter]
     # Proximal Newton, as in `fit_voters`, for one row.
-    allowed = tolerance * max(len(records), 1)
+    allowance = tolerance * max(len(records), 1)
     b = np.zeros(comparisons.n_features)
     f = _value(records, share, b)
     iterations = 0
     while True:
         g, hessian = _derivatives(records, share, b)
         shortfall = float(gap(b[None], g[None], bound)[0])
-        if shortfall <= allowed or iterations >= max_iterations:
+        if shortfall <= allowance or iterations >= max_iterations:
             break
         iterations += 1
-        wanted = np.array([max(1e-3 * shortfall, 0.1 * allowed)])
+        precision = np.array([max(1e-3 * shortfall, 0.1 * allowance)])
         linear = g + hessian @ b
-        target = maximise_quadratic(hessian[None], linear[None], b[None], bound, wanted)[0]
+        target = maximise_quadratic(hessian[None], linear[None], b[None], bound, precision)[0]
         b, f = _line_search(records, share, b, f, g, target)
     on_bound = bool(np.abs(b).sum() >= bound * (1 - 1e-9))
     # Collinear features leave directions without curvature; these are not identified, and the
     # pseudo-inverse leaves them out.
     spectrum, axes = np.linalg.eigh(hessian)
-    known = spectrum > _UNIDENTIFIED * max(spectrum.max(initial=0), 1e-300)
+    identified = spectrum > _UNIDENTIFIED * max(spectrum.max(initial=0), 1e-300)
     covariance = None
     if not on_bound:
-        bread = (axes[:, known] / spectrum[known]) @ axes[:, known].T
+        bread = (axes[:, identified] / spectrum[identified]) @ axes[:, identified].T
         covariance = _sandwich(comparisons, records, share, b, bread)
     return PooledFit(
-        b, covariance, bool(known.all()), f, shortfall, shortfall <= allowed, iterations, on_bound
+        b,
+        covariance,
+        bool(identified.all()),
+        f,
+        shortfall,
+        shortfall <= allowance,
+        iterations,
+        on_bound,
     )
 
 

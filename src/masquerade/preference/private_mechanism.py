@@ -129,6 +129,7 @@ class PrivateMechanism(ABC):
             to be protected was made among more than two alternatives.
         """
         require_features(comparisons)
+        # A name that one voter alone wrote would stand in the result for all to see.
         if comparisons.items is not None and not comparisons.items_given:
             raise ParameterError(
                 f"the items were read off the records, and {self.name} would publish them: one "
@@ -255,12 +256,14 @@ class PrivateMechanism(ABC):
                 )
         values = np.array([value for report in reports for value in report.values])
         epsilons = [report.epsilon for report in reports]
-        weighed = trust.weigh(parts, values.reshape(-1, each), epsilons, records, features)
-        return self._publish(weighed, epsilons, records, pairs)
+        # From here on everything is computed from what was sent, and costs nothing more.
+        all_reports = trust.weigh(parts, values.reshape(-1, each), epsilons, records, features)
+        return self._publish(all_reports, epsilons, records, pairs)
 
     def _release(self, comparisons: Comparisons, source: WordSource) -> Release:
         parts = self.compose()
         epsilons = epsilons_of(self.epsilons(), comparisons.n_voters)
+        # Pairs are public under the unit choice alone; no other estimate ever sees them.
         reports = parts.trust.collect(parts, comparisons, epsilons, source)
         pairs = comparisons if self.unit == "choice" else None
         return self._publish(reports, epsilons, comparisons.records_per_voter(), pairs)
@@ -287,6 +290,7 @@ class PrivateMechanism(ABC):
             epsilon_user=max(
                 parts.loss(each, features=features, units=units) for each, units in most.items()
             ),
+            # 1 where a whole voter is protected: the number of records is then protected too.
             answers=max(most.values()),
             assumptions=(
                 *EPSILON_IS_PUBLIC,

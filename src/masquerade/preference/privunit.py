@@ -86,13 +86,18 @@ def best_cap(epsilon: Fraction, features: int) -> Cap:
         )
     growth = math.exp(float(epsilon))
     if features == 1:
+        # The sphere is two points: randomized response on the sign.
         inside = growth / (1 + growth)
         return Cap(0.0, inside, 0.5, 0.5, 2 * inside - 1, 1.0)
+    # The square of a coordinate of a random point has a beta(1/2, (d - 1) / 2) distribution, which
+    # gives the mass beyond each threshold gamma of the grid.
     half = (features - 1) / 2
     beyond = 0.5 * betaincc(0.5, half, _GRID**2)
     grid = _GRID[beyond > _LEAST_MASS]
     beyond = beyond[: len(grid)]
     outside = 0.5 + 0.5 * betainc(0.5, half, grid**2)
+    # The largest probability of the cap with density ratio e**epsilon between inside and outside:
+    # (p / q_in) / ((1 - p) / q_out) = e**epsilon (the specification, 5.4 c).
     inside = beyond * growth / (outside + beyond * growth)
     # integral of t from the threshold to 1, under the density of one coordinate of the sphere
     moment = np.exp(half * np.log1p(-(grid**2)) - betaln(0.5, half)) / (features - 1)
@@ -137,6 +142,7 @@ class VoterDirection:
 
     def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
         """Return the direction of the weighted mean of the reports, each made unbiased."""
+        # A selected direction is not of length 1; its own length says nothing.
         length = np.sqrt((reports.rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
         units = reports.rows / np.where(length > 0, length, 1)
         factor = reports.shares / reports.contrast
@@ -153,6 +159,8 @@ def _spread_around_directions(
     Along its voter's direction a report varies by ``square - cosine**2``, across it by what is left
     of its length. Where directions lie is seen from the reports, which lie around them.
     """
+    # Of a report's length 1, `square` lies along its direction on average, the rest across it,
+    # evenly over the other d - 1 axes.
     d = units.shape[1]
     across = (1 - square) / max(d - 1, 1)
     along = square - cosine**2
@@ -160,8 +168,9 @@ def _spread_around_directions(
     total = float(says.sum())
     lie = np.eye(d) / d
     if total > 0:
-        seen = (units * (factor**2)[:, None]).T @ units - float(factor**2 @ across) * np.eye(d)
-        values, axes = np.linalg.eigh(seen / total)
+        product = (units * (factor**2)[:, None]).T @ units - float(factor**2 @ across) * np.eye(d)
+        # Noise can make the estimate indefinite; a distribution of directions has trace 1.
+        values, axes = np.linalg.eigh(product / total)
         values = np.maximum(values, 0)
         lie = (axes * (values / max(float(values.sum()), 1e-300))) @ axes.T
     covariance: Floats = float(factor**2 @ across) * np.eye(d)
@@ -197,6 +206,7 @@ class CapNoise:
         sums[empty] = fresh[empty]  # nothing to say: a random direction, so a uniform report
         own = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         cap = best_cap(epsilon, d)
+        # Whether in the cap, then a uniform mass within it (or outside), turned into a height.
         inside = _uniform(source, voters) < cap.inside_probability
         level = _uniform(source, voters)
         if d == 1:
@@ -207,6 +217,8 @@ class CapNoise:
         side = np.where(above <= 0.5, 1.0, -1.0)
         tail = np.where(above <= 0.5, above, cap.outside_mass * level)
         along = side * np.sqrt(betainccinv(0.5, (d - 1) / 2, 2 * tail))
+        # The rest of the point is uniform on the sphere across the direction: a Gaussian vector
+        # without its part along it, brought to length 1.
         across = ndtri(_uniform(source, voters * d)).reshape(voters, d)
         across -= (across * own).sum(axis=1, keepdims=True) * own
         across /= np.linalg.norm(across, axis=1, keepdims=True)
@@ -225,6 +237,7 @@ class CapNoise:
 
 def _uniform(source: WordSource, size: int) -> Floats:
     """Return floats between 0 and 1, neither of them included."""
+    # 52 bits and a half: never 0 or 1, where the normal quantile is infinite.
     words = source.words(size) >> np.uint64(12)
     uniform: Floats = (words.astype(np.float64) + 0.5) * 2.0**-52
     return uniform

@@ -80,20 +80,21 @@ def preference_mechanism(
     >>> preference_mechanism("none:fit=average,bound=3").bound
     3.0
     """
+    # Keys, their order and their types are the fields of the dataclasses.
     types = {
         name: {field.name: str(field.type) for field in dataclasses.fields(kind)}
         for name, kind in MECHANISMS.items()
     }
-    name, written = read_text_form(text, types, what="preference mechanism")
+    name, texts = read_text_form(text, types, what="preference mechanism")
     kind = MECHANISMS[name]
     values: dict[str, Any] = {
-        key: read_field(value, types[name][key], key) for key, value in written.items()
+        key: read_field(value, types[name][key], key) for key, value in texts.items()
     }
-    for key, given in (("epsilon", epsilon), ("unit", unit)):
-        if given is not None:
+    for key, value in (("epsilon", epsilon), ("unit", unit)):
+        if value is not None:
             if key in values:
                 raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
-            values[key] = given
+            values[key] = value
     if values.get("unit", kind.units[0]) not in kind.units:
         raise ParameterError(
             f"{name} cannot protect the unit {values['unit']!r}; it protects "

@@ -55,8 +55,7 @@ class SimulatedSecureSum:
 
     def total(self, vectors: Words) -> Words:
         """Return the sum modulo 2**64 of the rows, shape (dimension,)."""
-        hidden = self.hide(vectors)
-        total: Words = hidden.sum(axis=0, dtype=np.uint64)
+        total: Words = self.hide(vectors).sum(axis=0, dtype=np.uint64)
         return total
 
     def hide(self, vectors: Words) -> Words:
@@ -64,6 +63,7 @@ class SimulatedSecureSum:
         voters, dimension = vectors.shape
         if voters < 2:
             raise ParameterError("a sum of one vector hides nothing; at least two voters.")
+        # All masks but the first are random; the first makes them add to 0 modulo 2**64.
         masks = np.empty_like(vectors)
         masks[1:] = Coins().words((voters - 1) * dimension).reshape(voters - 1, dimension)
         masks[0] = np.uint64(0) - masks[1:].sum(axis=0, dtype=np.uint64)
@@ -121,12 +121,12 @@ class SecureTrust:
             raise ParameterError(
                 "a secure sum over one voter shows that voter's fit; use local-laplace."
             )
-        sized = 2 * voters // 3 if self.honest is None else self.honest
-        if sized > voters:
+        honest = 2 * voters // 3 if self.honest is None else self.honest
+        if honest > voters:
             raise ParameterError(
-                f"honest is {sized} and there are {voters} voters; lower it, which adds noise."
+                f"honest is {honest} and there are {voters} voters; lower it, which adds noise."
             )
-        return sized
+        return honest
 
     def vectors(
         self,
@@ -139,6 +139,8 @@ class SecureTrust:
     ) -> Words:
         """Return each voter's row with a share of the noise, modulo 2**64."""
         rows = parts.statistic.rows(records)
+        # Shares for `honest` voters add to the noise of an aggregator; sized for all voters, they
+        # would add to too little as soon as one stays away (the specification, 5.6).
         scale = LaplaceNoise.of(epsilon, parts.statistic.sensitivity(records.n_features)).scale
         noise = polya_share(source, scale, self.shares(voters), rows.size)
         return to_words(rows + noise.reshape(rows.shape))
@@ -150,22 +152,23 @@ class SecureTrust:
 
         Shares of all voters are in it, those beyond the number that it is sized for too.
         """
-        sized = self.shares(voters)
+        honest = self.shares(voters)
         features = len(total)
+        # Each share has 1 / honest of the noise's variance, and there are `voters` of them.
         noise = LaplaceNoise.of(epsilon, parts.statistic.sensitivity(features))
         return Reports(
             from_words(total)[None],
-            np.array([laplace_variance(noise.scale) * voters / sized]),
+            np.array([laplace_variance(noise.scale) * voters / honest]),
             records=np.zeros(1, dtype=np.int64),
             features=features,
             voters=voters,
             assumptions=(
                 ALONE,
-                f"at least {sized} of the {voters} voters draw their share honestly and stay",
+                f"at least {honest} of the {voters} voters draw their share honestly and stay",
                 "the secure sum shows its total and nothing else",
                 *(() if self.secure_sum.protects else (SIMULATED_SUM,)),
             ),
-            details={"honest": sized, "secure_sum": type(self.secure_sum).__name__},
+            details={"honest": honest, "secure_sum": type(self.secure_sum).__name__},
         )
 
     def collect(

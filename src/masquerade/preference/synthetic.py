@@ -52,6 +52,7 @@ class MadeUpVoters:
         pairs = _alternatives(rng, (voters * records, 2, features), self.kind)
         voter = np.repeat(np.arange(voters), records)
         utility = np.einsum("kad,kd->ka", pairs, self.weights[voter])
+        # Variance 1/2 each, so that the difference of two has variance 1 and P = Phi(w . v).
         utility += rng.normal(scale=np.sqrt(0.5), size=utility.shape)
         first = utility[:, 0] >= utility[:, 1]
         rows = np.arange(len(pairs))
@@ -111,6 +112,7 @@ def _alternatives(
         return rng.poisson(0.5, size=shape).astype(np.float64)
     values = rng.normal(size=shape)
     if kind == "correlated":
+        # AR(1): correlation .85 to the power of the distance of two features.
         d = shape[2]
         covariance = _AUTOREGRESSION ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
         return values @ np.linalg.cholesky(covariance).T

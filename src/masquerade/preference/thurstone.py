@@ -150,8 +150,8 @@ def fit_voters(
     def solve(block: Integers) -> int:
         nonlocal done
         padded = _padded(scaled, comparisons.offsets, block, int(lengths[block[0]]))
-        allowed = tolerance * counts[block].astype(np.float64)
-        solution = _solve(padded, bound, allowed, max_iterations)
+        allowance = tolerance * counts[block].astype(np.float64)
+        solution = _solve(padded, bound, allowance, max_iterations)
         fits.weights[block] = solution.weights
         fits.gap[block] = solution.gap
         fits.converged[block] = solution.converged
@@ -218,7 +218,7 @@ def _padded(scaled: Floats, offsets: Integers, voters: Integers, length: int) ->
     return padded
 
 
-def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) -> VoterFits:
+def _solve(records: Floats, bound: float, allowance: Floats, max_iterations: int) -> VoterFits:
     """Return fits of voters with equally many records, shape (n_voters, n_records, d).
 
     Every step treats each row by itself: products go through one BLAS call a row, and a row leaves
@@ -226,7 +226,7 @@ def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) 
     """
     n, _, d = records.shape
     weights, value, certificate = np.zeros((n, d)), np.empty(n), np.empty(n)
-    limit = allowed
+    limit = allowance
     rows = np.arange(n)
     b = np.zeros((n, d))
     z = np.zeros(records.shape[:2])
@@ -255,7 +255,7 @@ def _solve(records: Floats, bound: float, allowed: Floats, max_iterations: int) 
             hessian, linear, b, bound, np.maximum(0.01 * shortfall, 0.1 * limit)
         )
         b, z, f = _line_search(records, b, z, f, g, target)
-    return VoterFits(weights, value, certificate, certificate <= allowed, iterations)
+    return VoterFits(weights, value, certificate, certificate <= allowance, iterations)
 
 
 def _line_search(

@@ -72,10 +72,11 @@ class Device:
     ) -> Reports:
         """Return reports with each voter's share, which depends on public numbers alone."""
         sensitivity = parts.statistic.sensitivity(features)
-        known = {
+        # Few epsilons are distinct, and a fidelity can take a search: one of each.
+        fidelities = {
             each: parts.noise.fidelity(each, sensitivity, rows.shape[1]) for each in set(epsilons)
         }
-        contrast, variance, mean_square = np.array([known[each] for each in epsilons]).T
+        contrast, variance, mean_square = np.array([fidelities[each] for each in epsilons]).T
         between, noise = parts.statistic.spread(variance, records, features)
         shares = voter_weights(self.weights, between=between, noise=noise, most=self.most)
         details = {"weights": self.weights, **weight_report(shares, epsilons)}
@@ -109,6 +110,7 @@ class Aggregator:
             )
         features = comparisons.n_features
         sensitivity = parts.statistic.sensitivity(features)
+        # Whole numbers: the sum is exact, and its sensitivity that of one row.
         total = parts.statistic.rows(comparisons).sum(axis=0, keepdims=True)
         fidelity = parts.noise.fidelity(epsilons[0], sensitivity, total.shape[1])
         return Reports(
@@ -127,6 +129,7 @@ def mask_rows(
     """Return the masked rows of voters, each at the voter's own epsilon."""
     rows = parts.statistic.rows(records)
     sensitivity = parts.statistic.sensitivity(records.n_features)
+    # Voters who share an epsilon share a draw; groups in the order of their first voters.
     group = {epsilon: number for number, epsilon in enumerate(dict.fromkeys(epsilons))}
     if len(group) == 1:
         return parts.noise.mask(rows, epsilons[0], sensitivity, source)
@@ -134,8 +137,9 @@ def mask_rows(
     if parts.statistic.row_a_record:
         group_of_row = group_of_row[records.voter]
     members = [np.flatnonzero(group_of_row == number) for number in group.values()]
-    masked = [
+    groups = [
         parts.noise.mask(rows[some], epsilon, sensitivity, source)
         for epsilon, some in zip(group, members, strict=True)
     ]
-    return np.concatenate(masked)[np.argsort(np.concatenate(members), kind="stable")]
+    # Back into the order of the rows.
+    return np.concatenate(groups)[np.argsort(np.concatenate(members), kind="stable")]

@@ -48,6 +48,7 @@ class LaplaceNoise:
     @classmethod
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity) -> LaplaceNoise:
         """Return noise that costs at most `epsilon` a unit."""
+        # P(x) is proportional to exp(-|x| / scale): a change of D costs D / scale at most.
         return cls(scale_rounded_up(sensitivity.absolute / epsilon), epsilon)
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
@@ -214,6 +215,7 @@ VectorNoise = LaplaceNoise | NormNoise | GaussianNoise
 
 def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
     """Return the most that `units` units together cost in rho with Gaussian noise for `epsilon`."""
+    # At least the rho of `GaussianNoise.of`, whichever of its two sizes that took.
     mu = Fraction(lattice_mu(epsilon, delta))
     one = max(Fraction(int(largest_rho(epsilon, delta).micro), 10**6), mu**2 / 2)
     return Rho.of(one * units**2)
@@ -228,14 +230,14 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
     ParameterError
         Even a millionth is too much.
     """
-    wanted = Loss.of_amount(epsilon)
-    # Bisection over millionths: epsilon grows with rho, and `low` always keeps to what is wanted.
+    target = Loss.of_amount(epsilon)
+    # Bisection over millionths: epsilon grows with rho, and `low` always keeps to the target.
     low, high = 0, 1
-    while epsilon_of_rho(Loss(high), delta=delta) <= wanted:
+    while epsilon_of_rho(Loss(high), delta=delta) <= target:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if epsilon_of_rho(Loss(middle), delta=delta) <= wanted:
+        if epsilon_of_rho(Loss(middle), delta=delta) <= target:
             low = middle
         else:
             high = middle
