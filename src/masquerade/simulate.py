@@ -96,15 +96,16 @@ def crowd(
     ability = _abilities(rng, accuracy, workers)
     truth = rng.choice(options, size=tasks, p=_probabilities(truth_shares, options))
     task = np.repeat(np.arange(tasks, dtype=np.int32), answers_per_task)
-    worker = _assigned(rng, tasks, workers, answers_per_task).ravel()
-    # a wrong answer: the truth shifted by 1 to options - 1, each as likely
+    worker = _assign(rng, tasks, workers, answers_per_task).ravel()
+    # A wrong answer: the truth shifted by 1 to options - 1, each as likely.
     wrong = rng.random(len(task)) >= ability[worker]
     shift = rng.integers(1, options, size=len(task)) * wrong
     value = ((truth[task] + shift) % options).astype(np.int32)
     if null_share > 0:
         value[rng.random(len(task)) < null_share] = options
+    # Workers are coded by their first appearance, as in every Claims.
     present, first = np.unique(worker, return_index=True)
-    by_appearance = present[np.argsort(first)]  # as in every Claims
+    by_appearance = present[np.argsort(first)]
     code = np.empty(workers, dtype=np.int32)
     code[by_appearance] = np.arange(len(by_appearance), dtype=np.int32)
     names, labels = _names("t", np.arange(tasks)), _names("", np.arange(options))
@@ -174,11 +175,12 @@ def study(
         channel = make(epsilon, claims.n_options)
         scores = np.empty((trials, len(estimators)))  # score[trial, method]
         for trial in range(trials):
+            # A trial's seed depends on its place alone, so that a study can be continued or split.
             rng = np.random.default_rng([seed, number, trial])
             reports = channel.simulate(claims, rng, presence="assigned" if channel.null else None)
-            draw = int(rng.integers(1 << 31))  # another tie-break in every trial
+            tie_seed = int(rng.integers(1 << 31))  # another tie-break in every trial
             for column, one in enumerate(estimators):
-                fit = replace(one, seed=draw).fit(reports, mechanism=channel)
+                fit = replace(one, seed=tie_seed).fit(reports, mechanism=channel)
                 scores[trial, column] = accuracy(fit, truths)
         losses = _median_losses(claims, channel)
         spread = scores.std(axis=0, ddof=1) if trials > 1 else np.full(len(estimators), np.nan)
@@ -220,24 +222,24 @@ def _abilities(
 def _probabilities(shares: ArrayLike | None, options: int) -> Floats | None:
     if shares is None:
         return None
-    known = np.asarray(shares, dtype=np.float64)
-    if known.shape != (options,) or not (known >= 0).all() or abs(known.sum() - 1) > 1e-9:
+    chance = np.asarray(shares, dtype=np.float64)
+    if chance.shape != (options,) or not (chance >= 0).all() or abs(chance.sum() - 1) > 1e-9:
         raise ParameterError(
-            f"truth_shares is {known.tolist()}, expected {options} numbers of at least 0 with "
+            f"truth_shares is {chance.tolist()}, expected {options} numbers of at least 0 with "
             "sum 1."
         )
-    return known
+    return chance
 
 
-def _assigned(rng: np.random.Generator, tasks: int, workers: int, answers: int) -> Integers:
+def _assign(rng: np.random.Generator, tasks: int, workers: int, answers: int) -> Integers:
     """Return `answers` different workers for every task (Floyd's sampling, all tasks at once)."""
-    chosen = np.empty((tasks, answers), dtype=np.int64)
+    workers_of = np.empty((tasks, answers), dtype=np.int64)
     for column, last in enumerate(range(workers - answers, workers)):
         worker = rng.integers(0, last + 1, size=tasks)
-        # a worker that the task has already gives way to the newest one, which it cannot have
-        twice = (chosen[:, :column] == worker[:, None]).any(axis=1)
-        chosen[:, column] = np.where(twice, last, worker)
-    return chosen
+        # A worker that the task has already gives way to the newest one, which it cannot have.
+        twice = (workers_of[:, :column] == worker[:, None]).any(axis=1)
+        workers_of[:, column] = np.where(twice, last, worker)
+    return workers_of
 
 
 def _names(letter: str, numbers: NDArray[Any]) -> pa.Array:

@@ -65,7 +65,7 @@ class Dataset:
 
     def available(self) -> bool:
         """Return whether the files can be read without a download."""
-        return self._local() is not None
+        return self._local_folder() is not None
 
     def path(self, file: str = "claims.csv.gz", *, check: bool = True) -> Path:
         """Return where a file is, downloading its archive first where that is possible.
@@ -88,16 +88,16 @@ class Dataset:
             raise ParameterError(
                 f"{self.name} has no file {file!r}; it has {', '.join(self.files)}."
             )
-        folder = self._local()
+        folder = self._local_folder()
         if folder is None:
             if self.address is None:
                 raise DatasetUnavailable(self._how_to_get())
-            return self._downloaded()
+            return self._download_archive()
         path = folder / (file if self.address is None else self._archive())
         if not path.is_file():
             raise DatasetUnavailable(f"{path} is not there. {self._how_to_get()}")
         if check:
-            self._compare(path, file)
+            self._require_checksum(path, file)
         return path
 
     def claims(
@@ -138,14 +138,14 @@ class Dataset:
         assert self.address is not None
         return self.address.rsplit("/", 1)[1]
 
-    def _local(self) -> Path | None:
+    def _local_folder(self) -> Path | None:
         parent = os.environ.get(DATA_VARIABLE)
         if not parent:
             return None
         folder = Path(parent) / self.name
         return folder if folder.is_dir() else None
 
-    def _downloaded(self) -> Path:
+    def _download_archive(self) -> Path:
         try:
             pooch = importlib.import_module("pooch")
         except ImportError:
@@ -161,32 +161,32 @@ class Dataset:
             ) from error
         return Path(path)
 
-    def _compare(self, path: Path, file: str) -> None:
-        algorithm, _, wanted = (
+    def _require_checksum(self, path: Path, file: str) -> None:
+        algorithm, _, expected = (
             (self.download or "").partition(":")
             if self.address is not None
             else ("sha256", "", self.files[file])
         )
         digest = hashlib.new(algorithm)
-        opened: Any = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rb") as content:
+        open_file: Any = gzip.open if path.suffix == ".gz" else open
+        with open_file(path, "rb") as content:
             while part := content.read(_TABLE):
                 digest.update(part)
         digits = digest.hexdigest()
-        if digits != wanted:
+        if digits != expected:
             raise UnreadableFile(
-                f"{path} has the {algorithm} {digits}, expected {wanted}: it is not the "
+                f"{path} has the {algorithm} {digits}, expected {expected}: it is not the "
                 f"{self.name} that results were measured on. Get it again from {self.source}, or "
                 "read it all the same with check=False."
             )
 
     def _how_to_get(self) -> str:
         folder = os.environ.get(DATA_VARIABLE)
-        known = f"which is {folder!r}" if folder else "which is not set"
+        state = f"which is {folder!r}" if folder else "which is not set"
         names = self._archive() if self.address is not None else ", ".join(self.files)
         local = (
             f"put {names} into the folder {self.name} below the one that {DATA_VARIABLE} names "
-            f"({known})"
+            f"({state})"
         )
         if self.address is None:
             return (
