@@ -28,7 +28,7 @@ from card import Cards, sized
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server import Settings, Store, create_app
 from masquerade.server.db.tables import ParticipationRow, table_of
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
@@ -98,7 +98,7 @@ def fill(url: str, people: int) -> SurveyRecord:
 def compute(url: str, survey: SurveyRecord) -> None:
     """Print how long the first look at a result takes, and a later one."""
     store = Store(url)
-    results = Findings(store)
+    results = ResultCache(store)
     import masquerade.results  # noqa: F401  # what a server has loaded already
 
     started, cpu = time.perf_counter(), time.process_time()

@@ -167,7 +167,7 @@ def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
     token = use(page, "pick")
 
     def draft() -> Any:
-        return generous.store.lifecycle.draft(token, team=FIRST_TEAM).document
+        return generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document
 
     add = page.locator(".add > summary")
     add.focus()
@@ -198,7 +198,7 @@ def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, o
     token = use(page, "pulse")
 
     def questions() -> Any:
-        return generous.store.lifecycle.draft(token, team=FIRST_TEAM).document.questions
+        return generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.questions
 
     before = questions()
     [follower] = [one for one in before if "show_if" in one]
@@ -226,15 +226,15 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
     visitor = new_visitor(viewport={"width": width, "height": 900})
     page, lifecycle = visitor.page, generous.store.lifecycle
     page.goto(generous.owner_link)
-    draft, _ = lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     page.goto(f"{generous.url}/surveys/{draft.token}/edit")
     page.get_by_text("This draft").click()
     page.locator("summary", has_text="Delete draft").click()
     expect(page.get_by_text("The questions are gone then")).to_be_visible()
-    assert lifecycle.is_draft(draft.token, team=FIRST_TEAM)
+    assert lifecycle.drafts.is_draft(draft.token, team=FIRST_TEAM)
     page.get_by_role("button", name="Delete it for good").click()
     expect(page).to_have_url(f"{generous.url}/surveys")
-    assert not lifecycle.is_draft(draft.token, team=FIRST_TEAM)
+    assert not lifecycle.drafts.is_draft(draft.token, team=FIRST_TEAM)
 
     survey, other = open_survey(generous), open_survey(generous)
     page.goto(f"{generous.url}/surveys/{survey.token}")
@@ -272,13 +272,13 @@ def test_a_survey_that_nobody_can_take_is_not_opened(
     document = TEMPLATES["rate"].document()
     questions = [{**document.questions[0], "id": f"q{place}"} for place in range(40)]
     changes = {"questions": questions, "levels": ["medium", "low"]}
-    draft, _ = server.store.lifecycle.create(changed(document, changes), team=FIRST_TEAM)
+    draft, _ = server.store.lifecycle.drafts.create(changed(document, changes), team=FIRST_TEAM)
     page.goto(f"{server.url}/surveys/{draft.token}/review")
     expect(page.get_by_role("alert")).to_contain_text("Nobody could take part")
     expect(page.get_by_role("alert")).to_contain_text("Ask fewer questions")
     expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
     with pytest.raises(InvalidDocument, match="Nobody could take part"):
-        server.store.lifecycle.open(draft.token, team=FIRST_TEAM)
+        server.store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
 
 
 def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
@@ -296,7 +296,9 @@ def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
     page.get_by_label("Question", exact=True).fill("Where?")
     saved(page)
     expect(page.locator("#forecast")).to_contain_text("with 400 people")
-    assert generous.store.lifecycle.draft(token, team=FIRST_TEAM).document.questions[0]["text"]
+    assert generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.questions[0][
+        "text"
+    ]
 
 
 def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -> None:
@@ -304,11 +306,11 @@ def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -
     page = owner.page
     token = use(page, "pick")
     lifecycle = generous.store.lifecycle
-    lifecycle.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
+    lifecycle.drafts.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
     page.locator('[data-place="-1"]').click()
     page.get_by_label("Title").fill("Mine")
     expect(page.locator("#saved")).to_contain_text("Changed elsewhere")
-    assert lifecycle.draft(token, team=FIRST_TEAM).document.title == "Theirs"
+    assert lifecycle.drafts.draft(token, team=FIRST_TEAM).document.title == "Theirs"
     page.reload()
     expect(page.locator(".outline-entry").first).to_contain_text("Theirs")
 
@@ -323,7 +325,7 @@ def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> N
     expect(page.locator("#saved")).to_contain_text("Not saved")
     owner.context.set_offline(False)
     saved(page)
-    title = generous.store.lifecycle.draft(token, team=FIRST_TEAM).document.title
+    title = generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.title
     assert title == "Written in a tunnel"
 
 
@@ -341,7 +343,7 @@ def drafted(server: Any, *questions: Question) -> tuple[str, Survey]:
     """Keep a draft of a survey about beasts; return its token and what it opens as."""
     definition = beasts(questions=questions)
     document = document_of(definition, listed=False)
-    draft, _ = server.store.lifecycle.create(document, team=FIRST_TEAM)
+    draft, _ = server.store.lifecycle.drafts.create(document, team=FIRST_TEAM)
     return draft.token, definition
 
 
@@ -432,7 +434,9 @@ def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVis
     visitor = new_visitor()
     page = visitor.page
     page.goto(generous.owner_link)
-    draft, _ = generous.store.lifecycle.create(TEMPLATES["pulse"].document(), team=FIRST_TEAM)
+    draft, _ = generous.store.lifecycle.drafts.create(
+        TEMPLATES["pulse"].document(), team=FIRST_TEAM
+    )
     page.goto(f"{generous.url}/surveys/{draft.token}/preview", wait_until="networkidle")
     before = len(visitor.requests)
     page.locator('input[name="level"][value="medium"]').check()
@@ -455,7 +459,7 @@ def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVis
 
 def test_no_other_site_shows_the_preview(generous: Any, owner: Any) -> None:
     """Our own pages may frame the preview, other sites may not; nothing else may be framed."""
-    draft, _ = generous.store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = generous.store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     policies = {}
     for name in ("preview", "edit"):
         answer = owner.page.goto(f"{generous.url}/surveys/{draft.token}/{name}")
@@ -493,8 +497,8 @@ def test_people_are_told_when_a_level_is_full(
     generous: Any, owner: Any, new_visitor: NewVisitor
 ) -> None:
     """Whoever comes too late for a level reads so before any question, and may choose another."""
-    draft, _ = generous.store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = generous.store.lifecycle.open(
+    draft, _ = generous.store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = generous.store.lifecycle.drafts.open(
         draft.token, team=FIRST_TEAM, seats={"high": 0, "medium": 5, "low": 5}
     )
     phone = new_visitor()
@@ -511,8 +515,8 @@ def test_while_it_closes_only_who_is_answering_goes_on(
 ) -> None:
     """Who has seen the questions can finish; who comes now reads that it is closed."""
     store = generous.store
-    draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = store.lifecycle.open(draft.token, team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
     link = f"{generous.url}/s/{survey.token}"
     early, late = new_visitor(), new_visitor()
     early.page.goto(link)
@@ -547,11 +551,11 @@ def test_several_questions_at_once(
     page.get_by_label("One on each line").fill(lines)
     page.get_by_role("button", name="Add them").click()
     saved(page)
-    document = generous.store.lifecycle.draft(token, team=FIRST_TEAM).document
+    document = generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document
     added = document.questions[before:]
     assert len(added) == 2
     assert {name: added[0][name] for name in fields} == fields
-    assert generous.store.lifecycle.review(document).issues == []
+    assert generous.store.lifecycle.drafts.review(document).issues == []
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.exhaustive)])

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from masquerade.mechanisms import mask_response
 from masquerade.results.headline import whole_percents
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey, commitment_of
@@ -428,11 +428,11 @@ def test_no_value_is_too_wide_for_a_phone(
     items = tuple(Choice(f"i{i}", f"{LONG} {i}", (LONG, LONG[::-1]), truth=LONG) for i in range(2))
     asked = {"mixed": LONG_QUESTIONS, "labels": items}[kind]
     survey = closed(generous, *asked, people=people, title=LONG, description=LONG)
-    result = {**widest(Findings(generous.store).result(survey)), "simulated": True}
+    result = {**widest(ResultCache(generous.store).result(survey)), "simulated": True}
     result["responses"] = people
     for question in result["questions"]:
         question["n"] = people if people < 20 else 1_000_000_000
-    monkeypatch.setattr(Findings, "result", lambda *_: result)
+    monkeypatch.setattr(ResultCache, "result", lambda *_: result)
     generous.store.lifecycle.publish(survey)
     visitor = new_visitor(own_cap=None)
     page = visitor.page

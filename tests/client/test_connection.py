@@ -11,7 +11,7 @@ import pytest
 
 from masquerade import errors
 from masquerade.client import Client, Identity
-from masquerade.client.problems import error_of
+from masquerade.client.connection import error_of
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError, ServerUnavailable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 import masquerade.client
 from masquerade.client import Client, Identity
-from masquerade.client.padding import padded
+from masquerade.client.connection import padded
 from masquerade.client.records import Records
 from masquerade.errors import ParameterError, UnreadableFile
 

@@ -14,7 +14,7 @@ from tests.results.made_up_reports import compute, define, made_up, rows_of
 
 import masquerade
 from masquerade.results.headline import headline_kind, whole_percents
-from masquerade.results.level_counts import FEWEST_SHOWN, shown_counts
+from masquerade.results.reports import FEWEST_SHOWN, shown_counts
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.truth import Estimate, shown_shares
 

@@ -27,8 +27,8 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.results import result_bytes, result_table, survey_result
-from masquerade.results.level_counts import FEWEST_SHOWN
 from masquerade.results.question_result import CONFIDENCE
+from masquerade.results.reports import FEWEST_SHOWN
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
 from masquerade.surveys.codebook import NO_ANSWER, Codebook

@@ -12,7 +12,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.demo import PEOPLE, furnish
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.store import SurveyRecord
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_the_known_shares_are_plausible(furnished: Store) -> None:
     With 11 shares the chance of a false alarm is below 1e-7 for each run.
     """
     finished, _ = finished_and_open(furnished)
-    result = Findings(furnished).result(finished)
+    result = ResultCache(furnished).result(finished)
     assert result["simulated"]
     for question in result["questions"]:
         known = [option["known_share"] for option in question["options"]]

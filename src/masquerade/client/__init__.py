@@ -5,11 +5,11 @@ the questions, mask once, send the reports, read the ledger.
 """
 
 from masquerade.client.client import Client
+from masquerade.client.connection import survey_of
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.identity import Identity
 from masquerade.client.participation import Masked, Participation, Receipt
 from masquerade.client.questions import Answer, MaskedQuestion, is_asked
-from masquerade.client.urls import survey_of
 
 __all__ = [
     "Answer",

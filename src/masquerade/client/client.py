@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from masquerade.client.connection import Connection
+from masquerade.client.connection import Connection, survey_of, token_of
 from masquerade.client.device_ledger import DeviceLedger, entry_json
 from masquerade.client.identity import Identity
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
-from masquerade.client.progress import beginning
-from masquerade.client.records import Record, Records
-from masquerade.client.urls import survey_of, token_of
+from masquerade.client.records import Record, Records, first_record
 from masquerade.errors import AlreadyParticipated, BrokenPromise, NotFound, ParameterError
 
 if TYPE_CHECKING:
@@ -328,7 +326,7 @@ class Client:
                 "confirm that, or choose another level."
             )
         named, identity = self._named(token), self.identity.folder
-        return beginning(token, offer, level, named=named, identity=identity)
+        return first_record(token, offer, level, named=named, identity=identity)
 
     def _named(self, token: str) -> str:
         return f"{self.url}/s/{token}"

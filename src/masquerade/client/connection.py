@@ -1,16 +1,39 @@
-"""All requests of the client; nothing else in it talks to anybody."""
+"""Links, requests and errors: how a device talks to a server over HTTP."""
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from masquerade.client.padding import padded
-from masquerade.client.problems import error_of
-from masquerade.errors import ParameterError, ServerUnavailable
+from masquerade.errors import (
+    AlreadyParticipated,
+    ClearDisclosureRefused,
+    CommitmentMismatch,
+    ConfirmationNeeded,
+    Forbidden,
+    IdempotencyConflict,
+    InsufficientBudget,
+    InsufficientFunds,
+    InvalidReport,
+    LevelNotAllowed,
+    MasqueradeError,
+    NotFound,
+    ParameterError,
+    QuotaFull,
+    ServerUnavailable,
+    StaleVersion,
+    SurveyError,
+    SurveyHashMismatch,
+    TooManyAttempts,
+    TooManyReservations,
+    Unauthenticated,
+    WrongState,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -150,3 +173,137 @@ class Connection:
 
 def _seconds(text: str) -> float:
     return min(float(text), _LONGEST_PAUSE_SECONDS) if text.isascii() and text.isdigit() else 0.0
+
+
+_TOKEN = re.compile(r"[0-9a-f]{1,32}")
+_LINK = re.compile(r"(?P<server>https?://.+?)/s/(?P<survey>[0-9a-f]{1,32})/?(?:[?#].*)?")
+
+
+def token_of(text: str) -> str:
+    """Return `text` where it can be the token of a survey, and raise where it cannot.
+
+    Raises
+    ------
+    ParameterError
+        It is something else.
+    """
+    if not _TOKEN.fullmatch(text):
+        raise ParameterError(
+            f"survey is {text!r}, expected up to 32 hexadecimal digits: what follows /s/ in its "
+            "link."
+        )
+    return text
+
+
+def survey_of(link: str) -> tuple[str, str]:
+    """Return the server and the survey's token of a share link.
+
+    Raises
+    ------
+    ParameterError
+        It is another link.
+
+    Examples
+    --------
+    >>> survey_of("https://example.org/s/5a5a5a5a5a5a5a5a")
+    ('https://example.org', '5a5a5a5a5a5a5a5a')
+    """
+    found = _LINK.fullmatch(link.strip())
+    if found is None:
+        raise ParameterError(
+            f"{link!r} is not the link of a survey, such as https://example.org/s/5a5a5a5a5a5a5a5a."
+        )
+    return found["server"], found["survey"]
+
+
+BLOCK = 1024
+_ROOM_FOR_A_REPORT = 20  # the longest whole number a report can be, its sign and a comma
+_ROOM_FOR_A_LEVEL = 64
+
+
+def padded(content: dict[str, Any]) -> bytes:
+    """Return an object as JSON, filled up with spaces to a multiple of 1 KiB.
+
+    The multiple depends on the number of reports only, neither on the reports nor on the level.
+    The page does the same (``padded`` in ``web/static/app/api.js``).
+
+    Examples
+    --------
+    >>> len(padded({"survey": "5a", "level": "high"})), len(padded({"reports": [-12] * 100}))
+    (1024, 3072)
+    """
+    reports = content.get("reports", [])
+    emptied = {**content, "reports": [], "level": "", "padding": ""}
+    room = _ROOM_FOR_A_REPORT * len(reports) + _ROOM_FOR_A_LEVEL
+    bare = len(_json({**content, "padding": ""}))
+    size = -(-max(len(_json(emptied)) + room, bare) // BLOCK) * BLOCK
+    return _json({**content, "padding": " " * (size - bare)})
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+_REFUSALS: dict[str, type[MasqueradeError]] = {
+    one.slug: one
+    for one in (
+        Unauthenticated,
+        Forbidden,
+        StaleVersion,
+        NotFound,
+        AlreadyParticipated,
+        QuotaFull,
+        InvalidReport,
+        LevelNotAllowed,
+        SurveyHashMismatch,
+        CommitmentMismatch,
+        IdempotencyConflict,
+        ConfirmationNeeded,
+        TooManyReservations,
+        ParameterError,
+    )
+}
+
+
+def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
+    """Return the exception that problem details stand for.
+
+    Parameters
+    ----------
+    status : int
+        Of the answer.
+    problem : dict
+        The JSON object of an ``application/problem+json`` answer, or an empty one.
+    """
+    slug = str(problem.get("type", "")).rpartition("/")[2]
+    detail = str(problem.get("detail") or f"the server refused the request ({status}).")
+    if slug == "wrong-state":
+        state = problem.get("state")
+        return WrongState(detail, state=state if isinstance(state, str) else None)
+    if slug == "privacy-cap-exceeded":
+        needed, residual = _amounts(problem)
+        return InsufficientBudget(
+            detail, needed=needed, residual=residual, unit=str(problem.get("unit", "epsilon"))
+        )
+    if slug == "clear-cap-exceeded":
+        needed, residual = _amounts(problem)
+        return ClearDisclosureRefused(detail, needed=int(needed), residual=int(residual))
+    if slug == "too-many-attempts":
+        return TooManyAttempts(detail, seconds=_whole(problem.get("seconds")))
+    if slug == "insufficient-funds":
+        needed, there = (_whole(problem.get(name)) for name in ("needed", "there"))
+        currency = str(problem.get("currency", ""))
+        return InsufficientFunds(detail, needed=needed, there=there, currency=currency)
+    if slug == "validation-error" and isinstance(problem.get("errors"), list):
+        wrong = "; ".join(f"{e.get('pointer')}: {e.get('detail')}" for e in problem["errors"])
+        return ParameterError(f"{detail} {wrong}")
+    return _REFUSALS.get(slug, SurveyError)(detail)
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _amounts(problem: dict[str, Any]) -> tuple[float, float]:
+    needed, residual = problem.get("needed", 0), problem.get("residual", 0)
+    return float(needed), float(residual)

@@ -30,17 +30,18 @@ from typing import Any
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.offer import Offer, read_survey
-from masquerade.client.progress import (
+from masquerade.client.questions import Answer, MaskedQuestion, codes_of, masked_questions
+from masquerade.client.records import (
     CONTENT,
     ELSEWHERE,
+    END_REASONS,
     OVER,
-    WHY,
+    Record,
+    Records,
+    after_reservation,
     require_done,
-    reserved,
     without,
 )
-from masquerade.client.questions import Answer, MaskedQuestion, codes_of, masked_questions
-from masquerade.client.records import Record, Records
 from masquerade.errors import (
     AlreadyParticipated,
     ClearDisclosureRefused,
@@ -198,7 +199,7 @@ class Participation:
             self._from("reserving", lambda _: None)
             self._device.release(self._server, record["charge"])
             raise
-        new = self._from("reserving", lambda old: reserved(old, answer))
+        new = self._from("reserving", lambda old: after_reservation(old, answer))
         if new is not None and new["step"] == "ended":
             self._device.release(self._server, record["charge"])
         self._require_not_ended()
@@ -423,7 +424,8 @@ class Participation:
         record = self._read()
         if record["step"] == "ended":
             raise WrongState(
-                f"this participation is over: {WHY[record['reason']]}", state=record["reason"]
+                f"this participation is over: {END_REASONS[record['reason']]}",
+                state=record["reason"],
             )
 
     def _end(self, reason: str) -> None:

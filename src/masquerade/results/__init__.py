@@ -2,10 +2,10 @@
 
 from masquerade.results.cross_table import CrossTable, cross_table
 from masquerade.results.feature_weights import feature_weights
+from masquerade.results.headline import outlook
 from masquerade.results.methods import bibliography, methods_text
 from masquerade.results.notebook import notebook
 from masquerade.results.numeric_claims import numeric_claims, numeric_domain
-from masquerade.results.outlook import outlook
 from masquerade.results.report_files import (
     REPORT_FORMATS,
     read_codebook,
@@ -13,8 +13,7 @@ from masquerade.results.report_files import (
     write_reports,
 )
 from masquerade.results.reports import SurveyReports
-from masquerade.results.result import result_bytes, survey_result
-from masquerade.results.table import result_table
+from masquerade.results.result import result_bytes, result_table, survey_result
 from masquerade.surveys.codebook import Codebook
 
 __all__ = [

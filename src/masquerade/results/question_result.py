@@ -11,7 +11,7 @@ import numpy as np
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.results.headline import headline, precision, range_width
-from masquerade.results.level_counts import shown_counts
+from masquerade.results.reports import shown_counts
 from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.codebook import labels_of
 from masquerade.surveys.levels import lattice_of

@@ -18,7 +18,7 @@ import pyarrow.parquet as pa_parquet
 
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
 from masquerade.results.reports import SurveyReports
-from masquerade.results.table import safe
+from masquerade.results.result import safe
 from masquerade.surveys.codebook import COLUMNS, Codebook
 
 Row = tuple[str, str, str]

@@ -19,7 +19,7 @@ from masquerade.server.participants.profile import People
 from masquerade.server.payments.completion_codes import CompletionCodes
 from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.wallets import Wallets
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.store import Store
 from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.webhooks.webhooks import Webhooks
@@ -34,7 +34,7 @@ class Services:
     participations: Participations
     profiles: People
     surveys: Lifecycle
-    results: Findings
+    results: ResultCache
     credentials: Surveyors
     accounts: Accounts
     teams: Teams
@@ -59,7 +59,7 @@ class Services:
             participations=store.participations,
             profiles=store.people,
             surveys=store.lifecycle,
-            results=Findings(store),
+            results=ResultCache(store),
             credentials=surveyors,
             accounts=surveyors.accounts,
             teams=surveyors.teams,

@@ -324,19 +324,19 @@ class Store:
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return {row[0]: row[1] for row in rows}
 
-    def kept(self, key: str, make: Callable[[], str]) -> str:
-        """Return a text that is kept; where there is none yet, what `make` gives, from then on."""
+    def get_or_create(self, key: str, compute: Callable[[], str]) -> str:
+        """Return the stored text for `key`, computing and storing it on first use."""
         query = select(_SETTING.c.value).where(_SETTING.c.key == key)
-        found = self._transactions.read(lambda c: c.execute(query).scalar())
-        if found is not None:
-            return str(found)
-        made = make()
+        stored = self._transactions.read(lambda c: c.execute(query).scalar())
+        if stored is not None:
+            return str(stored)
+        text = compute()
 
         def work(connection: Connection) -> str:
             first = connection.execute(query).scalar()
             if first is None:
-                connection.execute(insert(_SETTING), {"key": key, "value": made})
-            return made if first is None else str(first)
+                connection.execute(insert(_SETTING), {"key": key, "value": text})
+            return text if first is None else str(first)
 
         return self._transactions.write(work)
 

@@ -124,9 +124,9 @@ def test_each_event_is_told_once(open_store: Store, receiver: Receiver) -> None:
         }
     )
     store.desk.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
-    draft, _ = store.lifecycle.create(document, team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(document, team=FIRST_TEAM)
     reward = Reward("wallet", "credits", {"high": 3})
-    survey = store.lifecycle.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
+    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
     for _ in range(3):
         Device().send(store, survey)
     store.close_survey(survey.token)

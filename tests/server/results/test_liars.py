@@ -13,7 +13,7 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Store
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
 from masquerade.surveys.levels import possible_reports
@@ -100,7 +100,7 @@ def test_the_pages_warn_of_five_liars(site: Site) -> None:
 def test_both_databases_bound_liars_alike(store: Store) -> None:
     """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
     survey = survey_with(store, honest=60, liars=3, level="medium")
-    question = Findings(store).result(survey)["questions"][0]
+    question = ResultCache(store).result(survey)["questions"][0]
     assert question["plausibility"]["doubtful"]
     assert (
         0 <= question["mean"]["low"] <= question["mean"]["shown"] <= question["mean"]["high"] <= 40

@@ -13,7 +13,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server import Store
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.store import SurveyRecord
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.survey import Survey
@@ -46,7 +46,7 @@ def answered(store: Store, people: int = 24) -> tuple[SurveyRecord, list[str]]:
 def test_rows_of_files_tell_no_order_of_arrival(store: Store) -> None:
     """Rows come by pseudonym, which is random, and hold no time; on both databases."""
     survey, _ = answered(store)
-    text = b"".join(Findings(store).file(survey, "csv")).decode()
+    text = b"".join(ResultCache(store).file(survey, "csv")).decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     names = [row["survey_pseudonym"] for row in rows]
     assert names == sorted(names)

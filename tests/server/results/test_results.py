@@ -29,7 +29,7 @@ from masquerade.results import (
 )
 from masquerade.server import Store
 from masquerade.server.results import cache
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.store import SurveyRecord
 from masquerade.server.surveys.frozen_surveys import PUBLISHED
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
@@ -73,7 +73,7 @@ def publish(store: Store, survey: SurveyRecord) -> None:
 def test_files_give_the_servers_result(store: Store, tmp_path: Path, kind: str) -> None:
     """The result computed from a downloaded file is the server's, to the last byte."""
     survey = store.close_survey(answered(store).token)
-    results = Findings(store)
+    results = ResultCache(store)
     path = tmp_path / f"reports.{kind}"
     path.write_bytes(b"".join(results.file(survey, kind)))
     book = tmp_path / "codebook.json"
@@ -86,28 +86,28 @@ def test_files_give_the_servers_result(store: Store, tmp_path: Path, kind: str) 
 def test_a_result_is_computed_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was computed is kept: it does not change when the program would compute it otherwise."""
     survey = store.close_survey(answered(store).token)
-    first = Findings(store).result_text(survey)
+    first = ResultCache(store).result_text(survey)
 
     def other(_reports: object) -> dict[str, Any]:
         raise AssertionError("computed again")
 
     monkeypatch.setattr("masquerade.results.survey_result", other)
-    assert Findings(store).result_text(survey) == first
+    assert ResultCache(store).result_text(survey) == first
 
 
 @pytest.mark.both_databases
 def test_two_who_ask_at_once_get_the_same(store: Store) -> None:
     """Whoever comes first decides what is kept."""
     texts = iter(["one", "two"])
-    outcomes = all_at_once(*[lambda: store.kept("result:x", lambda: next(texts))] * 2)
+    outcomes = all_at_once(*[lambda: store.get_or_create("result:x", lambda: next(texts))] * 2)
     assert len(set(outcomes)) == 1
-    assert store.kept("result:x", lambda: "three") == outcomes[0]
+    assert store.get_or_create("result:x", lambda: "three") == outcomes[0]
 
 
 def test_files_are_read_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of any size make the same file, and nobody is lost or twice between them."""
     survey = store.close_survey(answered(store).token)
-    results = Findings(store)
+    results = ResultCache(store)
     whole = b"".join(results.file(survey, "csv"))
     for size in (1, 5, 24, 25):
         monkeypatch.setattr(cache, "CHUNK", size)
@@ -118,7 +118,7 @@ def test_files_are_read_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch)
 def test_an_open_survey_has_neither(sqlite_store: Store) -> None:
     """Before the close there are no results, files, codebook, notebook or cross-table."""
     survey = answered(sqlite_store, 3)
-    results = Findings(sqlite_store)
+    results = ResultCache(sqlite_store)
     for ask in (
         results.result_text,
         results.codebook,
@@ -135,7 +135,7 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store) -> None:
     survey = answered(sqlite_store, 12, estimator="respondent")
     assert survey.definition.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
-    found = Findings(sqlite_store).result(sqlite_store.close_survey(survey.token))
+    found = ResultCache(sqlite_store).result(sqlite_store.close_survey(survey.token))
     assert found["estimator"] == "respondent"
     option = found["questions"][0]["options"][0]
     assert option["value"] == option["estimators"]["respondent"]["value"]
@@ -169,8 +169,8 @@ def test_withdrawn_reports_are_in_nothing(store: Store) -> None:
     )
     store.participations.withdraw(who, begun.id)
     survey = store.close_survey(survey.token)
-    assert Findings(store).result(survey)["responses"] == 6
-    assert len(b"".join(Findings(store).file(survey, "jsonl")).splitlines()) == 24
+    assert ResultCache(store).result(survey)["responses"] == 6
+    assert len(b"".join(ResultCache(store).file(survey, "jsonl")).splitlines()) == 24
 
 
 @pytest.fixture

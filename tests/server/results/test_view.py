@@ -10,7 +10,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server import Store
 from masquerade.server.results.axis import Axis
-from masquerade.server.results.cache import Findings
+from masquerade.server.results.cache import ResultCache
 from masquerade.server.results.view import Figures, result_view
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
@@ -30,7 +30,7 @@ def shown(store: Store, *questions: Question, people: int = 24, **asked: Any) ->
         reports = [(number + 2 * place) % 2 for place in range(len(level.mechanisms))]
         Device().send(store, survey, reports, level=level.name)
     closed = store.close_survey(survey.token)
-    result = Findings(store).result(closed)
+    result = ResultCache(store).result(closed)
     return result_view(closed.definition, result), result
 
 

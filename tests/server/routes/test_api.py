@@ -31,8 +31,8 @@ def created(site: Site, template: str, **changes: Any) -> str:
     token = page.url.path.split("/")[2]
     lifecycle = site.store.lifecycle
     if changes:
-        lifecycle.change(token, changes, team=FIRST_TEAM, version=1)
-    version = lifecycle.draft(token, team=FIRST_TEAM).version
+        lifecycle.drafts.change(token, changes, team=FIRST_TEAM, version=1)
+    version = lifecycle.drafts.draft(token, team=FIRST_TEAM).version
     opened = site.owner.post(f"/surveys/{token}/open", data={"version": version})
     assert opened.url.path == f"/surveys/{token}", opened.text
     return token
@@ -185,7 +185,7 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
     file = site.owner.get(f"/api/v1/surveys/{token}/document")
     assert 'filename="imported.json"' in file.headers["content-disposition"]
     page = site.owner.post("/surveys/import", files={"file": ("a.json", file.content)})
-    draft = site.store.lifecycle.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
+    draft = site.store.lifecycle.drafts.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
     assert draft.document.text().encode() == file.content
     for content, says in (
         (b"{", "line 1, column 2"),
@@ -203,7 +203,7 @@ def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
     """Its review says what is missing; so does the attempt to open it."""
     page = site.owner.post("/surveys/new", data={"template": "pick"})
     token = page.url.path.split("/")[2]
-    site.store.lifecycle.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
+    site.store.lifecycle.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
     review = site.owner.get(f"/surveys/{token}/review")
     assert "Give the survey a title." in review.text
     assert "Open it now" not in review.text
@@ -224,7 +224,7 @@ def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
     if "options" in question:
         poisoned |= {"options": [f"O{POISON}", f"P{POISON}"], "truth": None}
     changes = {"title": f"T{POISON}", "description": f"D{POISON}", "questions": [poisoned]}
-    draft, _ = site.store.lifecycle.create(
+    draft, _ = site.store.lifecycle.drafts.create(
         changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
     )
     drafts = [site.owner.get(f"/surveys/{draft.token}/{name}").text

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.both_databases
 
 def test_of_two_who_change_a_draft_one_is_told(store: Store) -> None:
     """Several changes of one version at once: one is kept, the others are refused."""
-    draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     outcomes = all_at_once(
         *(
-            lambda n=n: store.lifecycle.change(
+            lambda n=n: store.lifecycle.drafts.change(
                 draft.token, {"title": f"T{n}"}, team=FIRST_TEAM, version=1
             )
             for n in range(6)
@@ -29,31 +29,31 @@ def test_of_two_who_change_a_draft_one_is_told(store: Store) -> None:
     kept = [one for one in outcomes if not isinstance(one, Exception)]
     assert len(kept) == 1
     assert all(isinstance(one, StaleVersion) for one in outcomes if one is not kept[0])
-    assert store.lifecycle.draft(draft.token, team=FIRST_TEAM) == kept[0]
+    assert store.lifecycle.drafts.draft(draft.token, team=FIRST_TEAM) == kept[0]
 
 
 def test_opened_twice_at_once_it_opens_once(store: Store) -> None:
     """Two presses of the button open one survey, under the draft's token."""
-    draft, _ = store.lifecycle.create(TEMPLATES["rate"].document(), team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["rate"].document(), team=FIRST_TEAM)
     outcomes = all_at_once(
-        *(lambda: store.lifecycle.open(draft.token, team=FIRST_TEAM) for _ in range(4))
+        *(lambda: store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM) for _ in range(4))
     )
     opened = [one for one in outcomes if not isinstance(one, Exception)]
     assert [one.token for one in opened] == [draft.token]
     assert all(isinstance(one, NotFound) for one in outcomes if one is not opened[0])
-    assert not store.lifecycle.is_draft(draft.token, team=FIRST_TEAM)
+    assert not store.lifecycle.drafts.is_draft(draft.token, team=FIRST_TEAM)
 
 
 def test_drafts_are_their_teams(store: Store) -> None:
     """Another team finds no draft, whatever it asks for."""
-    draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     other = "1" * 32
     for work in (
-        lambda: store.lifecycle.draft(draft.token, team=other),
-        lambda: store.lifecycle.change(draft.token, {}, team=other, version=1),
-        lambda: store.lifecycle.delete(draft.token, team=other),
-        lambda: store.lifecycle.open(draft.token, team=other),
-        lambda: store.lifecycle.draft("x\0y", team=FIRST_TEAM),
+        lambda: store.lifecycle.drafts.draft(draft.token, team=other),
+        lambda: store.lifecycle.drafts.change(draft.token, {}, team=other, version=1),
+        lambda: store.lifecycle.drafts.delete(draft.token, team=other),
+        lambda: store.lifecycle.drafts.open(draft.token, team=other),
+        lambda: store.lifecycle.drafts.draft("x\0y", team=FIRST_TEAM),
     ):
         with pytest.raises(NotFound):
             work()
@@ -62,8 +62,8 @@ def test_drafts_are_their_teams(store: Store) -> None:
 
 def test_the_last_seat_is_taken_once(store: Store) -> None:
     """Of eight people at once at a level with two seats, two begin; an abandoned one is free."""
-    draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = store.lifecycle.open(draft.token, team=FIRST_TEAM, seats={"high": 2})
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM, seats={"high": 2})
     devices = [Device() for _ in range(8)]
     outcomes = all_at_once(*(lambda d=d: d.reserve(store, survey, level="high") for d in devices))
     begun = [one for one in outcomes if not isinstance(one, Exception)]
@@ -83,8 +83,8 @@ def test_days_end_surveys(database_url: str) -> None:
     document = read_document(
         {**TEMPLATES["pick"].document().to_json(), "plan": {"closes": "2026-03-15"}}
     )
-    draft, _ = store.lifecycle.create(document, team=FIRST_TEAM)
-    survey = store.lifecycle.open(draft.token, team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(document, team=FIRST_TEAM)
+    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
     reserved, begun = Device(), Device()
     reserved.reserve(store, survey, level="high")
     answering = begun.open(store, survey, level="high")
@@ -111,8 +111,8 @@ def test_days_end_surveys(database_url: str) -> None:
 
 def test_a_draft_is_told_to_no_participant(store: Store) -> None:
     """A draft's token is no survey's until it is opened."""
-    draft, _ = store.lifecycle.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     with pytest.raises(NotFound):
         store.asked(draft.token)
-    store.lifecycle.open(draft.token, team=FIRST_TEAM)
+    store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
     assert store.asked(draft.token)[1] == "open"

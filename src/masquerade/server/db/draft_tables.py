@@ -38,7 +38,7 @@ class SelectionRunRow(Base):
     __table_args__ = (BY_KEY,)
 
 
-class MadeRow(Base):
+class IdempotencyKeyRow(Base):
     """A request that made something, so that the same request sent again makes it once."""
 
     __tablename__ = "made"

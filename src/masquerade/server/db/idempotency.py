@@ -1,4 +1,4 @@
-"""The same request sent again makes nothing twice."""
+"""Idempotency keys: the same request sent again makes nothing twice."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import IdempotencyConflict
-from masquerade.server.db.draft_tables import MadeRow
+from masquerade.server.db.draft_tables import IdempotencyKeyRow
 from masquerade.server.db.tables import table_of
 
 KEPT_DAYS = 2
 """How many days a request that made something is remembered."""
 
-_MADE = table_of(MadeRow)
+_KEY = table_of(IdempotencyKeyRow)
 
 
-def made_before(
+def earlier_token(
     connection: Connection, request: tuple[str, str] | None, token: str, *, today: str
 ) -> str | None:
-    """Return what a request has made before; None where it is new, which is then kept.
+    """Return the token of what an earlier request with this key made, or None.
+
+    A new request is remembered with the token of what it makes now.
 
     Parameters
     ----------
@@ -41,12 +43,12 @@ def made_before(
     if request is None:
         return None
     before = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
-    connection.execute(delete(_MADE).where(_MADE.c.day < before))
+    connection.execute(delete(_KEY).where(_KEY.c.day < before))
     digest, body = (hashlib.sha256(part.encode()).hexdigest() for part in request)
-    row = connection.execute(select(_MADE).where(_MADE.c.digest == digest)).first()
+    row = connection.execute(select(_KEY).where(_KEY.c.digest == digest)).first()
     if row is None:
         values = {"digest": digest, "body": body, "token": token, "day": today}
-        connection.execute(insert(_MADE), values)
+        connection.execute(insert(_KEY), values)
         return None
     if row.body != body:
         raise IdempotencyConflict(

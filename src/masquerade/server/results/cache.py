@@ -1,4 +1,4 @@
-"""Results as they are kept: computed once when a survey is closed, and the same ever after."""
+"""The result cache: computed once when a survey is closed, and the same ever after."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FORM = "result-2"
 """Under which results are kept; pages read no other form, so earlier ones are computed anew."""
 
 
-class Findings:
-    """Results and files of closed surveys, from the reports in a store.
+class ResultCache:
+    """Results, reports and files of closed surveys.
 
     The mathematics is the library's (`masquerade.results`), so that the files give the same
     results elsewhere. It is loaded when first needed.
@@ -46,7 +46,7 @@ class Findings:
             The survey still takes answers, or was cancelled.
         """
         _require_finished(survey)
-        return self._store.kept(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
+        return self._store.get_or_create(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
 
     def result(self, survey: SurveyRecord) -> dict[str, Any]:
         """Return the result of a survey; see `result_text`."""

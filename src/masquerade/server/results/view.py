@@ -155,7 +155,7 @@ def result_view(definition: Survey, result: Mapping[str, Any]) -> dict[str, Any]
     definition : Survey
         Of the survey.
     result : mapping
-        See `Findings.result`.
+        See `ResultCache.result`.
     """
     from masquerade.results import bibliography, methods_text
     from masquerade.results.methods import quoted

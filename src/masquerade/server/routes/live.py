@@ -154,7 +154,7 @@ def live_page(
         "progress": progress,
         "target": sum(survey.seats.values()) if survey.seats else plan.people,
         "shown": described(survey),
-        "today": lifecycle.today,
+        "today": lifecycle.drafts.today,
         "plan": plan,
         "waves": timeline(runs, responses=progress["responses"]),
         "planned": planned(runs),

@@ -27,7 +27,7 @@ def draft_json(draft: Draft, lifecycle: Lifecycle) -> dict[str, Any]:
 
 def verdict(document: Document, lifecycle: Lifecycle) -> dict[str, Any]:
     """Return whether a document can be opened, why not, and its forecast where it is finished."""
-    review = lifecycle.review(document)
+    review = lifecycle.drafts.review(document)
     return {
         "valid": not review.issues,
         "errors": [{"pointer": pointer, "detail": detail} for pointer, detail in review.issues],

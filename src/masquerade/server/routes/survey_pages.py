@@ -62,7 +62,7 @@ def choose(request: Request) -> Response:
 @routes.post("/surveys/new")
 def create(services: InServices, actor: Writer, template: Annotated[str, Form()]) -> Response:
     document = template_named(template).document()
-    draft, _ = services.surveys.create(document, team=actor.team.id)
+    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
     return _to(f"/surveys/{draft.token}/edit")
 
 
@@ -76,14 +76,14 @@ def import_(
         issues = getattr(error, "issues", [("", "the file is no text in UTF-8.")])
         context = {"templates": TEMPLATES.values(), "issues": issues}
         return render(request, "new.html", context, status=422)
-    draft, _ = services.surveys.create(document, team=actor.team.id)
+    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
     return _to(f"/surveys/{draft.token}/edit")
 
 
 @routes.post("/surveys/{token}/copy")
 def copy(services: InServices, actor: Writer, token: str) -> Response:
     document = services.surveys.document(actor.survey(token))
-    draft, _ = services.surveys.create(document, team=actor.team.id)
+    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
     return _to(f"/surveys/{draft.token}/edit")
 
 
@@ -129,7 +129,7 @@ def open_(
     try:
         open_draft(services, actor, token, version=version)
     except MasqueradeError as error:
-        if not services.surveys.is_draft(token, team=actor.team.id):
+        if not services.surveys.drafts.is_draft(token, team=actor.team.id):
             actor.survey(token)  # opened in another tab
             return _to(f"/surveys/{token}")
         return _draft_page(services, settings, request, actor, token, "review.html", refused=error)
@@ -138,7 +138,7 @@ def open_(
 
 @routes.post("/surveys/{token}/delete")
 def remove(services: InServices, actor: Writer, token: str) -> Response:
-    services.surveys.delete(token, team=actor.team.id)
+    services.surveys.drafts.delete(token, team=actor.team.id)
     return _to("/surveys")
 
 
@@ -146,7 +146,7 @@ def remove(services: InServices, actor: Writer, token: str) -> Response:
 def survey_page(
     services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
 ) -> Response:
-    if services.surveys.is_draft(token, team=actor.team.id):
+    if services.surveys.drafts.is_draft(token, team=actor.team.id):
         if actor.may("survey:write"):
             return _to(f"/surveys/{token}/edit")
         return _draft_page(services, settings, request, actor, token, "review.html")
@@ -186,9 +186,9 @@ def _draft_page(
     name: str,
     **more: Any,
 ) -> Response:
-    if not services.surveys.is_draft(token, team=actor.team.id):
+    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
         return _to(f"/surveys/{actor.survey(token).token}")
-    draft = services.surveys.draft(token, team=actor.team.id)
+    draft = services.surveys.drafts.draft(token, team=actor.team.id)
     known = draft_json(draft, services.surveys)
     context = {
         "draft": draft,
@@ -196,7 +196,7 @@ def _draft_page(
         "document": draft.document,
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         **_promised(draft, known["forecast"], services.commission_percent),
-        "caps": caps_json(services.surveys.caps),
+        "caps": caps_json(services.surveys.drafts.caps),
         **more,
     }
     return render(request, name, context, status=422 if more else 200)

@@ -82,7 +82,7 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 def create(services: InServices, actor: Writer, new: New, idempotency_key: Key) -> Response:
     document = _beginning(services, actor, new)
     request = (f"{actor.account.id} {idempotency_key}", body_text(new.model_dump()))
-    draft, fresh = services.surveys.create(document, team=actor.team.id, request=request)
+    draft, fresh = services.surveys.drafts.create(document, team=actor.team.id, request=request)
     return _answered(
         draft_json(draft, services.surveys), draft, 201 if fresh else 200,
         Location=f"/api/v1/surveys/{draft.token}",
@@ -105,8 +105,8 @@ def listing(
 
 @routes.get("/{token}", summary="A survey or draft")
 def read(services: InServices, request: Request, actor: Reader, token: str) -> Response:
-    if services.surveys.is_draft(token, team=actor.team.id):
-        draft = services.surveys.draft(token, team=actor.team.id)
+    if services.surveys.drafts.is_draft(token, team=actor.team.id):
+        draft = services.surveys.drafts.draft(token, team=actor.team.id)
         return _answered(draft_json(draft, services.surveys), draft)
     survey = actor.survey(token)
     return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
@@ -121,8 +121,8 @@ def change(
     changes: Annotated[dict[str, Any], Body()],
     if_match: Match = None,
 ) -> Response:
-    if services.surveys.is_draft(token, team=actor.team.id):
-        draft = services.surveys.change(
+    if services.surveys.drafts.is_draft(token, team=actor.team.id):
+        draft = services.surveys.drafts.change(
             token, changes, team=actor.team.id, version=_version(if_match)
         )
         return _answered(draft_json(draft, services.surveys), draft)
@@ -144,14 +144,14 @@ def change(
 
 @routes.delete("/{token}", status_code=204, summary="Delete a draft")
 def remove(services: InServices, actor: Writer, token: str, if_match: Match = None) -> Response:
-    if not services.surveys.is_draft(token, team=actor.team.id):
+    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
         survey = actor.survey(token)
         raise WrongState(
             f"this survey is {survey.state}; only a draft can be deleted. Cancel it instead.",
             state=survey.state,
         )
     version = None if if_match is None else _version(if_match)
-    services.surveys.delete(token, team=actor.team.id, version=version)
+    services.surveys.drafts.delete(token, team=actor.team.id, version=version)
     return Response(status_code=204)
 
 
@@ -168,7 +168,7 @@ def document(services: InServices, actor: Reader, token: str) -> Response:
 
 @routes.post("/{token}/validate", summary="All that keeps a draft from being opened")
 def validate(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
-    draft = services.surveys.draft(token, team=actor.team.id)
+    draft = services.surveys.drafts.draft(token, team=actor.team.id)
     found = verdict(draft.document, services.surveys)
     return {name: found[name] for name in ("valid", "errors")}
 
@@ -176,15 +176,15 @@ def validate(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
 def preview(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
     document = changed(_document(services, actor, token), {"plan": plan})
-    _, figures = services.surveys.review(document).require()
+    _, figures = services.surveys.drafts.review(document).require()
     return figures
 
 
 @routes.post("/{token}/curve", summary="How the error of the first question falls with cost")
 def curve(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
     document = changed(_document(services, actor, token), {"plan": plan})
-    survey, _ = services.surveys.review(document).require()
-    return {"points": error_by_cost(document, survey, caps=services.surveys.caps)}
+    survey, _ = services.surveys.drafts.review(document).require()
+    return {"points": error_by_cost(document, survey, caps=services.surveys.drafts.caps)}
 
 
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
@@ -253,14 +253,14 @@ def select(
 
 @routes.get("/{token}/selection-runs", summary="All selections of a survey, in their order")
 def selections(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
-    if not services.surveys.is_draft(token, team=actor.team.id):
+    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
         actor.survey(token)
     return {"runs": services.surveys.runs(token)}
 
 
 @routes.get("/{token}/selection-runs/{run}", summary="A selection and why it is as it is")
 def selection(services: InServices, actor: Reader, token: str, run: str) -> dict[str, Any]:
-    if not services.surveys.is_draft(token, team=actor.team.id):
+    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
         actor.survey(token)
     return services.surveys.run(token, run)
 
@@ -279,8 +279,8 @@ def _beginning(services: Services, actor: Actor, new: New) -> Document:
 
 
 def _document(services: Services, actor: Actor, token: str) -> Document:
-    if services.surveys.is_draft(token, team=actor.team.id):
-        return services.surveys.draft(token, team=actor.team.id).document
+    if services.surveys.drafts.is_draft(token, team=actor.team.id):
+        return services.surveys.drafts.draft(token, team=actor.team.id).document
     return services.surveys.document(actor.survey(token))
 
 
@@ -292,8 +292,8 @@ def _standing(services: Services, request: Request, actor: Actor, token: str) ->
 def open_draft(services: Services, actor: Actor, token: str, *, version: int | None = None) -> Any:
     """Open a draft of an actor's team, with as many seats as its plan has where it has them."""
     lifecycle = services.surveys
-    draft = lifecycle.draft(token, team=actor.team.id)
-    review = lifecycle.review(draft.document)
+    draft = lifecycle.drafts.draft(token, team=actor.team.id)
+    review = lifecycle.drafts.review(draft.document)
     plan = draft.document.plan
     seats = reward = None
     budget = 0
@@ -301,7 +301,7 @@ def open_draft(services: Services, actor: Actor, token: str, *, version: int | N
         asked = {level["name"]: level["asked"] for level in review.forecast["levels"]}
         seats = asked if plan.quotas else None
         reward, budget = reward_and_budget(plan, asked, services.commission_percent)
-    return lifecycle.open(
+    return lifecycle.drafts.open(
         token,
         team=actor.team.id,
         version=version or draft.version,

@@ -13,7 +13,7 @@ from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.context import Ground
 from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
-from masquerade.server.db.idempotency import made_before
+from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import table_of
 from masquerade.server.payments.rewards import Purse, Reward
 from masquerade.server.surveys.document import (
@@ -139,7 +139,7 @@ class Drafts:
         }  # fmt: skip
 
         def work(connection: Connection) -> tuple[str, bool]:
-            known = made_before(connection, request, token, today=self._ground.today())
+            known = earlier_token(connection, request, token, today=self._ground.today())
             if known is not None:
                 return known, False
             connection.execute(insert(_DRAFT), values)

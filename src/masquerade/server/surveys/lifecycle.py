@@ -21,7 +21,7 @@ from sqlalchemy import Connection, func, insert, select
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.context import Ground
 from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
-from masquerade.server.db.idempotency import made_before
+from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
 from masquerade.server.operations.daily_jobs import Sweeper
 from masquerade.server.surveys.document import Document, document_of, read_document
@@ -79,17 +79,18 @@ class Progress:
     unfinished: int
 
 
-class Lifecycle(Drafts):
-    """What surveyors do to surveys: drafts, and what becomes of them.
+class Lifecycle:
+    """The states of surveys, and the changes that surveyors make to them.
 
-    Parameters
+    Attributes
     ----------
-    ground : Ground
-    sweeper : Sweeper
+    drafts : Drafts
+        Surveys that are not open yet.
     """
 
     def __init__(self, ground: Ground, sweeper: Sweeper) -> None:
-        super().__init__(ground)
+        self.drafts = Drafts(ground)
+        self._ground = ground
         self._sweeper = sweeper
 
     def close(self, survey: SurveyRecord, *, grace_days: int = 0) -> None:
@@ -294,7 +295,7 @@ class Lifecycle(Drafts):
         before = select(func.count()).where(_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
-            known = made_before(connection, request, drawn, today=self._ground.today())
+            known = earlier_token(connection, request, drawn, today=self._ground.today())
             if known is None:
                 number = int(connection.execute(before).scalar_one()) + 1
                 row = {"id": drawn, "survey": token, "day": self._ground.today()}

@@ -51,10 +51,10 @@ def run_selection(
     NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
     """
     lifecycle = store.lifecycle
-    if lifecycle.is_draft(token, team=actor.team.id):
+    if lifecycle.drafts.is_draft(token, team=actor.team.id):
         survey, state = None, DRAFT
-        document = lifecycle.draft(token, team=actor.team.id).document
-        definition, _ = lifecycle.review(document).require()
+        document = lifecycle.drafts.draft(token, team=actor.team.id).document
+        definition, _ = lifecycle.drafts.review(document).require()
         came = {level.name: 0 for level in definition.levels}
     else:
         survey = actor.survey(token)
@@ -63,7 +63,7 @@ def run_selection(
         came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)
     if wish.apply and state != OPEN:
         raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
-    run = {"state": state, **_decided(document, definition, came, wish, lifecycle.caps)}
+    run = {"state": state, **_decided(document, definition, came, wish, lifecycle.drafts.caps)}
     kept = lifecycle.keep_run(token, run, request=request)
     if wish.apply and survey is not None:
         seats = {level["name"]: level["seats"] for level in run["levels"]}
