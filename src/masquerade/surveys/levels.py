@@ -148,7 +148,7 @@ def offered_level(levels: Sequence[OfferedLevel], name: str) -> OfferedLevel:
         if level.name == name:
             return level
     names = ", ".join(level.name for level in levels)
-    raise LevelNotAllowed(f"this survey does not offer that level; choose one of {names}.")
+    raise LevelNotAllowed(f"this survey does not offer {name!r}; choose one of {names}.")
 
 
 @lru_cache(maxsize=4096)
