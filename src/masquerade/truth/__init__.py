@@ -1,4 +1,4 @@
-"""What is so: voting, truth discovery, Bayesian inference that knows the mask, numbers, shares.
+"""Inference of truths: voting, truth discovery, Bayesian inference, numbers, shares.
 
 Claims come in, masked or not. Methods that are given the mechanism of the reports make it part of
 their model, and so learn how good people's answers are instead of how good their reports are. Out

@@ -60,6 +60,7 @@ def krippendorff_alpha(data: Claims | Frame) -> float:
         key = task.astype(np.int64) * claims.n_options + value
         counts = np.bincount(key, minlength=len(size) * claims.n_options)
         counts = counts.reshape(len(size), -1)[size > 1].astype(np.float64)
+        # pairs of answers to a task that agree
         same = (counts * (counts - 1)).sum(axis=1)
         observed = 1 - float((same / (each - 1)).sum()) / total
         overall = counts.sum(axis=0)
@@ -97,6 +98,7 @@ def fleiss_kappa(data: Claims | Frame) -> float:
     counts = counts.reshape(claims.n_tasks, -1).astype(np.float64)
     observed = float(((counts**2).sum(axis=1) - n).mean()) / (n * (n - 1))
     shares = counts.sum(axis=0) / counts.sum()
+    # chance agreement: two labels drawn from all (Fleiss, 1971)
     expected = float((shares**2).sum())
     return math.nan if expected == 1 else (observed - expected) / (1 - expected)
 
@@ -109,8 +111,8 @@ def agreement_surplus(votes: Votes) -> float:
     """
     votes_by_label = LabelVotes.of(votes)
     s = votes.n_options
-    given = np.asarray(votes_by_label.matrix.sum(axis=0)).reshape(votes.n_workers, s)
-    rate = (given + 0.5) / (given.sum(axis=1, keepdims=True) + 0.5 * s)
+    labels = np.asarray(votes_by_label.matrix.sum(axis=0)).reshape(votes.n_workers, s)
+    rate = (labels + 0.5) / (labels.sum(axis=1, keepdims=True) + 0.5 * s)
     # With r[vote, option] = indicator - rate, agreements of pairs are sums of products of r.
     expected = _per_task(votes_by_label, rate)
     left = votes.count() - expected

@@ -184,7 +184,7 @@ class CategoricalEstimator(Estimator):
 
     @property
     def scores_(self) -> Floats:
-        """What decides, ``scores_[task, option]``, in the order of ``claims_``."""
+        """Scores that decide, ``scores_[task, option]``, in the order of ``claims_``."""
         return self._fitted.solution.scores
 
     @property
@@ -194,7 +194,7 @@ class CategoricalEstimator(Estimator):
 
     @property
     def remarks_(self) -> tuple[Remark, ...]:
-        """What a reader should know of the claims: see `Remark`; ``PRIOR_ONLY`` comes first."""
+        """Limits of the result that a reader should know: see `Remark`; ``PRIOR_ONLY`` is first."""
         return self._fitted.remarks
 
     @property
@@ -259,6 +259,7 @@ class Fitted:
         """Return which options share the best score."""
         leaders = winners(self.solution.scores, self.undecided)
         known = np.flatnonzero(self.gold >= 0)
+        # A known truth wins, whatever the votes say.
         leaders[known] = False
         leaders[known, self.gold[known]] = True
         return leaders

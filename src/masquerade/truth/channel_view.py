@@ -164,15 +164,16 @@ class SymbolChannel:
 
     def values(self, scores: Floats) -> Floats:
         """Return for each report an unbiased value of the score of the answer."""
+        # solves E[value(report) | answer] = score(answer); rows of the channel sum to 1
         value: Floats = (scores - self.other * scores.sum()) / self.signal
         return value
 
     def mask_variance(self, scores: Floats, held: Floats) -> float:
         """Return what the mask adds to the variance of one person's value; `held` sums to 1."""
         value = self.values(scores)
-        given = self.other + self.signal * np.eye(self.symbols)  # P(report | answer), by rows
-        mean = given @ value
-        return float(held @ (given @ value**2 - mean**2))
+        channel = self.other + self.signal * np.eye(self.symbols)  # P(report | answer), by rows
+        mean = channel @ value
+        return float(held @ (channel @ value**2 - mean**2))
 
     def share_variance(self, held: Floats) -> Floats:
         """Return what the mask adds to the variance of one person's part of each share."""
@@ -181,18 +182,3 @@ class SymbolChannel:
             held * keep * (1 - keep) + (1 - held) * self.other * (1 - self.other)
         ) / self.signal**2
         return variance
-
-
-def on_simplex(shares: Floats) -> Floats:
-    """Return the nearest shares that are at least 0 and sum to 1.
-
-    Examples
-    --------
-    >>> on_simplex(np.array([1.1, 0.1, -0.2])).tolist()
-    [1.0, 0.0, 0.0]
-    """
-    descending = np.sort(shares)[::-1]
-    excess = (np.cumsum(descending) - 1) / np.arange(1, len(shares) + 1)
-    cut = excess[np.flatnonzero(descending > excess)[-1]]
-    held: Floats = np.maximum(shares - cut, 0.0)
-    return held

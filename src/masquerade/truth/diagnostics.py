@@ -36,12 +36,14 @@ class Components:
 def components(claims: Claims) -> Components:
     """Return the connected components of the answered claims. Cost: linear in claims."""
     claims = claims.answered()
+    # Nodes are workers, then tasks; an answer joins two.
     n_workers, n_nodes = claims.n_workers, claims.n_workers + claims.n_tasks
     graph = sparse.coo_array(
         (np.ones(len(claims), np.int8), (claims.worker, n_workers + claims.task)),
         shape=(n_nodes, n_nodes),
     ).tocsr()
     n_groups, group = csgraph.connected_components(graph, directed=False)
+    # Tasks and workers without an answer are components of their own, which do not count.
     answered = np.zeros(n_groups, dtype=bool)
     answered[group[claims.worker]] = True
     count = int(answered.sum())
@@ -89,15 +91,15 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     answered = claims.answered()
     of_task = np.bincount(answered.task, minlength=claims.n_tasks)
     of_worker = np.bincount(answered.worker, minlength=claims.n_workers)
-    found: list[Remark] = []
+    remarks: list[Remark] = []
 
     def add(code: str, count: int, text: str) -> None:
         if count:
-            found.append(Remark(code, text.format(count)))
+            remarks.append(Remark(code, text.format(count)))
 
     add("UNANSWERED", int((of_task == 0).sum()), "{} tasks have no answer and no value")
     if not len(answered):
-        return tuple(found)
+        return tuple(remarks)
     add("ONE_TASK", int(claims.n_tasks == 1), "there is only one task; workers cannot be compared")
     add("ONE_WORKER", int((of_worker > 0).sum() == 1), "only one worker answered")
     add("SINGLE_ANSWER", int((of_task == 1).sum()), "{} tasks have one answer only")
@@ -112,7 +114,7 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     groups = components(claims).count
     if groups > 1:
         add("DISCONNECTED", groups, "{} groups of workers and tasks share no answer")
-    return tuple(found)
+    return tuple(remarks)
 
 
 def _constant(answered: Claims, of_worker: Integers) -> int:

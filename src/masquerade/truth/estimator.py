@@ -31,10 +31,10 @@ class Estimator(ABC):
     """
 
     name: ClassVar[str]
-    """What the command line calls the method."""
+    """Name of the method on the command line."""
 
     kind: ClassVar[Kind]
-    """Which claims the method takes."""
+    """Kind of claims that the method takes."""
 
     @abstractmethod
     def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
@@ -112,12 +112,12 @@ class Estimator(ABC):
 def as_series(table: pa.Table, frame: Frame) -> Any:
     """Return the answers as a pandas series, with the types of the frame's own columns."""
     pandas = import_module("pandas")
-    given = next(column for column in LABEL_COLUMNS if column in frame.columns)
+    label = next(column for column in LABEL_COLUMNS if column in frame.columns)
     tasks, values = (table.column(i).to_pandas() for i in (0, 1))
     index = pandas.Index(tasks.astype(frame["task"].dtype), name="task")
     series = pandas.Series(values.to_numpy(), index=index, name=f"agg_{table.column_names[1]}")
     if table.column_names[1] == "label" and table.column(1).null_count == 0:
-        series = series.astype(frame[given].dtype)
+        series = series.astype(frame[label].dtype)
     return series.sort_index()
 
 

@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What an M-step may know of all claims together; the E-step does without.
+    """Numbers of all claims together, for M-steps; E-steps do without.
 
     Attributes
     ----------
@@ -74,6 +74,7 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
     """Return whether a flip probability p is as likely as 1 - p (never without a mechanism)."""
     if mixture is None:
         return False
+    # Odd central moments of a symmetric distribution are 0; a few tell them from all in use.
     off = mixture.flip_probability - 0.5
     return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
 
@@ -330,7 +331,7 @@ class InMemory(Blocks):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedPoint:
-    """Where iteration from one start has led.
+    """The fixed point that iteration from one start leads to.
 
     Attributes
     ----------
@@ -369,6 +370,7 @@ def iterate(
     model: Model, blocks: Blocks, start: Any, progress: Progress | None = None
 ) -> FixedPoint:
     """Alternate M-steps and E-steps from `start` until posteriors stop changing."""
+    # Each round is an M-step, then an E-step: the last posteriors belong to `message`.
     message, parameters = start, None
     statistics, posterior = blocks.expectation_step(start, None)
     objectives: list[float] = []
@@ -442,5 +444,5 @@ def entropies(block: Block, posterior: Posterior, of_worker: Codes, count: int) 
 
 def largest_change(new: Floats, old: Floats) -> float:
     """Return the largest absolute difference of two arrays; 0 of empty ones."""
-    off = new - old
+    off = new - old  # two passes for the ends are faster than one more array of magnitudes
     return float(max(off.max(), -off.min())) if off.size else 0.0

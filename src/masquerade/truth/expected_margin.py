@@ -1,4 +1,4 @@
-"""How wide a survey's intervals will be, before anybody is asked, by the estimators that count."""
+"""The margin of a survey's estimates, expected before anybody is asked."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     if signal <= 0:
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
     if not isinstance(question, Rating | Number):
-        seen = other + signal / 2
-        return ReportVariance(0.25, seen * (1 - seen) / signal**2 - 0.25, 1.0, SHARE)
+        reported = other + signal / 2
+        # the variance of an unbiased report, r (1 - r) / D**2, less that of the people
+        return ReportVariance(0.25, reported * (1 - reported) / signal**2 - 0.25, 1.0, SHARE)
     points = question.points if isinstance(question, Number) else len(question.labels)
     value = (np.arange(points) / (points - 1)) - 0.5
     held = np.zeros(mechanism.symbols)
@@ -88,8 +89,8 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     # "No answer" counts as the middle: a mean over who answered is a ratio of nearly this error.
     value = np.append(value, np.zeros(mechanism.symbols - points))
     sent = (value - other * value.sum()) / signal
-    seen_share = other + signal * held
-    total = float(seen_share @ sent**2 - (seen_share @ sent) ** 2)
+    reported_share = other + signal * held
+    total = float(reported_share @ sent**2 - (reported_share @ sent) ** 2)
     differ = float(held @ value**2 - (held @ value) ** 2)
     width = (points - 1) * float(getattr(question, "step", 1))
     return ReportVariance(differ, max(total - differ, 0.0), width, MEAN)
@@ -141,25 +142,26 @@ def expected_margin(
         raise ParameterError(f"confidence is {confidence}, expected 0 to 1, both excluded.")
     if estimator not in ESTIMATORS:
         raise ParameterError(f"estimator is {estimator!r}, expected one of {ESTIMATORS}.")
-    asked = {name: count for name, count in people.items() if count > 0}
-    if not asked:
+    positive = {name: count for name, count in people.items() if count > 0}
+    if not positive:
         return math.nan
-    unknown = [name for name in asked if name not in mechanisms]
+    unknown = [name for name in positive if name not in mechanisms]
     if unknown:
         raise ParameterError(
             f"people are asked at level {unknown[0]!r}, which has no mechanism; there are "
             f"{', '.join(mechanisms)}."
         )
     single = [
-        report_variance(question, mechanisms[name], people=count) for name, count in asked.items()
+        report_variance(question, mechanisms[name], people=count)
+        for name, count in positive.items()
     ]
-    n = np.array(list(asked.values()), dtype=np.float64)
+    n = np.array(list(positive.values()), dtype=np.float64)
     levels = LevelValues(
         n,
         np.zeros((n.size, 1)),
         np.array([[one.people] for one in single]) / n[:, None],
         np.array([[one.masks] for one in single]) / n[:, None],
     )
-    found = combine(levels)[estimator]
-    variance = float(found.sampling[0] + found.mechanism[0] + found.level[0])
+    combination = combine(levels)[estimator]
+    variance = float(combination.sampling[0] + combination.mechanism[0] + combination.level[0])
     return float(ndtri(0.5 + confidence / 2)) * math.sqrt(variance) * single[0].width

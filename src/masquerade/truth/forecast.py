@@ -1,4 +1,4 @@
-"""What a survey's masks will leave of the truth, before anybody is asked: by simulation."""
+"""Forecast of how well truths will be inferred from masked answers, by simulation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """How well truths will be found, beside what needs no survey or no method.
+    """Expected score of a method, beside those of no survey and of no method.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Intervals of what a fit says of workers and of the crowd's answers."""
+"""Credible intervals of workers' reliability and of the truths' shares."""
 
 from __future__ import annotations
 
@@ -89,9 +89,11 @@ def mixture_errors(posterior: Floats) -> tuple[Floats, Floats]:
     """
     share = posterior.mean(axis=0)
     spread = share * (1 - share)
-    told = ((posterior - share) ** 2).sum(axis=0)
-    error = np.sqrt(np.minimum(spread, spread**2 / np.maximum(told, 1e-300)))
-    return error, told / np.maximum(len(posterior) * spread, 1e-300)
+    # The Fisher information of a share, were the tasks' truths known, is 1 / spread a task; of it
+    # the posteriors' own spread is left.
+    information = ((posterior - share) ** 2).sum(axis=0)
+    error = np.sqrt(np.minimum(spread, spread**2 / np.maximum(information, 1e-300)))
+    return error, information / np.maximum(len(posterior) * spread, 1e-300)
 
 
 def _beta_interval(mean: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -99,6 +101,7 @@ def _beta_interval(mean: Floats, error: Floats, confidence: float) -> tuple[Floa
         raise ParameterError(f"confidence is {confidence}, expected above 0 and below 1.")
     mean = np.clip(mean, 1e-9, 1 - 1e-9)
     variance = np.maximum(error**2, 1e-18)
+    # the Beta distribution of this mean and variance: a + b = m (1 - m) / v - 1
     size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
     tail = (1 - confidence) / 2
     a, b = mean * size, (1 - mean) * size

@@ -57,7 +57,7 @@ class LevelMean:
     combinations: dict[str, Combination]
     wider: Combination | None
     levels: LevelValues | None
-    _seen: Floats
+    _spread: Floats
     _low: float
     _high: float
 
@@ -66,13 +66,13 @@ class LevelMean:
         cls,
         names: tuple[str, ...],
         levels: LevelValues,
-        seen: Floats,
+        spread: Floats,
         *,
         low: float,
         high: float,
         confidence: float,
     ) -> LevelMean:
-        """Return the means of levels, combined; `seen` is the variance of reports at each level."""
+        """Return the means of levels, combined; `spread` is the variance of their reports."""
         width = high - low
         return cls(
             names,
@@ -81,7 +81,7 @@ class LevelMean:
             combine(levels, width=width),
             combine(levels, width=width, spread=2 * LEVEL_SPREAD)[EB],
             levels,
-            seen,
+            spread,
             low,
             high,
         )
@@ -119,8 +119,9 @@ class LevelMean:
         masks, people = float(levels.masks[place, 0]), float(levels.people[place, 0])
         quantile = float(ndtri(0.5 + self.confidence / 2))
         if n >= FEWEST_BY_THEMSELVES:
-            people = max(float(self._seen[place]) / n - masks, 0.0)
-            masks = min(masks, float(self._seen[place]) / n)
+            # the spread of the reports themselves holds people and masks, whatever the model
+            people = max(float(self._spread[place]) / n - masks, 0.0)
+            masks = min(masks, float(self._spread[place]) / n)
             quantile = float(stdtrit(n - 1, 0.5 + self.confidence / 2))
         reach = quantile * math.sqrt(people + masks)
         return Estimate.bounded(
@@ -167,7 +168,7 @@ def level_mean(
         then count as in the pool, and who answered is a part of a finite whole.
     bias : mapping of str to float array, optional
         For each level the estimated bias of each report's person, on the question's scale
-        (`masquerade.selection.History.tendencies`), which is subtracted. Only where that was
+        (`masquerade.selection.History.biases`), which is subtracted. Only where that was
         decided before the answers came; by default nothing is.
     confidence : float
         Of each interval, between 0 and 1.
@@ -220,27 +221,28 @@ def level_mean(
         raise EmptyTable("there are no reports; a mean needs at least one.")
     n = np.array([len(some) for some in values], dtype=np.float64)
     mean = np.array([some.mean() if len(some) else start for some in values])
-    seen = np.array([some.var(ddof=1) if len(some) > 1 else 0.0 for some in values])
+    spread = np.array([some.var(ddof=1) if len(some) > 1 else 0.0 for some in values])
     masks = np.array([noise[name] for name in names])
-    differ = people_variance(n, seen, masks, width=width)
+    differ = people_variance(n, spread, masks, width=width)
     if pooled is not None:
+        # finite-population correction: with everybody asked only masks are left
         part = np.divide(n, pooled, out=np.ones_like(n), where=pooled > 0)
         differ = differ * np.maximum(1 - part, 0.0)
-    safe = np.maximum(n, 1)
+    safe = np.maximum(n, 1)  # a level of the pool where nobody answered has no mean
     levels = LevelValues(
         n, mean[:, None], (differ / safe)[:, None], (masks / safe)[:, None], pooled
     )
     return LevelMean.of(
-        names, levels, seen, low=start, high=float(lattice.high), confidence=confidence
+        names, levels, spread, low=start, high=float(lattice.high), confidence=confidence
     )
 
 
-def people_variance(n: Floats, seen: Floats, masks: Floats, *, width: float) -> Floats:
+def people_variance(n: Floats, spread: Floats, masks: Floats, *, width: float) -> Floats:
     """Return the variance by which people differ within levels, the same for each level.
 
     Parameters
     ----------
-    n, seen, masks : float array, shape (n_levels,)
+    n, spread, masks : float array, shape (n_levels,)
         People, sample variance of their values, and what the mask adds to it.
     width : float
         Of the range of answers.
@@ -248,16 +250,17 @@ def people_variance(n: Floats, seen: Floats, masks: Floats, *, width: float) -> 
     Returns
     -------
     float array, shape (n_levels,)
-        ``sum((n - 1)(seen - masks) w) / sum((n - 1) w)`` with ``w = 1 / (width**2 / 16 +
+        ``sum((n - 1)(spread - masks) w) / sum((n - 1) w)`` with ``w = 1 / (width**2 / 16 +
         masks)**2``, at least nearly 0, at most what answers in the range can have. Where no level
         has two people, that most: nothing is known of how people differ.
     """
-    most = width**2 / 4
+    most = width**2 / 4  # half the people at either end (Popoviciu)
+    # weights near 1 / Var of a sample variance, with a quarter of the width for people
     weight = np.maximum(n - 1, 0) / (width**2 / 16 + masks) ** 2
     if not weight.any():
         return np.full(len(n), most)
     free = float(np.maximum(n - 1, 0).sum())
-    differ = float((weight * (seen - masks)).sum() / weight.sum())
+    differ = float((weight * (spread - masks)).sum() / weight.sum())
     most *= (free + 1) / free  # of a sample of two at the ends
     return np.full(len(n), min(max(differ, _LEAST * width**2), most))
 

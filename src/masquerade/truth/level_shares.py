@@ -1,4 +1,4 @@
-"""How many people hold each answer, where people chose different privacy levels."""
+"""Shares of people who hold each answer, where people chose different privacy levels."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
-from masquerade.truth.channel_view import SymbolChannel, on_simplex
-from masquerade.truth.estimate import Estimate, shown_shares
+from masquerade.truth.channel_view import SymbolChannel
+from masquerade.truth.estimate import Estimate, on_simplex, shown_shares
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
     LEVEL_SPREAD,
@@ -120,10 +120,12 @@ class LevelShares:
                 continue
             channel = SymbolChannel.of(mechanism)
             expected = channel.reported(on_simplex(used.level_values[place]))
-            drawn = rng.multinomial(n, expected / expected.sum(), draws)
-            total += used.weights[place] * (drawn / n - channel.other) / channel.signal
-        moved = rng.standard_normal(total.shape) * np.sqrt(used.level)
-        total += moved - moved.mean(axis=1, keepdims=True)
+            # The inverse channel of sampled reports, as the estimate itself is made.
+            sample = rng.multinomial(n, expected / expected.sum(), draws)
+            total += used.weights[place] * (sample / n - channel.other) / channel.signal
+        # What is not known of levels; centred, for shares sum to 1.
+        shift = rng.standard_normal(total.shape) * np.sqrt(used.level)
+        total += shift - shift.mean(axis=1, keepdims=True)
         best = total >= total.max(axis=1, keepdims=True) - 1e-12
         chance: Floats = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
         return chance
@@ -144,7 +146,7 @@ class LevelShares:
         if values is None:
             return LevelMean.unknown(self.names, low, high, self.confidence)
         n, levels = self._levels.n, self._levels
-        value, seen, masks = np.zeros(len(n)), np.zeros(len(n)), np.zeros(len(n))
+        value, spread, masks = np.zeros(len(n)), np.zeros(len(n)), np.zeros(len(n))
         base, deviation = self._deviation(score)
         for place, (_, mechanism) in enumerate(self._groups):
             channel = SymbolChannel.of(mechanism)
@@ -153,9 +155,9 @@ class LevelShares:
                 count = self.counts[place]
                 value[place] = float(count @ values[place]) / n[place]
                 away = values[place] - value[place]
-                seen[place] = float(count @ away**2) / max(n[place] - 1, 1)
+                spread[place] = float(count @ away**2) / max(n[place] - 1, 1)
         # In the mean of those who answered, a person is at most this far from another.
-        differ = people_variance(n, seen, masks, width=(high - low) / base)
+        differ = people_variance(n, spread, masks, width=(high - low) / base)
         return LevelMean.of(
             self.names,
             LevelValues(
@@ -165,7 +167,7 @@ class LevelShares:
                 (masks / np.maximum(n, 1))[:, None],
                 levels.pool,
             ),
-            seen,
+            spread,
             low=low,
             high=high,
             confidence=self.confidence,
@@ -203,6 +205,7 @@ class LevelShares:
         base = float(score[1] @ (self._levels.weights @ self._levels.value))
         if base <= 0:
             return 0.0, score[0]
+        # delta method: d(total / base) = (d total - centre d base) / base
         return base, (score[0] - self._centre(score) * score[1]) / base
 
     def _intervals(self, used: Combination, *, simultaneous: bool) -> tuple[Estimate, ...]:
@@ -284,6 +287,7 @@ def level_shares(
     everybody = float(n.sum())
     share = combine(levels)["respondent"].value
     held = (everybody * np.clip(share, 0, 1) + quantile**2 / 2) / (everybody + quantile**2)
+    # one variance for all levels: noisy levels would otherwise weigh by their luck
     people = _remaining(np.tile(held * (1 - held), (len(n), 1)), n[:, None], pooled)
     masks = np.stack([channel.share_variance(held) for channel in channels])
     levels = replace(levels, people=people, masks=masks / np.maximum(n, 1)[:, None])
@@ -324,12 +328,14 @@ def _differences(
     if len(there) < 2:
         return Heterogeneity.of(0.0, 0)
     certain = held / held.sum()
+    # n signal**2 / P(report): the inverse variance of a multinomial share, unmasked
     weight = np.stack(
         [n[i] * channels[i].signal ** 2 / channels[i].reported(certain) for i in there]
     )
     value = value[there]
     total = weight.sum(axis=0)
     common = (weight * value).sum(axis=0) / total
+    # the Lagrange multiplier of shares that sum to 1
     common -= (common.sum() - 1) / total / (1 / total).sum()
     statistic = float((weight * (value - common) ** 2).sum())
     return Heterogeneity.of(statistic, (len(there) - 1) * (count.shape[1] - 1))

@@ -112,7 +112,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Heterogeneity:
-    """Whether people at different levels answer differently.
+    """A test of whether people at different levels answer differently.
 
     Attributes
     ----------
@@ -203,6 +203,7 @@ def combine(
     if not there.any():
         raise ParameterError("nobody answered at any level; there is nothing to combine.")
     share = levels.weights
+    # A level whose reports all agree is not known for certain.
     noise = np.maximum(levels.people + levels.masks, _LEAST * width**2)
     total = np.where(there, noise.sum(axis=1), np.inf)
     precision = 1 / total
@@ -211,26 +212,30 @@ def combine(
         raise ParameterError("nobody answered of those who are in the pool.")
     between = np.maximum(_between(levels, noise), (spread * width) ** 2)
     common = float(between.sum())
-    kept = np.where(there, common / (common + total), 0.0)
+    # EB: shrinkage B = t / (t + v) of each level towards the common number
+    shrinkage = np.where(there, common / (common + total), 0.0)
     pull = 1 / (total + common)
-    drawn = share * kept + float((share * (1 - kept)).sum()) * pull / pull.sum()
+    # c = w B + o sum(w (1 - B)) / sum(o): what a level counts in all, see Notes
+    partial = share * shrinkage + float((share * (1 - shrinkage)).sum()) * pull / pull.sum()
     weights = {
         RESPONDENT: present / present.sum(),
         IVW: precision / precision.sum(),
-        EB: drawn,
+        EB: partial,
     }
     centre = (pull / pull.sum()) @ levels.value
-    shrunk = centre + kept[:, None] * (levels.value - centre)
-    found = {}
+    shrunk = centre + shrinkage[:, None] * (levels.value - centre)
+    combinations = {}
     for name, weight in weights.items():
         weight = weight / weight.sum()
         value = weight @ levels.value
         level = np.zeros(levels.value.shape[1])
         if name == EB:
+            # sum((w - c)**2 t): the price of not counting levels by their people
             level = ((share - weight) ** 2).sum() * between
         if name != IVW and levels.pool is None:
+            # the shares of people are a sample themselves
             level = level + share @ (shrunk - share @ shrunk) ** 2 / levels.n.sum()
-        found[name] = Combination(
+        combinations[name] = Combination(
             name,
             weight,
             value,
@@ -240,7 +245,7 @@ def combine(
             between if name == EB else np.zeros_like(between),
             {RESPONDENT: levels.value, IVW: np.tile(value, (len(weight), 1)), EB: shrunk}[name],
         )
-    return found
+    return combinations
 
 
 def cochran(levels: LevelValues, *, width: float = 1.0) -> Heterogeneity:
@@ -250,6 +255,7 @@ def cochran(levels: LevelValues, *, width: float = 1.0) -> Heterogeneity:
     value = levels.value[there, 0]
     weight = 1 / noise
     mean = weight @ value / weight.sum()
+    # Q = sum w (x - mean)**2, chi-squared with a degree less than there are levels
     return Heterogeneity.of(float(weight @ (value - mean) ** 2), len(value) - 1)
 
 
@@ -262,6 +268,7 @@ def _between(levels: LevelValues, noise: Floats) -> Floats:
     total = weight.sum(axis=0)
     mean = (weight * value).sum(axis=0) / total
     statistic = (weight * (value - mean) ** 2).sum(axis=0)
+    # DerSimonian and Laird: E[Q] = (k - 1) + t (sum w - sum w**2 / sum w)
     free = total - (weight**2).sum(axis=0) / total
     between: Floats = np.maximum((statistic - (len(value) - 1)) / free, 0.0)
     return between

@@ -123,7 +123,7 @@ class OneCoin(CategoricalEstimator):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where one-coin inference starts: vote shares, turned round or not.
+    """Start of one-coin inference: vote shares, turned round or not.
 
     Attributes
     ----------
@@ -297,6 +297,7 @@ class Grid:
         if mechanism is not None and mechanism.null:
             hit = np.clip(hit_given_option(nodes, flip, null_share, n_options), 1e-12, 1 - 1e-12)
         else:
+            # q = alpha (1 - p) + (1 - alpha) p / (s - 1)
             hit = nodes * (1 - flip) + (1 - nodes) * flip / others
         prior, hit, nodes = _grouped(prior, hit, nodes)
         return cls(np.log(prior), np.log(hit), np.log1p(-hit) - np.log(others), nodes)
@@ -330,13 +331,13 @@ def _grouped(prior: Floats, hit: Floats, accuracy: Floats) -> tuple[Floats, Floa
     """Return the prior and the mean q and alpha of at most 129 equal ranges of q."""
     width = (hit.max() - hit.min()) / _MOST_NODES
     if len(prior) <= _ACCURACY_NODES or width == 0:
-        kept = prior > 0  # a sharp prior vanishes far from its mode
-        return prior[kept], hit[kept], accuracy[kept]
+        some = prior > 0  # a sharp prior vanishes far from its mode
+        return prior[some], hit[some], accuracy[some]
     place = np.minimum(((hit - hit.min()) / width).astype(np.int64), _MOST_NODES - 1)
     total: Floats = np.bincount(place, prior, _MOST_NODES).astype(np.float64)
-    kept = total > 0
+    some = total > 0
     means = (
-        np.bincount(place, prior * x, _MOST_NODES)[kept] / total[kept] for x in (hit, accuracy)
+        np.bincount(place, prior * x, _MOST_NODES)[some] / total[some] for x in (hit, accuracy)
     )
     hit, accuracy = means
-    return total[kept], hit, accuracy
+    return total[some], hit, accuracy

@@ -1,4 +1,4 @@
-"""Whether reports are such as honest devices send, whatever people's answers are.
+"""Plausibility of reports: are they such as honest devices send, whatever people's answers are.
 
 A mask is known exactly, so it is known how far reports spread, how many of them lie how far out and
 how often each category is reported at the least. Reports that are none of that come from devices
@@ -31,7 +31,7 @@ _COUNTED_STEPS = 200.0  # noise of so many steps a sigma is summed step by step,
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """How probable it is that honest devices send reports as odd as these.
+    """Probability that honest devices send reports as odd as these.
 
     Attributes
     ----------
@@ -55,6 +55,7 @@ class Plausibility:
         if not tests:
             return cls(1.0, "")
         least, reason = min(tests, key=lambda test: test[0])
+        # Bonferroni: the tests depend on one another
         probability = min(1.0, len(tests) * least)
         return cls(probability, reason if probability < FALSE_ALARM else "")
 
@@ -93,6 +94,7 @@ def number_plausibility(
             far = math.ceil(distance * steps)
             count += int(((sent <= -far) | (sent >= width + far)).sum())
             chance = _tail(far, steps) + _tail(far + width, steps)
+            # A sum of rare events is at most Poisson with mean -n ln(1 - p).
             expected -= sent.size * math.log1p(-min(chance, 1 - 1e-12))
         if not count:
             continue
@@ -129,16 +131,17 @@ def share_plausibility(
         least, most = sorted((channel.other, channel.other + channel.signal))
         for count in counts if n else ():
             share = f"{count} of {n} people at level {level} sent one report"
+            few = float(bdtr(count, n, least))
+            many = float(bdtrc(count - 1, n, min(most, 1.0))) if count else 1.0
             tests += [
-                (float(bdtr(count, n, least)), f"{share}, which masks send {least:.1%} of the time "
-                                               "at the least"),
-                (float(bdtrc(count - 1, n, min(most, 1.0))) if count else 1.0,
-                 f"{share}, which masks send {most:.1%} of the time at the most"),
-            ]  # fmt: skip
+                (few, f"{share}, which masks send {least:.1%} of the time at the least"),
+                (many, f"{share}, which masks send {most:.1%} of the time at the most"),
+            ]
     return Plausibility.of(tests)
 
 
 def _spread(noisy: Sequence[tuple[Floats, float, float]]) -> list[tuple[float, str]]:
+    """Return the tests of how far reports spread, too much or too little."""
     # Noise of less than a step is no longer chi-squared.
     smooth = [part for part in noisy if part[1] >= 1]
     n = sum(sent.size for sent, _, _ in smooth)
@@ -155,6 +158,7 @@ def _spread(noisy: Sequence[tuple[Floats, float, float]]) -> list[tuple[float, s
     excess = around - (n + shift)
     if excess > 0:
         size = n + 2 * shift
+        # Birgé (2001), lemma 8.1: P(X >= n + shift + 2 sqrt(size x) + 2 x) <= exp(-x), solved for x
         root = (math.sqrt(size + 2 * excess) - math.sqrt(size)) / 2
         reason = f"the {n} reports spread more than noise and range allow"
         tests.append((math.exp(-(root**2)), reason))

@@ -106,14 +106,14 @@ class Problem:
 
     @cached_property
     def crowd(self) -> Crowd:
-        """What an M-step may know of the claims."""
+        """Numbers of the claims for M-steps."""
         null_share = float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
         return Crowd(
             self.claims.n_options,
             self.unsorted_votes.of_worker,
             null_share,
             self.mechanism,
-            lambda: self.components,
+            lambda: self.components,  # searched where a method needs them only
         )
 
     @cached_property

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
-    """Who voted for which option of which task; "no answer" is no vote.
+    """Votes by task, option and worker; "no answer" is no vote.
 
     Attributes
     ----------

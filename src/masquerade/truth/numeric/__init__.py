@@ -1,4 +1,4 @@
-"""What is so, in numbers: plain statistics, worker models, and decoders that know the mask."""
+"""Inference of numbers: plain statistics, worker models, and decoders that know the mask."""
 
 from masquerade.truth.numeric.auto import NumericAuto
 from masquerade.truth.numeric.channel_em import ChannelEM

@@ -165,7 +165,7 @@ class NumericEstimator(Estimator):
 
     @property
     def remarks_(self) -> tuple[Remark, ...]:
-        """What a reader should know: see `Remark`; ``PRIOR_ONLY`` comes first."""
+        """Limits of the result that a reader should know: see `Remark`; ``PRIOR_ONLY`` is first."""
         return self.solution_.remarks + remarks_on(self.claims_)
 
     @property

@@ -197,8 +197,8 @@ class GaussianTruth(NumericEstimator):
             squares = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
             # M-step: the mode of each worker's inverse-gamma posterior
             variance = (2 * self.scale + squares) / (2 * (self.shape + 1) + crowd.of_worker)
-            moved = (np.abs(truth - earlier) * spread).max(initial=0.0)
-            converged = iterations > 1 and bool(moved < 2 * self.tolerance)
+            change = (np.abs(truth - earlier) * spread).max(initial=0.0)
+            converged = iterations > 1 and bool(change < 2 * self.tolerance)
         error = spread * np.sqrt(left) if iterations else spread
         # A task's scale is learnt from its own claims.
         freedom = np.maximum(crowd.of_task - 1, 1)

@@ -140,8 +140,8 @@ def _of_options(
     if not isinstance(mechanism, CategoricalMechanism):
         raise ParameterError(f"{mechanism} does not mask categories.")
     table = np.array(mechanism.channel().table, dtype=np.float64)
-    moved = np.append(order, len(values)) if mechanism.null else order
-    table = table[np.ix_(moved, moved)]
+    place = np.append(order, len(values)) if mechanism.null else order
+    table = table[np.ix_(place, place)]
     skipped = table[-1] if mechanism.null else None
     return symbol, values[order], table[: len(values)], skipped
 

@@ -23,7 +23,7 @@ FEW_CLAIMS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaledClaims:
-    """Answered claims, sorted by task, moved and scaled to -1 to 1.
+    """Answered claims, sorted by task, shifted and scaled to -1 to 1.
 
     Attributes
     ----------
@@ -169,15 +169,15 @@ class QualityWeighted(NumericEstimator):
             variance = _shrunk(squares, count)
             # algorithm 1: one over the distance; floored, for the range is 2
             weight = 1 / np.maximum(np.sqrt(variance), 2 * self.floor)
-            moved = np.abs(value - earlier).max(initial=0.0)
-            converged = iterations > 1 and bool(moved < 2 * self.tolerance)
+            change = np.abs(value - earlier).max(initial=0.0)
+            converged = iterations > 1 and bool(change < 2 * self.tolerance)
         intervals = crowd.on_claims_scale(
             value, *weighted_error(crowd, value, weight, self.confidence)
         )
-        shown = np.where(count > 0, weight, 0.0)
+        counted = np.where(count > 0, weight, 0.0)
         workers = {
             "standard_deviation": np.where(count > 0, np.sqrt(variance), np.nan) * crowd.half_width,
-            "weight": shown / max(shown.sum(), 1e-300),
+            "weight": counted / max(counted.sum(), 1e-300),
         }
         return NumericSolution(intervals, workers, converged, iterations)
 
@@ -284,11 +284,11 @@ class ConfidenceAware(NumericEstimator):
             weight = quantile / np.maximum(squares, _SMALLEST * typical * np.maximum(count, 1))
             each = weight[crowd.worker]
             earlier, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
-            moved = np.abs(value - earlier).max(initial=0.0)
-            converged = bool(moved < 2 * self.tolerance)
+            change = np.abs(value - earlier).max(initial=0.0)
+            converged = bool(change < 2 * self.tolerance)
         intervals = crowd.on_claims_scale(
             value, *weighted_error(crowd, value, weight, self.confidence)
         )
-        shown = np.where(count > 0, weight, 0.0)
-        workers = {"weight": shown / max(shown.sum(), 1e-300)}
+        counted = np.where(count > 0, weight, 0.0)
+        workers = {"weight": counted / max(counted.sum(), 1e-300)}
         return NumericSolution(intervals, workers, converged, iterations)

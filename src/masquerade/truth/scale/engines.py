@@ -1,22 +1,31 @@
-"""Engines that visit partitions: one after the other here, or many workers of a cluster."""
+"""Engines that visit partitions: one after the other here, or many workers of a Dask cluster."""
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from functools import reduce
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from masquerade.errors import ParameterError
+import numpy as np
+
+from masquerade.errors import ClusterError, ParameterError
 from masquerade.truth.scale.partitions import Partition
 
-Found = TypeVar("Found")
+_ATTEMPTS = 4
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+
 Combine = Callable[[Any, Any], Any]
-Visit = Callable[..., Any]
-"""``visit(partition, scratch, *shared)`` returns what is found in one partition.
+Task = Callable[..., Any]
+"""``task(partition, scratch, *shared)`` returns the result of one partition.
 
 It is a function of a module and changes nothing but its own files in `scratch`, so that it may run
 anywhere, and again after a failure.
@@ -24,7 +33,10 @@ anywhere, and again after a failure.
 
 
 class Engine(ABC):
-    """Visits partitions and adds up what is found. Use it in a ``with`` statement."""
+    """Base of engines: they run a task on every partition and join the results.
+
+    Use it in a ``with`` statement.
+    """
 
     @abstractmethod
     def share(self, value: Any) -> Any:
@@ -32,19 +44,19 @@ class Engine(ABC):
 
     @abstractmethod
     def fold(
-        self, partitions: Sequence[Partition], visit: Visit, combine: Combine, *shared: Any
+        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
     ) -> Any:
-        """Return all that `visit` finds, joined by `combine` in the order of the partitions.
+        """Return the results of `task`, joined by `combine` in the order of the partitions.
 
         Parameters
         ----------
         partitions : sequence of Partition
             At least one.
-        visit : Visit
+        task : Task
         combine : callable
             Takes two results, the earlier first; associative.
         *shared
-            Further arguments of `visit`: values, or handles from `share`.
+            Further arguments of `task`: values, or handles from `share`.
         """
 
     @abstractmethod
@@ -88,18 +100,214 @@ class Stream(Engine):
         return value
 
     def fold(
-        self, partitions: Sequence[Partition], visit: Visit, combine: Combine, *shared: Any
+        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
     ) -> Any:
-        """Return all that `visit` finds; see `Engine.fold`."""
-        return visited(partitions, visit, combine, Path(self._folder.name), *shared)
+        """Return the results of `task`; see `Engine.fold`."""
+        return run_here(partitions, task, combine, Path(self._folder.name), *shared)
 
     def close(self) -> None:
         """Remove the scratch files."""
         self._folder.cleanup()
 
 
-def visited(
-    partitions: Sequence[Partition], visit: Visit, combine: Combine, scratch: Path, *shared: Any
+def run_here(
+    partitions: Sequence[Partition], task: Task, combine: Combine, scratch: Path, *shared: Any
 ) -> Any:
-    """Return what is found in these partitions, one after the other."""
-    return reduce(combine, (visit(partition, scratch, *shared) for partition in partitions))
+    """Return the joined results of these partitions, one after the other."""
+    return reduce(combine, (task(partition, scratch, *shared) for partition in partitions))
+
+
+class DaskCluster(Engine):
+    """The workers of a Dask cluster, each with its own share of the partitions.
+
+    Partitions are read where the workers are; between workers and this process travel, in every
+    round, only sums over a worker's whole share, and back what was learnt from them. So the traffic
+    of a round does not depend on the number of claims or partitions.
+
+    A worker that dies loses nothing: its share is visited by another, from the files. This process
+    and the scheduler have to stay.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a scheduler, such as ``"tcp://10.0.0.5:8786"``. Its workers need masquerade
+        installed and the partitions under the same path. Default: a cluster of processes on this
+        machine, closed at the end.
+    workers : int, optional
+        Number of processes of a cluster on this machine; default: one a core.
+    memory_limit : str or int, optional
+        Of each process of a cluster on this machine, such as ``"2GiB"``.
+    timeout : float
+        Seconds to wait for the cluster.
+
+    Raises
+    ------
+    ClusterError
+        Dask is not installed (``pip install 'masquerade[dask]'``), or no scheduler answers.
+    """
+
+    def __init__(
+        self,
+        scheduler: str | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: str | int = "auto",
+        timeout: float = 30.0,
+    ) -> None:
+        try:
+            distributed = import_module("distributed")
+        except ImportError as error:
+            raise ClusterError(
+                "Dask is not installed; install it with: pip install 'masquerade[dask]'"
+            ) from error
+        self._cluster: Any = None
+        address: Any = scheduler
+        if scheduler is None:
+            self._cluster = address = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=memory_limit,
+                dashboard_address="127.0.0.1:0",  # this machine only, any free port
+            )
+        self._distributed, self._timeout = distributed, timeout
+        try:
+            self.client: Any = distributed.Client(
+                address, timeout=timeout, set_as_default=False, direct_to_workers=False
+            )
+            self.client.wait_for_workers(1, timeout=timeout)
+        except (OSError, TimeoutError, ValueError) as error:
+            if self._cluster is not None:
+                self._cluster.close()
+            where = "on this machine" if scheduler is None else f"at {scheduler}"
+            raise ClusterError(
+                f"no cluster answers {where}: {error}; start a scheduler and workers, or check the "
+                "address."
+            ) from error
+        self._shares = sum(self.client.nthreads().values())
+        self._homes: dict[int, str] = {}
+        self._handles: dict[int, Shared] = {}
+        self._token = f"masquerade-{secrets.token_hex(8)}"
+
+    def share(self, value: Any) -> Shared:
+        """Return a handle on the value; it is sent to every worker at its first use."""
+        return self._handles.setdefault(id(value), Shared(value))
+
+    def fold(
+        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
+    ) -> Any:
+        """Return the results of `task`; see `Engine.fold`.
+
+        Raises
+        ------
+        ClusterError
+            Workers keep dying.
+        """
+        count = min(self._shares, len(partitions))
+        shares = [
+            [partitions[i] for i in part] for part in np.array_split(range(len(partitions)), count)
+        ]
+        handles = [value if isinstance(value, Shared) else Shared(value) for value in shared]
+        lost = (
+            CancelledError,
+            TimeoutError,
+            self._distributed.KilledWorker,
+            self._distributed.comm.CommClosedError,
+            self._distributed.client.FutureCancelledError,
+        )
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.client.wait_for_workers(1, timeout=self._timeout)
+                sent = [handle.sent(self.client) for handle in handles]
+                return reduce(combine, self._gathered(shares, task, combine, sent))
+            except lost as error:
+                # A task may run again: nothing is changed by it. Shared values may be lost too.
+                for handle in handles:
+                    handle.future = None
+                if attempt == _ATTEMPTS:
+                    raise ClusterError(
+                        f"workers of the cluster keep dying ({error}); give them more memory, or "
+                        "write smaller partitions with partition_by_task."
+                    ) from error
+        raise AssertionError
+
+    def close(self) -> None:
+        """Remove the scratch files, and end a cluster that was started here."""
+        try:
+            self.client.run(_remove, self._token)
+        except (OSError, TimeoutError, RuntimeError):
+            pass  # the cluster is gone, and its files with it
+        finally:
+            self.client.close()
+            if self._cluster is not None:
+                self._cluster.close()
+
+    def _gathered(
+        self, shares: list[list[Partition]], task: Task, combine: Combine, sent: list[Any]
+    ) -> list[Any]:
+        homes = self._homes_of(len(shares))
+        futures = [
+            self.client.submit(
+                _run_share,
+                share,
+                task,
+                combine,
+                self._token,
+                *sent,
+                workers=[homes[place]],
+                allow_other_workers=True,
+                pure=False,
+            )
+            for place, share in enumerate(shares)
+        ]
+        gathered: list[Any] = self.client.gather(futures)
+        return gathered
+
+    def _homes_of(self, count: int) -> dict[int, str]:
+        """Return where each share should go: where its coded partitions are, while that is up."""
+        up = list(self.client.nthreads())
+        for place in range(count):
+            if self._homes.get(place) not in up:
+                load = dict.fromkeys(up, 0)
+                for home in self._homes.values():
+                    if home in load:
+                        load[home] += 1
+                self._homes[place] = min(up, key=lambda one: load[one])
+        return self._homes
+
+
+@dataclass(eq=False)
+class Shared:
+    """A value on its way to all workers, and the value itself in case it gets lost there."""
+
+    value: Any
+    future: Any = field(default=None, repr=False)
+
+    def sent(self, client: Any) -> Any:
+        """Return the future of the value, sending it if that was not done yet.
+
+        It is the result of a task, which the scheduler can have done again elsewhere; what is
+        scattered is lost with its worker, and scattering waits for ever where one is dying.
+        """
+        if self.future is None:
+            with import_module("dask").config.set({_LARGE: "1 TiB"}):
+                self.future = client.submit(_the_same, self.value, pure=False)
+        return self.future
+
+
+def _run_share(
+    partitions: list[Partition], task: Task, combine: Combine, token: str, *shared: Any
+) -> Any:
+    """Run a task on a share of the partitions on a worker of the cluster."""
+    worker = import_module("distributed").get_worker()
+    scratch = Path(worker.local_directory) / token
+    scratch.mkdir(parents=True, exist_ok=True)
+    return run_here(partitions, task, combine, scratch, *shared)
+
+
+def _the_same(value: Any) -> Any:
+    return value
+
+
+def _remove(token: str, dask_worker: Any) -> None:
+    """Remove the scratch files of one worker, which Dask hands over under this name."""
+    shutil.rmtree(Path(dask_worker.local_directory) / token, ignore_errors=True)

@@ -122,28 +122,28 @@ class Partitions:
             raise ParameterError(
                 f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
             )
-        found = [root]
+        files = [root]
         if root.is_dir():
-            found = sorted(
+            files = sorted(
                 file
                 for file in root.rglob("*")
                 if file.suffix.lower() in PARQUET
                 and not any(part[0] in "._" for part in file.relative_to(root).parts)
             )
-            found = [file for file in found if _rows(file)]  # writers leave empty ones behind
-            if not found:
+            files = [file for file in files if _rows(file)]  # writers leave empty ones behind
+            if not files:
                 raise EmptyTable(f"the folder {root} holds no Parquet file with rows in it.")
         elif not root.is_file():
             raise UnreadableFile(f"{root} is neither a file nor a folder; check the path.")
         declared = None if options is None else tuple(options)
         state = [
-            (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in found
+            (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in files
         ]
         what = hashlib.sha256(repr((state, declared, null, duplicates)).encode()).hexdigest()
         return cls(
             tuple(
                 Partition(i, file.absolute(), f"{what[:16]}-{i}", declared, null, duplicates)
-                for i, file in enumerate(found)
+                for i, file in enumerate(files)
             )
         )
 
@@ -181,9 +181,9 @@ def partition_by_task(
     **Cost**: reads the source once, in pieces; memory for some 2**18 rows, whatever the size.
     """
     target = Path(destination)
-    given = Partitions.at(source)
+    unsplit = Partitions.at(source)
     if partitions is None:
-        partitions = sum(_about_rows(one.path) for one in given.files) // _ROWS + 1
+        partitions = sum(_about_rows(one.path) for one in unsplit.files) // _ROWS + 1
     if partitions < 1:
         raise ParameterError(f"partitions is {partitions}, expected at least 1.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -193,7 +193,7 @@ def partition_by_task(
     paths = [target / f"part-{number:0{width}}.parquet" for number in range(partitions)]
     writers: dict[int, pa_parquet.ParquetWriter] = {}
     waiting: dict[int, list[pa.Table]] = {}
-    held = 0
+    buffered = 0
     schema: pa.Schema | None = None
 
     def empty() -> None:
@@ -204,7 +204,7 @@ def partition_by_task(
         waiting.clear()
 
     try:
-        for file, table in _pieces(given):
+        for file, table in _pieces(unsplit):
             schema = schema or table.schema
             if table.schema != schema:
                 raise SchemaError(
@@ -219,10 +219,10 @@ def partition_by_task(
                 start = int(ends[number - 1]) if number else 0
                 piece = table.slice(start, int(ends[number]) - start)
                 waiting.setdefault(number, []).append(piece)
-            held += table.num_rows
-            if held >= _BUFFERED_ROWS:
+            buffered += table.num_rows
+            if buffered >= _BUFFERED_ROWS:
                 empty()
-                held = 0
+                buffered = 0
         empty()
     finally:
         for writer in writers.values():
