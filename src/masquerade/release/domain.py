@@ -117,6 +117,7 @@ class Domain:
         if self.step is None:
             return inside
         step = float(self.step)
+        # counted from each object's own low end; a float multiple can end just beyond the high one
         return np.clip(low + np.rint((inside - low) / step) * step, low, high)
 
     def __str__(self) -> str:

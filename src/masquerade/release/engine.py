@@ -74,6 +74,7 @@ class Engine(ABC):
         and says so: whoever knows or guesses the seed can take the noise off.
         """
         release = self._draw(data, samples, source, progress)
+        # exactly `Coins`: a subclass could be seeded
         if type(source) is Coins:
             return release
         proven = release.guarantee.status == "proven"
@@ -179,6 +180,7 @@ class PrivateEngine(Engine):
 
     def within_cap(self, claims: GroupedClaims, source: WordSource) -> GroupedClaims:
         """Return the claims that are used, at most `cap` of a user with the unit ``"user"``."""
+        # by random words alone: which claims are left out must not depend on their values
         return claims if self.unit == "claim" else claims.capped(self.cap, source)
 
     def loss(self, objects: int) -> Loss:

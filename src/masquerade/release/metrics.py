@@ -103,6 +103,7 @@ def ise(reference: DensityModel | Mixtures, released: Release | DensityModel | M
     own = truth.inner(truth)
     # int (f - g)^2 = <f, f> - 2 <f, g> + <g, g>; rounding can lead below 0
     squared = np.maximum(own - 2 * truth.inner(densities) + densities.inner(densities), 0.0)
+    # without bumps the density is 0: the relative error is then exactly 1
     empty = np.diff(densities.offset) == 0
     if not (own > 0).all():
         raise ParameterError("a reference density is 0 everywhere; leave such objects out.")

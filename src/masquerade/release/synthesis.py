@@ -266,6 +266,7 @@ def _within_cap(
 ) -> GroupedClaims | DensityModel:
     """Return the claims that the engine uses; a model whose claims stay is used as it is."""
     if isinstance(data, DensityModel):
+        # weights learnt from claims that the cap leaves out must not be used
         capped = engine.within_cap(data.claims, source)
         return data if capped is data.claims else capped
     return engine.within_cap(data, source)

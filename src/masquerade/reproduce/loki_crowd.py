@@ -252,6 +252,7 @@ class Crowd:
 
     def pool(self, film: int, spent: Floats, cap: float) -> Pool:
         """Return everybody as a pool, of whom those can be asked who rated the film and can pay."""
+        # share of what is left under the cap that this survey takes; infinite: cannot be asked
         left = np.maximum(cap - spent, 0)
         share = np.full(self.ratings.people, np.inf)
         raters = self.ratings.person[self.ratings.question == film]
@@ -302,5 +303,6 @@ class Crowd:
         if estimator == "debiased":
             unbiased = value - self.ratings.width * self.bias[who]
             return float(np.average(unbiased, weights=pool.precision[who]))
+        # inverse variances: people differ by `within` and report with their level's noise
         weight = 1 / (self.within + self.noise_variance[who])
         return float(np.average(value, weights=weight))

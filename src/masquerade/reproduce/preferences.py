@@ -176,7 +176,7 @@ def real_decisions(*, voters: int, seed: int, epsilons: Sequence[float]) -> Cell
     table = datasets.dataset_named("moral_machine").comparisons(one_each=True)
     rng = np.random.default_rng([seed, 8])
     order = rng.permutation(len(table))
-    used = voters * MACHINE_SHAPE[0]
+    used = voters * MACHINE_SHAPE[0]  # 13 decisions a voter, as in the paper
     differences = table.difference
     train = Comparisons.from_pairs(
         differences[order[:used]],

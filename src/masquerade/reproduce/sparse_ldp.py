@@ -184,6 +184,7 @@ def _naive(reports: Claims, mechanism: Mechanism, width: int) -> Floats:
     spread = float(np.nanmax(reports.value) - np.nanmin(reports.value))
     floor = 0.05 * width / max(spread, float(width))
     fit = QualityWeighted(floor=floor, tolerance=1e-6 * floor).fit(reports, mechanism=mechanism)
+    # a task without any report that is a value is guessed at the middle of the others
     middle = float(np.nanmedian(fit.values_))
     return np.where(np.isnan(fit.values_), middle, fit.values_)
 

@@ -79,6 +79,7 @@ def weights(*, seed: int, epsilon: str, workers: int) -> Cells:
         claims, _ = draw(rng)
         reports = TwoLayer.from_epsilon_single(epsilon, 2).simulate(claims, rng)
         flipped = np.bincount(claims.worker, reports.value != claims.value, claims.n_workers)
+        # flipped answers of a worker over all answers of that worker
         share = flipped / np.bincount(claims.worker, minlength=claims.n_workers)
         before, after = (
             TruthDiscovery(floor=None).fit(each).solution_.weight for each in (claims, reports)

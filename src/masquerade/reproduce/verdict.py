@@ -332,6 +332,7 @@ def _within(
         return _cannot_tell("there is no standard error")
     if off > tolerance + noise:
         return "not reproduced", numbers
+    # an error so large that nearly anything would agree
     if noise > 2 * tolerance:
         return _cannot_tell(f"the standard error is {noise / ERRORS:.2g}")
     return _agrees(own, numbers)
@@ -341,6 +342,7 @@ def _pooled(differences: Sequence[Estimate]) -> Estimate:
     if not differences:
         return Estimate(math.nan, math.nan)
     mean = float(np.mean([d.mean for d in differences]))
+    # of a mean of independent numbers; see `claim` for what shares data
     error = math.sqrt(sum(d.error**2 for d in differences)) / len(differences)
     return Estimate(mean, error)
 
