@@ -1,4 +1,4 @@
-"""What a survey found: from masked reports to one result, the same on the server and at home."""
+"""Results of a survey: from masked reports to one result, the same on the server and at home."""
 
 from masquerade.results.cross_table import CrossTable, cross_table
 from masquerade.results.feature_weights import feature_weights

@@ -149,9 +149,13 @@ def _table(path: Path) -> pa.Table:
         if path.suffix == ".parquet":
             table = pa_parquet.read_table(path)
             return table.cast(
-                pa.schema([(name, types.get(name, table.schema.field(name).type))
-                           for name in table.column_names])
-            )  # fmt: skip
+                pa.schema(
+                    [
+                        (name, types.get(name, table.schema.field(name).type))
+                        for name in table.column_names
+                    ]
+                )
+            )
     except (OSError, pa.ArrowInvalid) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     raise UnreadableFile(f"{path} ends in {path.suffix!r}, expected .csv, .parquet or .jsonl.")

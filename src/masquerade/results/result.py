@@ -152,9 +152,21 @@ def _check_pool(pool: Mapping[str, int], counts: Mapping[str, int]) -> None:
 
 
 COLUMNS = (
-    "survey", "question", "option", "estimator", "level", "value", "se", "ci_lo", "ci_hi", "n",
-    "sampling_error", "mechanism_error", "level_error", "shown",
-)  # fmt: skip
+    "survey",
+    "question",
+    "option",
+    "estimator",
+    "level",
+    "value",
+    "se",
+    "ci_lo",
+    "ci_hi",
+    "n",
+    "sampling_error",
+    "mechanism_error",
+    "level_error",
+    "shown",
+)
 MEAN = "(mean)"
 EVERYBODY = "all"
 

@@ -1,4 +1,4 @@
-"""Drafts: surveys that are still being written, by several people perhaps."""
+"""Drafts: surveys that are still being written, perhaps by several people."""
 
 from __future__ import annotations
 
@@ -134,9 +134,12 @@ class Drafts:
         """
         token = secrets.token_hex(8)
         values = {
-            "token": token, "team": team, "document": document.to_json(), "version": 1,
+            "token": token,
+            "team": team,
+            "document": document.to_json(),
+            "version": 1,
             "day": self._ground.today(),
-        }  # fmt: skip
+        }
 
         def work(connection: Connection) -> tuple[str, bool]:
             known = earlier_token(connection, request, token, today=self._ground.today())

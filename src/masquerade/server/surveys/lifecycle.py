@@ -254,29 +254,42 @@ class Lifecycle:
             ).all()
             surveys = connection.execute(
                 select(
-                    _SURVEY.c.token, _SURVEY.c.title, _SURVEY.c.state, _SURVEY.c.definition,
-                    _SURVEY.c.opened, _SURVEY.c.closed,
+                    _SURVEY.c.token,
+                    _SURVEY.c.title,
+                    _SURVEY.c.state,
+                    _SURVEY.c.definition,
+                    _SURVEY.c.opened,
+                    _SURVEY.c.closed,
                 )
                 .where(_SURVEY.c.team == team, _SURVEY.c.token > after)
                 .order_by(_SURVEY.c.token)
                 .limit(limit)
-            ).all()  # fmt: skip
+            ).all()
             count = counts(connection, [row.token for row in surveys])
             found = [
                 Listed(
-                    row.token, row.document["title"], DRAFT, row.document["template"], row.day, 0,
+                    row.token,
+                    row.document["title"],
+                    DRAFT,
+                    row.document["template"],
+                    row.day,
+                    0,
                     len(row.document["questions"]),
                 )
                 for row in drafts
-            ]  # fmt: skip
+            ]
             found += [
                 Listed(
-                    row.token, row.title, row.state, row.definition["template"],
-                    row.closed or row.opened, count.get(row.token, 0),
+                    row.token,
+                    row.title,
+                    row.state,
+                    row.definition["template"],
+                    row.closed or row.opened,
+                    count.get(row.token, 0),
                     len(row.definition["questions"]),
                 )
                 for row in surveys
-            ]  # fmt: skip
+            ]
             return sorted(found, key=lambda one: one.token)[:limit]
 
         return self._ground.transactions.read(work)

@@ -38,30 +38,52 @@ class Template:
 
 def _rating(id_: str, text: str, low: str, high: str, **more: Any) -> dict[str, Any]:
     return {
-        "kind": "rating", "id": id_, "text": text, "low": 1, "high": 5, "low_label": low,
-        "high_label": high, "allow_skip": False, **more,
-    }  # fmt: skip
+        "kind": "rating",
+        "id": id_,
+        "text": text,
+        "low": 1,
+        "high": 5,
+        "low_label": low,
+        "high_label": high,
+        "allow_skip": False,
+        **more,
+    }
 
 
 def _choice(id_: str, text: str, *options: str, **more: Any) -> dict[str, Any]:
     return {
-        "kind": "choice", "id": id_, "text": text, "options": list(options), "allow_skip": False,
-        "truth": None, **more,
-    }  # fmt: skip
+        "kind": "choice",
+        "id": id_,
+        "text": text,
+        "options": list(options),
+        "allow_skip": False,
+        "truth": None,
+        **more,
+    }
 
 
 def _comparison(id_: str, text: str, first: str, second: str) -> dict[str, Any]:
     return {
-        "kind": "comparison", "id": id_, "text": text, "item_a": first, "item_b": second,
-        "tie": "", "allow_skip": False,
-    }  # fmt: skip
+        "kind": "comparison",
+        "id": id_,
+        "text": text,
+        "item_a": first,
+        "item_b": second,
+        "tie": "",
+        "allow_skip": False,
+    }
 
 
 def _number(id_: str, text: str, low: int, high: int, unit: str, step: int = 1) -> dict[str, Any]:
     return {
-        "kind": "number", "id": id_, "text": text, "low": low, "high": high, "step": step,
+        "kind": "number",
+        "id": id_,
+        "text": text,
+        "low": low,
+        "high": high,
+        "step": step,
         "unit": unit,
-    }  # fmt: skip
+    }
 
 
 TEMPLATES = {
@@ -93,7 +115,9 @@ TEMPLATES = {
                     _choice(
                         "q1",
                         "Where should the next meeting be?",
-                        "In the office", "On the phone", "In the park",
+                        "In the office",
+                        "On the phone",
+                        "In the park",
                     ),
                 ],
             },
@@ -145,8 +169,11 @@ TEMPLATES = {
                 "topic": "personal",
                 "questions": [
                     _number(
-                        "q1", "How many hours of unpaid overtime did you work last week?",
-                        0, 40, "hours",
+                        "q1",
+                        "How many hours of unpaid overtime did you work last week?",
+                        0,
+                        40,
+                        "hours",
                     ),
                 ],
             },
@@ -164,7 +191,8 @@ TEMPLATES = {
                     _choice(
                         "q1",
                         "Have you ever worked while you were ill because you feared for your job?",
-                        "Yes", "No",
+                        "Yes",
+                        "No",
                     ),
                 ],
                 "plan": {"people": 2000},
@@ -186,7 +214,10 @@ TEMPLATES = {
                     _choice(
                         "why",
                         "What would make you stay?",
-                        "More pay", "Less work", "Another team", "Nothing",
+                        "More pay",
+                        "Less work",
+                        "Another team",
+                        "Nothing",
                         allow_skip=True,
                         show_if={"question": "leave", "answers": ["Yes"]},
                     ),
@@ -194,7 +225,7 @@ TEMPLATES = {
             },
         ),
     )
-}  # fmt: skip
+}
 
 
 def template_named(name: str) -> Template:
