@@ -279,9 +279,9 @@ class PrivateMechanism(ABC):
         parts = self.compose()
         estimate = parts.statistic.estimate(reports, pairs)
         # A loss grows with the number of units, so the largest number of each epsilon is enough.
-        most: dict[Fraction, int] = {}
-        for epsilon, count in zip(epsilons, records.tolist(), strict=True):
-            most[epsilon] = max(most.get(epsilon, 0), self.units_of_a_voter(count))
+        most = dict.fromkeys(epsilons, 0)
+        for epsilon, count in set(zip(epsilons, records.tolist(), strict=True)):
+            most[epsilon] = max(most[epsilon], self.units_of_a_voter(count))
         features = reports.features
         single = max(parts.loss(each, features=features, units=1) for each in most)
         guarantee = Guarantee(
