@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := src tests benchmarks docs/conf.py
+SOURCES := src tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-web lint format docs bench lock clean
+.PHONY: help demo test test-all test-web lint format catalogues docs bench lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
 	@echo "make test   check it: linters, types, tests; CONTRIBUTING.md says what test-all adds"
 	@echo "make test-all  every test this machine can run, with more examples each"
 	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make catalogues  write what the app says anew from locale/, after a change of its texts"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make format put the code into the house's form"
@@ -64,6 +65,10 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+# The modules are checked in, so that nothing is built to install or run.
+catalogues: $(VENV)/.test
+	$(BIN)/python tools/catalogues.py
 
 docs: $(VENV)/.test
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

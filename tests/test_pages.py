@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from babel.messages.pofile import read_po
 
 from masquerade.release import ENGINES
 from masquerade.selection import POLICIES
@@ -148,9 +149,9 @@ def test_every_public_name_is_in_the_reference(room: str) -> None:
 
 def test_the_app_and_the_docs_say_the_same_of_privacy() -> None:
     """Privacy in plain words: every paragraph of the app is on the page, word for word."""
-    module = ROOT / "src/masquerade/server/web/static/words/plain_english.js"
-    code = re.sub(r'"\s*\+\s*"', "", module.read_text(encoding="utf-8"))
-    paragraphs = re.findall(r'"((?:[^"\\]|\\.)*)"', code)
+    with (ROOT / "locale/participants.pot").open("rb") as file:
+        texts = list(read_po(file))
+    paragraphs = [str(text.id) for text in texts if str(text.context).startswith("plain.")]
     page = " ".join(PAGES["docs/plain-words.md"].split())
     assert len(paragraphs) > 15
     for paragraph in paragraphs:

@@ -6,7 +6,7 @@ import { posix } from "node:path";
 import { test } from "node:test";
 
 const STATIC = new URL("../../src/masquerade/server/web/static/", import.meta.url);
-const TEMPLATE = new URL("../templates/participate.html", STATIC);
+const TEMPLATE = new URL("../templates/participant/app.html", STATIC);
 
 /** Return the code of a module without its comments. */
 function code(name) {
@@ -53,7 +53,7 @@ const KNOWN = {
     "coins", "concentrated", "fractions", "gaussian_room", "gaussian_tail", "lattice", "losses",
     "mask", "noise", "text", "two_layer",
   ],
-  words: ["arabic", "english", "formats", "language", "plain_arabic", "plain_english"],
+  words: ["ar", "en", "formats", "language"],
   app: [
     "about_page", "answers", "api", "battery_view", "budget", "components", "conditions",
     "database", "device", "dom", "home_page", "invitation", "ledger_page", "level_view", "main",

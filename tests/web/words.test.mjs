@@ -61,6 +61,7 @@ test("Arabic counts as Arabic does", () => {
   assert.equal(arabic.home.questions(2), "سؤالان");
   assert.equal(arabic.home.questions(3), "3 أسئلة");
   assert.equal(arabic.home.questions(11), "11 سؤالاً");
+  assert.equal(arabic.home.questions(100), "100 سؤالاً");
   assert.equal(arabic.direction, "rtl");
   setLanguage("en");
 });

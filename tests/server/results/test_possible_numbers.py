@@ -165,7 +165,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
     """Charts, table twins and headlines: in range and interval; percentages add to 100."""
     definition, _, result = computed(name, people)
     view = result_view(definition, result)
-    macros: Any = _templates.env.get_template("result.html").module
+    macros: Any = _templates.env.get_template("result/result.html").module
     page = read_page(macros.results(view))
     for question in definition.questions:
         section = next(
@@ -184,7 +184,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
             said = line.first("span")
             assert said is not None
             assert "too few responses" in said.text
-    embed = _templates.env.get_template("embed.html").render(
+    embed = _templates.env.get_template("result/embed.html").render(
         survey={"definition": definition, "responses": people}, view=view, public_link="/r/x"
     )
     small = read_page(embed.replace("<!doctype html>", ""))

@@ -202,7 +202,7 @@ def _page(
         "done": request.query_params.get("done", ""),
     }
     status = status_of(error)[0] if error else 200
-    return render(request, "account.html", context, status=status)
+    return render(request, "surveyor/account.html", context, status=status)
 
 
 def _codes_page(
@@ -223,4 +223,4 @@ def _codes_page(
         "error": error,
     }
     status = status_of(error)[0] if error else 200
-    return render(request, "codes.html", context, status=status)
+    return render(request, "surveyor/one_time_codes.html", context, status=status)

@@ -91,7 +91,7 @@ def _shell(request: Request, status: int = 200) -> Response:
 def _page() -> AppFile:
     # Compressed without fear of BREACH: no secret and nothing of a request is in the page.
     context = {"build": app_build(), "entry": ENTRY, "styles": STYLES}
-    return AppFile.of(page_text("participate.html", context).encode())
+    return AppFile.of(page_text("participant/app.html", context).encode())
 
 
 def _response(

@@ -61,7 +61,7 @@ def show(
         "names": names,
         "integrity": integrity_of(services.engine) if check else None,
     }
-    return render(request, "audit.html", context)
+    return render(request, "surveyor/audit.html", context)
 
 
 def _chain(services: Services, actor: Actor) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _page(
         "verdicts": verdicts or [],
     }
     status = status_of(error)[0] if error else 200
-    return render(request, "completion_codes.html", context, status=status)
+    return render(request, "surveyor/completion_codes.html", context, status=status)
 
 
 def _csv(codes: Codes) -> str:

@@ -23,7 +23,7 @@ def demo(services: InServices, request: Request) -> Response:
     surveys = services.store.surveys()
     finished = next(s for s in surveys if s.simulated_truth is not None)
     opened = next((s for s in surveys if s.state == OPEN and _is_ours(s)), None)
-    return render(request, "demo.html", _context(services, finished, opened))
+    return render(request, "result/demo.html", _context(services, finished, opened))
 
 
 def _is_ours(survey: SurveyRecord) -> bool:

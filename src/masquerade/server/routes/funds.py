@@ -211,7 +211,9 @@ def _page(
         "tried": tried or {},
         "commission": services.commission_percent,
     }
-    return render(request, "funds.html", context, status=status_of(error)[0] if error else 200)
+    return render(
+        request, "surveyor/funds.html", context, status=status_of(error)[0] if error else 200
+    )
 
 
 _WORDS = {

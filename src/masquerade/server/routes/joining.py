@@ -113,4 +113,4 @@ def _page(
         "shortest": SHORTEST,
     }
     found = status_of(error)[0] if error else 200
-    return render(request, "join.html", context, status=status or found)
+    return render(request, "surveyor/join.html", context, status=status or found)

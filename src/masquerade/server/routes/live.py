@@ -163,7 +163,7 @@ def live_page(
         "keys": [secrets.token_hex(16) for _ in range(2)],
         "refused": refused,
     }
-    return render(request, "live.html", context, status=422 if refused else 200)
+    return render(request, "surveyor/live.html", context, status=422 if refused else 200)
 
 
 def _numbers(levels: list[str], places: list[str]) -> dict[str, int]:

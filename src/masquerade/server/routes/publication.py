@@ -39,7 +39,7 @@ def page(services: InServices, request: Request, token: str) -> Response:
         "shown": described(survey),
         "view": result_view(survey.definition, services.results.result(survey)),
     }
-    return _kept(request, render(request, "publication.html", context))
+    return _kept(request, render(request, "result/publication.html", context))
 
 
 @routes.get("/embed")
@@ -50,7 +50,7 @@ def embed(services: InServices, request: Request, token: str) -> Response:
         "view": result_view(survey.definition, services.results.result(survey)),
         "public_link": public_link(request, token),
     }
-    answer = _kept(request, render(request, "embed.html", context))
+    answer = _kept(request, render(request, "result/embed.html", context))
     answer.headers["Content-Security-Policy"] = EMBED_POLICY
     answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return answer

@@ -126,7 +126,7 @@ def enter(services: InServices, request: Request, token: str = "") -> Response:
     if not token and actor_of(request) is not None:
         return RedirectResponse(HOME, 303)
     if not token or not services.store.spend_owner_token(token):
-        return render(request, "owner_needed.html", status=401)
+        return render(request, "surveyor/owner_needed.html", status=401)
     owner = services.teams.first_owner()
     if owner is None:
         raise Forbidden("the owner has a password or passkey by now: sign in with that.")
@@ -196,4 +196,4 @@ def _page(
     request: Request, *, path: str, login: str = "", error: str = "", status: int = 200
 ) -> Response:
     context = {"next": safe_path(path), "login": login, "error": error, "passkeys": installed()}
-    return render(request, "sign_in.html", context, status=status)
+    return render(request, "surveyor/sign_in.html", context, status=status)

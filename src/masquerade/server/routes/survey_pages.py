@@ -51,12 +51,12 @@ def home(services: InServices, request: Request, actor: Reader) -> Response:
         for name, states in _GROUPS
     ]
     context = {"groups": groups, "any": bool(found), "templates": TEMPLATES.values()}
-    return render(request, "surveys.html", context)
+    return render(request, "surveyor/surveys.html", context)
 
 
 @routes.get("/surveys/new", dependencies=[Depends(require("survey:write"))])
 def choose(request: Request) -> Response:
-    return render(request, "new.html", {"templates": TEMPLATES.values()})
+    return render(request, "surveyor/new.html", {"templates": TEMPLATES.values()})
 
 
 @routes.post("/surveys/new")
@@ -75,7 +75,7 @@ def import_(
     except (UnicodeDecodeError, InvalidDocument) as error:
         issues = getattr(error, "issues", [("", "the file is no text in UTF-8.")])
         context = {"templates": TEMPLATES.values(), "issues": issues}
-        return render(request, "new.html", context, status=422)
+        return render(request, "surveyor/new.html", context, status=422)
     draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
     return _to(f"/surveys/{draft.token}/edit")
 
@@ -91,28 +91,28 @@ def copy(services: InServices, actor: Writer, token: str) -> Response:
 def edit(
     services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
 ) -> Response:
-    return _draft_page(services, settings, request, actor, token, "build.html")
+    return _draft_page(services, settings, request, actor, token, "surveyor/build.html")
 
 
 @routes.get("/surveys/{token}/audience")
 def audience(
     services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
 ) -> Response:
-    return _draft_page(services, settings, request, actor, token, "audience.html")
+    return _draft_page(services, settings, request, actor, token, "surveyor/audience.html")
 
 
 @routes.get("/surveys/{token}/review")
 def review(
     services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
 ) -> Response:
-    return _draft_page(services, settings, request, actor, token, "review.html")
+    return _draft_page(services, settings, request, actor, token, "surveyor/review.html")
 
 
 @routes.get("/surveys/{token}/preview")
 def preview(
     services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
 ) -> Response:
-    page = _draft_page(services, settings, request, actor, token, "preview.html")
+    page = _draft_page(services, settings, request, actor, token, "surveyor/preview.html")
     page.headers["Content-Security-Policy"] = PREVIEW_POLICY
     return page
 
@@ -132,7 +132,9 @@ def open_(
         if not services.surveys.drafts.is_draft(token, team=actor.team.id):
             actor.survey(token)  # opened in another tab
             return _to(f"/surveys/{token}")
-        return _draft_page(services, settings, request, actor, token, "review.html", refused=error)
+        return _draft_page(
+            services, settings, request, actor, token, "surveyor/review.html", refused=error
+        )
     return _to(f"/surveys/{token}")
 
 
@@ -149,7 +151,7 @@ def survey_page(
     if services.surveys.drafts.is_draft(token, team=actor.team.id):
         if actor.may("survey:write"):
             return _to(f"/surveys/{token}/edit")
-        return _draft_page(services, settings, request, actor, token, "review.html")
+        return _draft_page(services, settings, request, actor, token, "surveyor/review.html")
     survey = actor.survey(token)
     if survey.state in TAKING:
         return live_page(services, request, survey)
@@ -162,7 +164,7 @@ def survey_page(
         "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
         **published_context(request, token),
     }
-    return render(request, "survey.html", context)
+    return render(request, "surveyor/survey.html", context)
 
 
 @routes.post("/surveys/{token}/publish")

@@ -70,7 +70,7 @@ def page(request: Request, actor: Taker, survey: Token = "") -> Response:
         "engines": ENGINES,
         "largest": MOST_UPLOADED // 2**20,
     }
-    return render(request, "release.html", context)
+    return render(request, "surveyor/release.html", context)
 
 
 @routes.get("/promise")

@@ -132,4 +132,4 @@ def _page(
         **more,
     }
     status = status_of(error)[0] if isinstance(error, ParameterError | WrongState) else 200
-    return render(request, "team.html", context, status=status)
+    return render(request, "surveyor/team.html", context, status=status)

@@ -84,4 +84,4 @@ def _page(
         "error": error,
         "base": base_address(request),
     }
-    return render(request, "tokens.html", context, status=422 if error else 200)
+    return render(request, "surveyor/tokens.html", context, status=422 if error else 200)

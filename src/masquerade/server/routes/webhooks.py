@@ -138,7 +138,7 @@ def _page(
         "error": error,
     }
     status = status_of(error)[0] if error else 200
-    return render(request, "webhooks.html", context, status=status)
+    return render(request, "surveyor/webhooks.html", context, status=status)
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:

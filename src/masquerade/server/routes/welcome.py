@@ -15,5 +15,5 @@ routes = APIRouter(include_in_schema=False)
 @routes.get("/")
 def front(request: Request) -> Response:
     if actor_of(request) is None:
-        return render(request, "welcome.html")
+        return render(request, "surveyor/welcome.html")
     return RedirectResponse("/surveys", 303)

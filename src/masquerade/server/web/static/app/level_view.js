@@ -152,8 +152,10 @@ export function oddsOf(mechanisms) {
       const sigma = Math.sqrt(Number(top) / Number(bottom)) / (points - 1);
       return Math.ceil(100 * MOST_OF_NOISE * sigma);
     });
+  const [least, most] = [Math.min(...kept), Math.max(...kept)];
+  const keeps = least === most ? reveal.keepsAbout(least) : reveal.keepsBetween(least, most);
   return [
-    kept.length > 0 && reveal.keeps(Math.min(...kept), Math.max(...kept)),
+    kept.length > 0 && keeps,
     moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
   ].filter(Boolean);
 }

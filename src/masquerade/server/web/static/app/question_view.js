@@ -182,7 +182,7 @@ function numberAnswer({ asked, chosen }, { choose, next }) {
   }
 
   paint(false);
-  const range = said.number(low, high, asked.unit);
+  const range = asked.unit ? said.numberIn(low, high, asked.unit) : said.number(low, high);
   return [
     element(
       "div",

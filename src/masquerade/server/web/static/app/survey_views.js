@@ -36,6 +36,7 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
   const said = words().intro;
   const { questions, title, description, topic, simulated, levels } = invitation;
   const clear = levels.some((level) => level.clear && level.name === chosen.name);
+  const leaves = clear ? words().clear : said;
   const possible = levels.some((level) => isAffordable(level, budget));
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
@@ -58,7 +59,7 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
         "section",
         { className: "card leaves" },
         element("h2", {}, said.leaves),
-        list(clear ? words().clear.leaves(questions) : said.leavesList(questions)),
+        list([leaves.leavesAnswers(questions), leaves.leavesLevel]),
       ),
       element(
         "section",

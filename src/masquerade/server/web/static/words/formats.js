@@ -41,3 +41,18 @@ export function dayText(day, locale) {
 export function isKnown(value) {
   return typeof value === "number" && Number.isFinite(value);
 }
+
+/** Return what the texts of a language are put together with. */
+export function formatsOf(locale) {
+  const rules = new Intl.PluralRules(locale);
+  return {
+    amount: (value) => amountText(value, locale),
+    number: (value, digits) => number(value, locale, digits),
+    day: (day) => dayText(day, locale),
+    plural: (count, forms) => forms[rules.select(count)] ?? forms.other,
+    timesOf: (epsilon, { times, beyondAll }) => {
+      const factor = factorText(epsilon, locale);
+      return factor === null ? beyondAll : times(factor);
+    },
+  };
+}

@@ -1,7 +1,7 @@
-// The language the app speaks now. All words are in words/english.js and words/arabic.js.
+// The language the app speaks now. What it says is in one module a language, made of catalogues.
 
-import { ARABIC } from "./arabic.js";
-import { ENGLISH } from "./english.js";
+import { ARABIC } from "./ar.js";
+import { ENGLISH } from "./en.js";
 
 export const LANGUAGES = [ENGLISH, ARABIC];
 
