@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.patience import PATIENCE_SECONDS
+from tests.server.operations.crowds import Crowd, Draws
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresServer
@@ -98,3 +99,9 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         if one.process.poll() is None:
             one.process.kill()
         one.process.communicate()
+
+
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> Crowd:
+    """Return people who are the same in each order."""
+    return Crowd(Draws(monkeypatch))
