@@ -26,10 +26,9 @@ from sqlalchemy import insert
 
 from card import Cards, sized
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Services, Settings, create_app
 from masquerade.server.db.tables import ParticipationRow, table_of
-from masquerade.server.results.cache import ResultCache
-from masquerade.server.store import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 
@@ -59,11 +58,11 @@ def main() -> None:
 
 def fill(url: str, people: int) -> SurveyRecord:
     """Return a closed survey with made-up reports of so many people."""
-    store = Store(url)
+    services = Services.open(url)
     definition = Survey.at_levels(
         title="Exports", questions=QUESTIONS, levels=("high", "medium", "low")
     )
-    survey = store.open_survey(definition)
+    survey = services.surveys.open_survey(definition)
     rng = np.random.default_rng(1)
     for start in range(0, people, _BATCH):
         size = min(_BATCH, people - start)
@@ -88,17 +87,17 @@ def fill(url: str, people: int) -> SurveyRecord:
                 }
                 for row in np.stack(columns, axis=1).tolist()
             ]
-        with store.engine.execution_options(write=True).begin() as connection:
+        with services.engine.execution_options(write=True).begin() as connection:
             connection.execute(insert(table_of(ParticipationRow)), rows)
-    survey = store.close_survey(survey.token)
-    store.close()
+    survey = services.surveys.close(survey)
+    services.close()
     return survey
 
 
 def compute(url: str, survey: SurveyRecord) -> None:
     """Print how long the first look at a result takes, and a later one."""
-    store = Store(url)
-    results = ResultCache(store)
+    services = Services.open(url)
+    results = services.results
     import masquerade.results  # noqa: F401  # what a server has loaded already
 
     started, cpu = time.perf_counter(), time.process_time()
@@ -111,7 +110,7 @@ def compute(url: str, survey: SurveyRecord) -> None:
     note = f"{used:.2f} s of one core, {len(text)} bytes"
     CARDS.add(f"{what}, first look", done - started, "s", note=note)
     CARDS.add(f"{what}, a later look", again - done, "s")
-    store.close()
+    services.close()
 
 
 def serve(url: str, pipe: Connection) -> None:
@@ -127,7 +126,7 @@ def serve(url: str, pipe: Connection) -> None:
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     thread.start()
     ready.wait()
-    pipe.send((address(bound), app.state.store.new_owner_token(), os.getpid()))
+    pipe.send((address(bound), app.state.services.values.new_owner_token(), os.getpid()))
     pipe.recv()
     server.should_exit = True
     thread.join()
@@ -181,13 +180,15 @@ def baseline(url: str, survey: SurveyRecord) -> None:
 
 
 def _all(url: str, token: str, pipe: Connection) -> None:
-    store = Store(url)
+    services = Services.open(url)
     before = memory(os.getpid())
     started = time.perf_counter()
-    text = json.dumps([[r.pseudonym, r.level, r.reports] for r in store.responses(token)])
+    text = json.dumps(
+        [[r.pseudonym, r.level, r.reports] for r in services.reports.of_survey(token)]
+    )
     seconds = time.perf_counter() - started
     pipe.send((seconds, len(text), memory(os.getpid(), "VmHWM") - before))
-    store.close()
+    services.close()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from card import Cards, sized
 from masquerade.accounting import Caps
 from masquerade.errors import InsufficientBudget
 from masquerade.exact import Loss
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import Survey
 
@@ -45,18 +45,18 @@ def race(database: str, rounds: int, threads: int) -> None:
     """Run all rounds on one database."""
     definition = Survey.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
     cost = definition.level("medium").cost("").micro_epsilon
-    store = Store(database, caps=Caps(Loss(cost), Caps().delta))
-    surveys = [store.open_survey(definition) for _ in range(SURVEYS)]
+    services = Services.open(database, caps=Caps(Loss(cost), Caps().delta))
+    surveys = [services.surveys.open_survey(definition) for _ in range(SURVEYS)]
     wrong, started = 0, time.perf_counter()
     for _ in range(rounds):
-        who = store.identity(secrets.token_hex(16))
+        who = services.identity(secrets.token_hex(16))
         begun: list[bool] = []
         start = threading.Barrier(threads)
 
         def attempt(place: int) -> None:
             start.wait()  # noqa: B023 (threads end within their round)
             try:
-                _, new = store.participations.reserve(
+                _, new = services.participations.reserve(
                     who,  # noqa: B023
                     surveys[place % SURVEYS].token,
                     "medium",
@@ -71,11 +71,11 @@ def race(database: str, rounds: int, threads: int) -> None:
             thread.start()
         for thread in running:
             thread.join()
-        balance = store.accounts.balance(who.person)
+        balance = services.ledger.balance(who.person)
         wrong += begun.count(True) != 1 or (balance.open, balance.reserved_epsilon) != (1, cost)
     took = time.perf_counter() - started
-    entries = store.accounts.verify()
-    store.close()
+    entries = services.ledger.verify()
+    services.close()
     CARDS.add(
         f"rounds of {rounds} with another end than one winner, {threads} threads, "
         f"{database.partition('://')[0]}",

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from card import Cards, sized
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 from masquerade.server.demo import take_part
 from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine
@@ -39,7 +39,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def survey_of(store: Store) -> str:
+def survey_of(services: Services) -> str:
     definition = Survey.at_levels(
         title="Work",
         description="",
@@ -47,27 +47,27 @@ def survey_of(store: Store) -> str:
         levels=("medium",),
         questions=(Choice("ill", "Ill?", ("Yes", "No")),),
     )
-    return store.open_survey(definition).token
+    return services.surveys.open_survey(definition).token
 
 
-def fill(folder: Path, people: int) -> Store:
-    store = Store(sqlite_url(folder / "full.sqlite3"))
-    survey = store.survey(survey_of(store))
+def fill(folder: Path, people: int) -> Services:
+    services = Services.open(sqlite_url(folder / "full.sqlite3"))
+    survey = services.surveys.record(survey_of(services))
 
     def some(count: int) -> None:
         for _ in range(count):
-            take_part(store, survey, [0])
+            take_part(services, survey, [0])
 
     threads = [threading.Thread(target=some, args=(people // 16,)) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return store
+    return services
 
 
 def compare_backup(folder: Path, people: int) -> None:
-    store = fill(folder, people)
+    services = fill(folder, people)
     file = io.BytesIO()
 
     def peer() -> None:
@@ -78,11 +78,11 @@ def compare_backup(folder: Path, people: int) -> None:
             source.backup(target)
 
     copied = timed(peer)
-    made = timed(lambda: backup(store.engine, file, server_key=None))
+    made = timed(lambda: backup(services.engine, file, server_key=None))
     file.seek(0)
     put = timed(lambda: restore(file, sqlite_url(folder / "again.sqlite3"), server_key=None))
-    looked = timed(lambda: list(examine(Settings(store.engine.url.render_as_string()))))
-    store.close()
+    looked = timed(lambda: list(examine(Settings(services.engine.url.render_as_string()))))
+    services.close()
     size = (folder / "peer.sqlite3").stat().st_size
     archive = len(file.getvalue())
     sizes = f"a SQLite file of {size / 1e6:.1f} MB, a backup of {archive / 1e6:.1f} MB"
@@ -100,9 +100,9 @@ def serve_with(folder: Path, workers: int) -> None:
         rate_participant=0,
         workers=workers,
     )
-    store = Store(settings.database)
-    token = survey_of(store)
-    store.close()
+    services = Services.open(settings.database)
+    token = survey_of(services)
+    services.close()
     bound = listen("127.0.0.1", 0)
     url = address(bound)
     run = Workers(settings, bound)

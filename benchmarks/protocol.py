@@ -32,7 +32,7 @@ from pathlib import Path
 from sqlalchemy import insert
 
 from card import Cards, sized
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import ParticipationRow, table_of
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
@@ -213,7 +213,7 @@ async def crowd(
     )
 
 
-def fill(store: Store, survey: SurveyRecord, count: int) -> None:
+def fill(services: Services, survey: SurveyRecord, count: int) -> None:
     """Store so many responses of others, directly."""
     table = table_of(ParticipationRow)
     for start in range(0, count, 50_000):
@@ -231,7 +231,7 @@ def fill(store: Store, survey: SurveyRecord, count: int) -> None:
             }
             for _ in range(min(50_000, count - start))
         ]
-        with store.engine.execution_options(write=True).begin() as connection:
+        with services.engine.execution_options(write=True).begin() as connection:
             connection.execute(insert(table), rows)
 
 
@@ -254,9 +254,9 @@ def baseline(database: str, survey: SurveyRecord, options: argparse.Namespace) -
 
 
 def measure(database: str, options: argparse.Namespace) -> None:
-    store = Store(database)
+    services = Services.open(database)
     definition = Survey.at_levels(title="Load", questions=QUESTIONS)
-    survey = store.open_survey(definition)
+    survey = services.surveys.open_survey(definition)
     baseline(database, survey, options)
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, database, str(options.workers)],
@@ -269,17 +269,17 @@ def measure(database: str, options: argparse.Namespace) -> None:
             for _ in range(options.rounds):
                 one_round(server.pid, survey, port, options)
             if options.stored:
-                stored(store, survey, port, options)
+                stored(services, survey, port, options)
         finally:
             server.terminate()
     expected = options.rounds * (options.runs * 3 + options.warm) + (
         2 * options.runs + options.stored if options.stored else 0
     )
-    kept = store.survey(survey.token).responses
+    kept = services.surveys.record(survey.token).responses
     print(
-        f"  acknowledged {expected}, there {kept}, ledger entries intact {store.accounts.verify()}"
+        f"  acknowledged {expected}, there {kept}, ledger entries intact {services.ledger.verify()}"
     )
-    store.close()
+    services.close()
 
 
 def people_of(survey: SurveyRecord, count: int) -> list[Person]:
@@ -354,10 +354,12 @@ def processor_seconds(process: int) -> float:
     return own + sum(processor_seconds(int(worker)) for worker in workers)
 
 
-def stored(store: Store, survey: SurveyRecord, port: int, options: argparse.Namespace) -> None:
+def stored(
+    services: Services, survey: SurveyRecord, port: int, options: argparse.Namespace
+) -> None:
     rates = []
     for count in (0, options.stored):
-        fill(store, survey, count)
+        fill(services, survey, count)
         people = people_of(survey, options.runs)
         asyncio.run(crowd(port, people, options.clients, "reserve", "open", "seal"))
         rates.append(asyncio.run(crowd(port, people, options.clients, "send")).rate)

@@ -23,10 +23,10 @@ import pytest
 from tests.patience import PATIENCE_SECONDS
 from tests.serving import serving
 
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Services, Settings, create_app
 from masquerade.server.db import engine
 from masquerade.server.db.engine import connect, migrate
-from masquerade.server.demo import furnish
+from masquerade.server.demo import seed_demo
 from masquerade.server.operations.run import address, listen
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class LiveServer:
 
     url: str
     app: FastAPI
-    store: Store
+    services: Services
     owner_link: str
 
 
@@ -311,12 +311,14 @@ def live_servers(folder: Path, migrated: Path) -> Iterator[LiveServers]:
             database = f"sqlite:///{file}"
         made = Settings(database, public_url, demo, shutdown_seconds=5, **settings)
         app = create_app(made)
-        store: Store = app.state.store
+        services: Services = app.state.services
         if demo:
-            furnish(store)
+            seed_demo(services)
         bound, _ = stack.enter_context(serving(app, made))
         url = address(bound)
-        return LiveServer(url, app, store, f"{url}/owner?token={store.new_owner_token()}")
+        return LiveServer(
+            url, app, services, f"{url}/owner?token={services.values.new_owner_token()}"
+        )
 
     with stack:
         yield start

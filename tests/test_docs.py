@@ -89,7 +89,7 @@ def test_every_route_is_documented(tmp_path: Path) -> None:
         for method in methods:
             request = f"{method.upper()} {path}"
             assert request in EVERYTHING, f"{request} is on no page of the docs"
-    application.state.store.close()
+    application.state.services.close()
 
 
 def modules() -> list[str]:

@@ -34,6 +34,18 @@ ROOMS = (
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
 FIRST_OUTSIDE_THE_LIBRARY = RANK["server"]
 
+SERVER = (
+    *("setting_values", "keys", "settings", "http", "db"),
+    *("audit", "webhooks", "accounts", "payments", "surveys", "results", "participants"),
+    *("operations", "services", "demo", "routes", "app", "__init__"),
+)
+"""Rooms of the server: routes over services over the database over HTTP over settings. Each imports
+itself and those to its left."""
+UPWARD = {("operations", "app"): "each process of a server makes its own application"}
+FRAMEWORK = {"fastapi", "starlette"}
+SPEAKS_HTTP = {"http", "routes", "app"}
+"""Only these know the web framework."""
+
 OUTSIDE_WORLD = {
     *("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic"),
     *("httpx", "requests", "urllib", "http", "socket", "ssl", "sqlite3"),
@@ -80,6 +92,15 @@ def modules() -> list[Path]:
     return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
+def tier_fault(name: str, room: str) -> Iterator[str]:
+    """Yield why a room of the server must not import the module `name` of the server."""
+    parts = name.split(".")
+    other = parts[2] if len(parts) > 2 else "__init__"
+    late = SERVER.index(other) > SERVER.index(room)
+    if late and (room, other) not in UPWARD:
+        yield f"server/{room} imports server/{other}, which comes after it"
+
+
 def faults(source: str, parts: tuple[str, ...]) -> list[str]:
     """Return what a module at `parts` below the package imports and must not."""
     room = parts[0].removesuffix(".py")
@@ -94,8 +115,14 @@ def faults(source: str, parts: tuple[str, ...]) -> list[str]:
                 found.append(f"line {line}: a library room must not import the package itself")
             elif other != "masquerade" and RANK[other] > rank:
                 found.append(f"line {line}: {room} imports {other}, which comes after it")
+            elif room == other == "server" and len(parts) > 1:
+                tier = parts[1].removesuffix(".py")
+                found += [f"line {line}: {fault}" for fault in tier_fault(name, tier)]
         elif top in OUTSIDE_WORLD and rank < FIRST_OUTSIDE_THE_LIBRARY:
             found.append(f"line {line}: the library has no web, database, clock or network: {name}")
+        elif top in FRAMEWORK and room == "server" and len(parts) > 1:
+            if parts[1].removesuffix(".py") not in SPEAKS_HTTP:
+                found.append(f"line {line}: only routes and http know the framework: {name}")
         elif top in MATHEMATICS and room == "server":
             found.append(f"line {line}: the server holds no mathematics: {name}")
     return found
@@ -126,6 +153,11 @@ def test_a_module_imports_only_its_room_and_rooms_before_it() -> None:
         ("from urllib.request import urlopen", ("datasets.py",), 1),
         ("import_module('masquerade.cli')", ("simulate.py",), 1),
         ("import numpy as np", ("server", "results.py"), 1),
+        ("import masquerade.server.routes.me", ("server", "payments", "x.py"), 1),
+        ("from masquerade.server.db import tables", ("server", "payments", "x.py"), 0),
+        ("from masquerade.server.app import create_app", ("server", "operations", "x.py"), 0),
+        ("from fastapi import Request", ("server", "accounts", "x.py"), 1),
+        ("from fastapi import Request", ("server", "routes", "x.py"), 0),
         ("import numpy as np, time", ("cli", "x.py"), 0),
         ("from masquerade import simulate, datasets", ("reproduce", "x.py"), 0),
     ],

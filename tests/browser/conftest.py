@@ -273,8 +273,8 @@ def text_of(question: Question, code: int) -> str:
 
 def respond(server: Any, survey: SurveyRecord, secret: str | None = None) -> None:
     """Let somebody without a browser give the first answer to every question of a survey."""
-    who = server.store.identity(secret or secrets.token_hex(16))
-    steps = server.store.participations
+    who = server.services.identity(secret or secrets.token_hex(16))
+    steps = server.services.participations
     level, salt = survey.definition.levels[0], secrets.token_hex(16)
     mechanisms: Any = level.mechanisms
     begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=secrets.token_hex(16))
@@ -288,7 +288,7 @@ def respond(server: Any, survey: SurveyRecord, secret: str | None = None) -> Non
 
 def open_survey(server: Any, **changes: Any) -> SurveyRecord:
     """Open a survey about beasts."""
-    survey: SurveyRecord = server.store.open_survey(beasts(**changes))
+    survey: SurveyRecord = server.services.surveys.open_survey(beasts(**changes))
     return survey
 
 

@@ -94,7 +94,7 @@ def test_every_screen_is_accessible(
     see(page, "missing")
     look("missing")
     closed = open_survey(generous)
-    generous.store.close_survey(closed.token)
+    generous.services.surveys.close(closed)
     page.goto(f"{generous.url}/s/{closed.token}")
     see(page, "closed")
     look("closed")
@@ -157,7 +157,7 @@ def test_a_survey_can_be_answered_by_keyboard_alone(generous: Any, new_visitor: 
     assert mine == ("2", "1", "42 scales", "Sentinel-Basilisk")
     go_on("#send")
     assert person.view() == "done"
-    [response] = generous.store.responses(survey.token)
+    [response] = generous.services.reports.of_survey(survey.token)
     assert response.level == "medium"
 
 
@@ -171,7 +171,7 @@ def test_a_sensitive_survey_sends_before_it_shows(generous: Any, new_visitor: Ne
         assert page.locator(".pair").count() == 0
         person.step()
     expect(page.locator(".pair").first).to_be_visible()
-    assert len(generous.store.responses(survey.token)) == 1
+    assert len(generous.services.reports.of_survey(survey.token)) == 1
 
 
 @pytest.mark.parametrize("reveal", ["before_send", "after_send"])
@@ -194,7 +194,7 @@ def test_answers_are_masked_before_they_are_queued(
     page.reload()  # the app itself opens without a network, and remembers
     see(page, "waiting")
     expect(page.locator(".notice")).to_be_visible()
-    assert generous.store.responses(survey.token) == []
+    assert generous.services.reports.of_survey(survey.token) == []
     visitor.context.set_offline(False)  # the page notices by itself
     person.finish()
     commitments = {
@@ -203,7 +203,7 @@ def test_answers_are_masked_before_they_are_queued(
         if r.url.endswith("/seal")
     }
     assert len(commitments) == 1
-    assert len(generous.store.responses(survey.token)) == 1
+    assert len(generous.services.reports.of_survey(survey.token)) == 1
 
 
 def test_the_app_opens_without_a_network(generous: Any, new_visitor: NewVisitor) -> None:
@@ -298,7 +298,7 @@ def test_recovery_words_take_the_account_to_another_device(
     second.goto(f"{generous.url}/s/{survey.token}")
     second.locator("#start").click()
     see(second, "ended")
-    assert len(generous.store.persons()) == 1
+    assert len(generous.services.profiles.persons()) == 1
     # Another account on the first device: what it counted stays, and nothing is masked twice.
     third = new_visitor().page
     third.goto(f"{generous.url}/me")
@@ -317,7 +317,7 @@ def test_recovery_words_take_the_account_to_another_device(
     expect(first.locator("main")).to_contain_text("Already answered on this device")
     first.goto(f"{generous.url}/me/ledger")
     expect(first.locator(".timeline > li")).to_have_count(1)
-    assert len(generous.store.responses(survey.token)) == 1
+    assert len(generous.services.reports.of_survey(survey.token)) == 1
 
 
 def test_a_cap_that_is_too_low_refuses_the_survey(
@@ -341,8 +341,8 @@ def test_a_cap_that_is_too_low_refuses_the_survey(
     expect(page.locator('input[name="level"]:enabled')).to_have_count(0)
     expect(page.locator("#start")).to_have_count(0)
     assert Person(page).view() == "intro"
-    [person] = server.store.persons()
-    assert {entry.charge.kind for entry in server.store.entries_of(person)} == {"adjust"}
+    [person] = server.services.profiles.persons()
+    assert {entry.charge.kind for entry in server.services.ledger.entries(person)} == {"adjust"}
     page.goto(f"{server.url}/me/ledger")
     page.locator("#cap").fill("12")
     page.locator("#cap-save").click()
@@ -368,7 +368,11 @@ def test_not_sending_and_taking_back(generous: Any, new_visitor: NewVisitor) -> 
     see(page, "ended")
     page.reload()
     see(page, "ended")
-    assert generous.store.responses(unsent.token) == generous.store.responses(sent.token) == []
+    assert (
+        generous.services.reports.of_survey(unsent.token)
+        == generous.services.reports.of_survey(sent.token)
+        == []
+    )
     page.goto(f"{generous.url}/me/ledger")
     expect(page.locator(".timeline > li")).to_have_count(2)
 
@@ -379,7 +383,7 @@ def test_a_survey_that_closes_takes_nothing_more(generous: Any, new_visitor: New
     page = new_visitor().page
     page.goto(f"{generous.url}/s/{survey.token}")
     Person(page).finish("seal")
-    generous.store.close_survey(survey.token)
+    generous.services.surveys.close(survey)
     page.locator("#seal").click()
     see(page, "closed")
     page.locator("#remove").click()
@@ -396,11 +400,11 @@ def test_somebody_can_leave(generous: Any, new_visitor: NewVisitor) -> None:
     Person(page).finish()
     page.goto(f"{generous.url}/me/settings")
     page.locator("#leave").click()  # not without saying that one is sure
-    assert len(generous.store.responses(survey.token)) == 1
+    assert len(generous.services.reports.of_survey(survey.token)) == 1
     page.locator("#leave-sure").check()
     page.locator("#leave").click()
     see(page, "left")
-    assert generous.store.responses(survey.token) == []
+    assert generous.services.reports.of_survey(survey.token) == []
     page.goto(f"{generous.url}/me")
     see(page, "welcome")
 

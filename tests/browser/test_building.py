@@ -96,13 +96,13 @@ def test_a_template_goes_from_draft_to_result(
     expect(page.locator("#responses")).to_have_text(str(PEOPLE))
     close_survey(page)
     expect(page.get_by_text("Privacy bill")).to_be_visible()
-    survey = generous.store.survey(token)
+    survey = generous.services.surveys.record(token)
     assert (survey.state, survey.responses) == ("closed", PEOPLE)
     text = page.locator("main").inner_text()
     for question in survey.definition.questions:
         assert question.text in text
     confirm(page, "Publish results", "Publish them")
-    assert generous.store.survey(token).state == "published"
+    assert generous.services.surveys.record(token).state == "published"
     assert owner.complaints == []
 
 
@@ -130,7 +130,7 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
     owner.context.clear_cookies()
     page.goto(url)
     look("welcome")
-    page.goto(f"{url}/owner?token={generous.store.new_owner_token()}")
+    page.goto(f"{url}/owner?token={generous.services.values.new_owner_token()}")
     look("empty home")
     token = use(page, "pulse")
     for place in (-1, 3):
@@ -166,7 +166,7 @@ def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
     token = use(page, "pick")
 
     def draft() -> Any:
-        return generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document
+        return generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document
 
     add = page.locator(".add > summary")
     add.focus()
@@ -197,7 +197,7 @@ def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, o
     token = use(page, "pulse")
 
     def questions() -> Any:
-        return generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.questions
+        return generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.questions
 
     before = questions()
     [follower] = [one for one in before if "show_if" in one]
@@ -223,7 +223,7 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
 ) -> None:
     """To close, publish, cancel or delete, a first press says what follows and changes nothing."""
     visitor = new_visitor(viewport={"width": width, "height": 900})
-    page, lifecycle = visitor.page, generous.store.lifecycle
+    page, lifecycle = visitor.page, generous.services.surveys
     page.goto(generous.owner_link)
     draft, _ = lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     page.goto(f"{generous.url}/surveys/{draft.token}/edit")
@@ -243,18 +243,18 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
     ):
         page.locator("summary", has_text=ask).click()
         expect(page.locator(".confirm[open]", has_text=ask)).to_contain_text(follows)
-    assert generous.store.survey(survey.token).state == "open"
+    assert generous.services.surveys.record(survey.token).state == "open"
     page.get_by_role("button", name="Close it now").click()
     page.locator("summary", has_text="Publish results").click()
     expect(page.get_by_text("Everybody with the link sees these results")).to_be_visible()
-    assert generous.store.survey(survey.token).state == "closed"
+    assert generous.services.surveys.record(survey.token).state == "closed"
     page.get_by_role("button", name="Publish them").click()
     expect(page.locator("#publication")).to_be_visible()
 
     page.goto(f"{generous.url}/surveys/{other.token}")
     page.get_by_text("Cancel without results").click()
     page.locator("summary", has_text="Cancel the survey").click()
-    assert generous.store.survey(other.token).state == "open"
+    assert generous.services.surveys.record(other.token).state == "open"
     page.get_by_role("button", name="Cancel it for good").click()
     expect(page.locator(".notice")).to_contain_text("cancelled")
     assert visitor.complaints == []
@@ -271,13 +271,13 @@ def test_a_survey_that_nobody_can_take_is_not_opened(
     document = TEMPLATES["rate"].document()
     questions = [{**document.questions[0], "id": f"q{place}"} for place in range(40)]
     changes = {"questions": questions, "levels": ["medium", "low"]}
-    draft, _ = server.store.lifecycle.drafts.create(changed(document, changes), team=FIRST_TEAM)
+    draft, _ = server.services.surveys.drafts.create(changed(document, changes), team=FIRST_TEAM)
     page.goto(f"{server.url}/surveys/{draft.token}/review")
     expect(page.get_by_role("alert")).to_contain_text("Nobody could take part")
     expect(page.get_by_role("alert")).to_contain_text("Ask fewer questions")
     expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
     with pytest.raises(InvalidDocument, match="Nobody could take part"):
-        server.store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
+        server.services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
 
 
 def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
@@ -295,7 +295,7 @@ def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
     page.get_by_label("Question", exact=True).fill("Where?")
     saved(page)
     expect(page.locator("#forecast")).to_contain_text("with 400 people")
-    assert generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.questions[0][
+    assert generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.questions[0][
         "text"
     ]
 
@@ -304,7 +304,7 @@ def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -
     """A page that does not know the newest version says so and keeps nothing of its own."""
     page = owner.page
     token = use(page, "pick")
-    lifecycle = generous.store.lifecycle
+    lifecycle = generous.services.surveys
     lifecycle.drafts.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
     page.locator('[data-place="-1"]').click()
     page.get_by_label("Title").fill("Mine")
@@ -324,13 +324,15 @@ def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> N
     expect(page.locator("#saved")).to_contain_text("Not saved")
     owner.context.set_offline(False)
     saved(page)
-    title = generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document.title
+    title = generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.title
     assert title == "Written in a tunnel"
 
 
 def test_no_other_site_shows_the_preview(generous: Any, owner: Any) -> None:
     """Our own pages may frame the preview, other sites may not; nothing else may be framed."""
-    draft, _ = generous.store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = generous.services.surveys.drafts.create(
+        TEMPLATES["pick"].document(), team=FIRST_TEAM
+    )
     policies = {}
     for name in ("preview", "edit"):
         answer = owner.page.goto(f"{generous.url}/surveys/{draft.token}/{name}")
@@ -359,7 +361,7 @@ def test_who_is_not_asked_sends_a_masked_no_answer(
     expect(phone.page.locator(".pair .mine").nth(3)).to_have_text("Not asked, after your answers")
     phone.page.locator("#send").click()
     expect(phone.page.locator('main[data-view="done"]')).to_be_visible()
-    [response] = generous.store.responses(token)
+    [response] = generous.services.reports.of_survey(token)
     assert len(response.reports) == 4
     assert phone.complaints == []
 
@@ -368,8 +370,10 @@ def test_people_are_told_when_a_level_is_full(
     generous: Any, owner: Any, new_visitor: NewVisitor
 ) -> None:
     """Whoever comes too late for a level reads so before any question, and may choose another."""
-    draft, _ = generous.store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = generous.store.lifecycle.drafts.open(
+    draft, _ = generous.services.surveys.drafts.create(
+        TEMPLATES["pick"].document(), team=FIRST_TEAM
+    )
+    survey = generous.services.surveys.drafts.open(
         draft.token, team=FIRST_TEAM, seats={"high": 0, "medium": 5, "low": 5}
     )
     phone = new_visitor()
@@ -378,28 +382,28 @@ def test_people_are_told_when_a_level_is_full(
     phone.page.locator("#start").click()
     expect(phone.page.locator(".notice")).to_contain_text("another level may still be open")
     Person(phone.page, answers=[1], level="low").finish()
-    assert [r.level for r in generous.store.responses(survey.token)] == ["low"]
+    assert [r.level for r in generous.services.reports.of_survey(survey.token)] == ["low"]
 
 
 def test_while_it_closes_only_who_is_answering_goes_on(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
     """Who has seen the questions can finish; who comes now reads that it is closed."""
-    store = generous.store
-    draft, _ = store.lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM)
+    services = generous.services
+    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
     link = f"{generous.url}/s/{survey.token}"
     early, late = new_visitor(), new_visitor()
     early.page.goto(link)
     person = Person(early.page, answers=[1], level="high")
     while person.view() != "question":
         person.step()
-    store.lifecycle.close(survey, grace_days=1)
+    services.surveys.close(survey, grace_days=1)
     late.page.goto(link)
     expect(late.page.locator('main[data-view="closed"]')).to_be_visible()
     early.page.reload()
     person.finish()
-    assert store.survey(survey.token).responses == 1
+    assert services.surveys.record(survey.token).responses == 1
     assert early.complaints == late.complaints == []
 
 
@@ -422,11 +426,11 @@ def test_several_questions_at_once(
     page.get_by_label("One on each line").fill(lines)
     page.get_by_role("button", name="Add them").click()
     saved(page)
-    document = generous.store.lifecycle.drafts.draft(token, team=FIRST_TEAM).document
+    document = generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document
     added = document.questions[before:]
     assert len(added) == 2
     assert {name: added[0][name] for name in fields} == fields
-    assert generous.store.lifecycle.drafts.review(document).issues == []
+    assert generous.services.surveys.drafts.review(document).issues == []
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.exhaustive)])
@@ -468,10 +472,10 @@ def test_a_wave_counts_who_comes(generous: Any, owner: Any, tmp_path: Path) -> N
     page.get_by_label("Places taken, of 100").fill("80")
     page.get_by_role("button", name="Work it out").click()
     expect(page.get_by_role("heading", name="Wave 1, worked out and not opened")).to_be_visible()
-    assert generous.store.survey(token).seats is None
+    assert generous.services.surveys.record(token).seats is None
     page.get_by_role("button", name="Open these places").click()
     expect(page.locator("#came")).to_have_text("0")
-    seats = generous.store.survey(token).seats
+    seats = generous.services.surveys.record(token).seats
     assert sum(seats.values()) == 30  # 0.6 of 40, for eight in ten
     answered(generous.url, token, tmp_path, 0)
     expect(page.locator("#came")).to_have_text("1")

@@ -53,12 +53,12 @@ def check(server: Any, token: str, person: Person, requests: list[Request], earl
     """Check that there was one draw, one response that stayed as it was, and one charge."""
     assert len(commitments(requests)) == 1
     assert len({sent for _, sent in person.shown}) <= 1
-    [response] = server.store.responses(token)
+    [response] = server.services.reports.of_survey(token)
     assert early in (None, response.reports)
     bodies = [json.loads(r.post_data or "") for r in requests if r.url.endswith("/response")]
     assert {tuple(body["reports"]) for body in bodies} == {tuple(response.reports)}
-    [one] = server.store.persons()
-    charges = [e.charge for e in server.store.entries_of(one) if e.charge.survey == token]
+    [one] = server.services.profiles.persons()
+    charges = [e.charge for e in server.services.ledger.entries(one) if e.charge.survey == token]
     assert [charge.kind for charge in charges].count("commit") == 1
 
 
@@ -93,7 +93,7 @@ def test_a_tab_that_dies_during_a_request_is_taken_up_again(
     person = Person(first)
     with pytest.raises(Error):
         person.finish()
-    early = [response.reports for response in generous.store.responses(survey.token)]
+    early = [response.reports for response in generous.services.reports.of_survey(survey.token)]
     person.page = visitor.another_page()
     person.page.goto(address)
     person.finish()
@@ -213,7 +213,7 @@ def test_a_browser_that_is_killed_keeps_its_one_draw(
         person = Person(page)
         with pytest.raises(Error):
             person.finish()
-    early = [response.reports for response in generous.store.responses(survey.token)]
+    early = [response.reports for response in generous.services.reports.of_survey(survey.token)]
     with own_chromium(chromium, tmp_path) as (page, _):
         page.on("request", lambda request: requests.append(request))
         page.goto(address)

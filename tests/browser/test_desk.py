@@ -24,7 +24,7 @@ def test_the_desk_can_be_used_by_everybody(
 ) -> None:
     """Empty and filled, every page passes axe-core, fits both widths, and has large targets."""
     server, visitor = live_server(webhook_private=True), new_visitor()
-    page, here, store = visitor.page, server.url, server.store
+    page, here, services = visitor.page, server.url, server.services
     page.goto(server.owner_link)
     for name in ("funds", "webhooks", "audit"):
         page.goto(f"{here}/{name}")
@@ -36,10 +36,10 @@ def test_the_desk_can_be_used_by_everybody(
     page.get_by_role("button", name="Pay in").click()
     expect(page.locator(".big-number")).to_contain_text("5,000")
     reward = Reward("wallet", "EUR cent", {"high": 100, "medium": 100, "low": 100}, 0)
-    survey = store.open_survey(beasts(levels=("high",)), reward=reward, budget=1200)
+    survey = services.surveys.open_survey(beasts(levels=("high",)), reward=reward, budget=1200)
     for _ in range(3):
         respond(server, survey)
-    who = store.identity("ab" * 16)
+    who = services.identity("ab" * 16)
     respond(server, survey, "ab" * 16)
     wish = {
         "payer": FIRST_TEAM,
@@ -47,7 +47,7 @@ def test_the_desk_can_be_used_by_everybody(
         "amount": None,
         "idempotency_key": "c" * 32,
     }
-    store.desk.wallets.ask(who, destination="=bank account 12", **wish)
+    services.wallets.ask(who, destination="=bank account 12", **wish)
     page.goto(f"{here}/funds")
     expect(page.locator("table").first).to_contain_text("=bank account 12")
     assert faults(page, "funds") == {}
@@ -81,17 +81,17 @@ def test_codes_are_checked_off(
 ) -> None:
     """A code is valid once; the list comes when the survey is over."""
     server, visitor = live_server(), new_visitor()
-    page, store = visitor.page, server.store
+    page, services = visitor.page, server.services
     page.goto(server.owner_link)
     reward = Reward("codes", "credits", {"high": 0})
-    survey = store.open_survey(beasts(levels=("high",)), reward=reward)
+    survey = services.surveys.open_survey(beasts(levels=("high",)), reward=reward)
     for _ in range(3):
         respond(server, survey)
     page.goto(f"{server.url}/surveys/{survey.token}/codes")
     expect(page.locator("main")).to_contain_text("of 3 checked off")
     expect(page.locator("main")).to_contain_text("once the survey is over")
     assert faults(page, "codes-open") == {}
-    store.close_survey(survey.token)
+    services.surveys.close(survey)
     page.reload()
     code = page.locator(".code-list code").first.inner_text()
     page.locator("#typed").fill(f"{code.lower()}\n{code}\nNO-SUCH-CODE")
@@ -107,11 +107,11 @@ def test_people_see_what_they_get(
 ) -> None:
     """Amount before, wallet after, payout asked for and taken back; a code where a panel pays."""
     server, visitor = live_server(rate_participant=0, caps=GENEROUS), new_visitor()
-    page, store = visitor.page, server.store
-    store.desk.funds.pay_in(FIRST_TEAM, amount=1000, currency="points", note="", key="k")
+    page, services = visitor.page, server.services
+    services.funds.pay_in(FIRST_TEAM, amount=1000, currency="points", note="", key="k")
     reward = Reward("wallet", "points", {"high": 5, "medium": 8}, 0)
     levels = ("high", "medium")
-    survey = store.open_survey(beasts(levels=levels), reward=reward, budget=1000)
+    survey = services.surveys.open_survey(beasts(levels=levels), reward=reward, budget=1000)
     page.goto(f"{server.url}/s/{survey.token}")
     promise = page.locator(".reward")
     expect(promise).to_contain_text("5 points")
@@ -128,18 +128,20 @@ def test_people_see_what_they_get(
     page.get_by_role("button", name="Ask for it").click()
     expect(page.locator(".payouts")).to_contain_text("waiting")
     assert faults(page, "wallet") == {}
-    [asked] = store.desk.funds.payouts(FIRST_TEAM)
+    [asked] = services.funds.payouts(FIRST_TEAM)
     assert (asked.amount, asked.destination) == (5, "ann@an.example")
     page.get_by_role("button", name="Put it back").click()
     expect(page.locator(".payouts")).to_contain_text("taken back")
-    assert store.desk.funds.payouts(FIRST_TEAM) == []
+    assert services.funds.payouts(FIRST_TEAM) == []
 
-    panel = store.open_survey(beasts(levels=levels), reward=Reward("codes", "points", {}, 0))
+    panel = services.surveys.open_survey(
+        beasts(levels=levels), reward=Reward("codes", "points", {}, 0)
+    )
     page.goto(f"{server.url}/s/{panel.token}")
     expect(page.locator(".reward")).to_contain_text("completion code")
     Person(page).finish()
     code = page.locator("#reward code").inner_text()
-    assert store.desk.codes.check(panel, [code]) == [(code, "valid")]
+    assert services.completion_codes.check(panel.token, panel.reward, [code]) == [(code, "valid")]
     page.reload()
     expect(page.locator("#reward code")).to_have_text(code)
     assert visitor.complaints == []
@@ -161,9 +163,9 @@ def test_a_paid_survey_from_draft_to_payment(
     page.get_by_role("link", name="Open survey").click()
     page.get_by_role("button", name="Open it now").click()
     expect(page.get_by_role("alert")).to_contain_text("credits and there are 0")
-    server.store.desk.funds.pay_in(FIRST_TEAM, amount=9999, currency="credits", note="", key="k")
+    server.services.funds.pay_in(FIRST_TEAM, amount=9999, currency="credits", note="", key="k")
     page.get_by_role("button", name="Open it now").click()
     expect(page.get_by_role("heading", name="Share")).to_be_visible()
-    [survey] = server.store.surveys()
+    [survey] = server.services.surveys.records()
     assert survey.reward.kind == "wallet"
     assert survey.reward.given > 0

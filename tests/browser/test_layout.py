@@ -112,7 +112,7 @@ def test_surveys_of_any_length_are_answered(
     person.finish()
     [(mine, sent)] = person.shown
     assert mine == ("yes",) * count
-    [response] = generous.store.responses(survey.token)
+    [response] = generous.services.reports.of_survey(survey.token)
     assert [("yes", "no")[report] for report in response.reports] == list(sent)
 
 

@@ -106,7 +106,7 @@ def test_what_a_survey_says_is_shown_and_never_run(generous: Any, new_visitor: N
     shown = ""
     for closed in (False, True):
         if closed:
-            generous.store.close_survey(survey.token)
+            generous.services.surveys.close(survey)
         for path in sorted(paths):
             if path not in ("/owner", "/metrics"):
                 owner.page.goto(generous.url + path, wait_until="networkidle")

@@ -62,7 +62,7 @@ def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
         expect(page.locator("#share")).to_be_visible()
         assert width(page) <= 390
         token = page.url.rpartition("/")[2]
-        survey = server.store.survey(token)
+        survey = server.services.surveys.record(token)
         for _ in range(12):
             respond(server, survey)
         close_survey(page)

@@ -33,7 +33,7 @@ def drafted(server: Any, *questions: Question) -> tuple[str, Survey]:
     """Keep a draft of a survey about beasts; return its token and what it opens as."""
     definition = beasts(questions=questions)
     document = document_of(definition, listed=False)
-    draft, _ = server.store.lifecycle.drafts.create(document, team=FIRST_TEAM)
+    draft, _ = server.services.surveys.drafts.create(document, team=FIRST_TEAM)
     return draft.token, definition
 
 
@@ -93,7 +93,7 @@ def test_the_preview_is_what_participants_see(
     inside = phone.locator("html").evaluate("() => ({width: innerWidth, height: innerHeight})")
 
     visitor = new_visitor(**window)
-    page, survey = visitor.page, generous.store.open_survey(definition)
+    page, survey = visitor.page, generous.services.surveys.open_survey(definition)
     page.goto(f"{generous.url}/s/{survey.token}")
     person = Person(page, answers=KINDS_ANSWERS, level="high")
     while person.view() != "question":
@@ -124,7 +124,7 @@ def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVis
     visitor = new_visitor()
     page = visitor.page
     page.goto(generous.owner_link)
-    draft, _ = generous.store.lifecycle.drafts.create(
+    draft, _ = generous.services.surveys.drafts.create(
         TEMPLATES["pulse"].document(), team=FIRST_TEAM
     )
     page.goto(f"{generous.url}/surveys/{draft.token}/preview", wait_until="networkidle")

@@ -40,12 +40,12 @@ def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) ->
     """Return a closed survey with people at both levels, whose answers differ by level."""
     given: dict[str, Any] = {"title": "Beasts", "levels": LEVELS, **asked}
     definition = Survey.at_levels(questions=questions or QUESTIONS, **given)
-    survey = server.store.open_survey(definition)
-    steps = server.store.participations
+    survey = server.services.surveys.open_survey(definition)
+    steps = server.services.participations
     for number in range(people):
         level = definition.levels[number % len(definition.levels)]
         mechanisms: Any = level.mechanisms
-        who, salt = server.store.identity(secrets.token_hex(16)), secrets.token_hex(16)
+        who, salt = server.services.identity(secrets.token_hex(16)), secrets.token_hex(16)
         key = secrets.token_hex(16)
         begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=key)
         steps.open(who, begun.id)
@@ -56,7 +56,7 @@ def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) ->
         steps.respond(
             who, begun.id, reports=reports, salt=salt, level=level.name, survey_hash=survey.hash
         )
-    found: SurveyRecord = server.store.close_survey(survey.token)
+    found: SurveyRecord = server.services.surveys.close(survey)
     return found
 
 
@@ -107,8 +107,8 @@ def elsewhere() -> Iterator[Elsewhere]:
 def published(server: Any, **asked: Any) -> SurveyRecord:
     """Return a survey with published results."""
     survey = closed(server, **asked)
-    server.store.lifecycle.publish(survey)
-    found: SurveyRecord = server.store.survey(survey.token)
+    server.services.surveys.publish(survey)
+    found: SurveyRecord = server.services.surveys.record(survey.token)
     return found
 
 
@@ -428,12 +428,12 @@ def test_no_value_is_too_wide_for_a_phone(
     items = tuple(Choice(f"i{i}", f"{LONG} {i}", (LONG, LONG[::-1]), truth=LONG) for i in range(2))
     asked = {"mixed": LONG_QUESTIONS, "labels": items}[kind]
     survey = closed(generous, *asked, people=people, title=LONG, description=LONG)
-    result = {**widest(ResultCache(generous.store).result(survey)), "simulated": True}
+    result = {**widest(generous.services.results.result(survey)), "simulated": True}
     result["responses"] = people
     for question in result["questions"]:
         question["n"] = people if people < 20 else 1_000_000_000
     monkeypatch.setattr(ResultCache, "result", lambda *_: result)
-    generous.store.lifecycle.publish(survey)
+    generous.services.surveys.publish(survey)
     visitor = new_visitor(own_cap=None)
     page = visitor.page
     page.goto(generous.owner_link)

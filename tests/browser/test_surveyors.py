@@ -24,7 +24,7 @@ def local(server: Any) -> str:
 def first_owner(server: Any, page: Page) -> str:
     """Open the owner's link and return the address of the server."""
     here = local(server)
-    page.goto(f"{here}/owner?token={server.store.new_owner_token()}")
+    page.goto(f"{here}/owner?token={server.services.values.new_owner_token()}")
     return here
 
 
@@ -43,7 +43,7 @@ def test_every_page_of_accounts_can_be_used_by_everybody(
     page.locator("#new").fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
     expect(page.get_by_role("status")).to_contain_text("changed")
-    server.store.surveyors.teams.add(
+    server.services.teams.add(
         FIRST_TEAM, login="a-long-login@an.example", name="Grace", password=PASSWORD, role="viewer"
     )
     for path in ("/account", "/account/codes", "/tokens"):
@@ -88,7 +88,7 @@ def test_a_passkey_is_made_and_used(
     page.get_by_role("button", name="Make a passkey").click()
     expect(page.get_by_role("status")).to_contain_text("The passkey is kept")
     expect(page.locator("#passkeys .entries")).to_contain_text("This device")
-    assert server.store.surveyors.teams.first_owner() is None
+    assert server.services.teams.first_owner() is None
     page.get_by_role("button", name="Sign out").click()
 
     sent: list[Any] = []

@@ -99,7 +99,7 @@ def test_no_true_answer_leaves_the_device(
         assert set(bodies[name]) == keys
         assert not bodies[name]["padding"].strip(" ")
     assert bodies["open"] == {}
-    response, [accepted] = bodies["response"], generous.store.responses(survey.token)
+    response, [accepted] = bodies["response"], generous.services.reports.of_survey(survey.token)
     assert list(accepted.reports) == response["reports"]
     assert response["reports"] != list(ANSWERS)
     assert response["survey_hash"] == survey.hash
@@ -148,7 +148,7 @@ def test_noisy_ratings_and_one_private_coin_are_masked_too(
     person.finish()
     [(mine, sent)] = person.shown
     assert mine == ("2", "−0.3 m")
-    [response] = generous.store.responses(survey.token)
+    [response] = generous.services.reports.of_survey(survey.token)
     values = [float(text.removesuffix(" m").replace("−", "-")) for text in sent]
     assert values == pytest.approx([-2 + response.reports[0], -1 + response.reports[1] / 10])
 
@@ -156,7 +156,7 @@ def test_noisy_ratings_and_one_private_coin_are_masked_too(
     joint = open_survey(generous, questions=choices, masking=KEEP_PER_PERSON, levels=("low",))
     visitor.page.goto(f"{generous.url}/s/{joint.token}")
     Person(visitor.page, answers=[0] * 5).finish()
-    assert len(generous.store.responses(joint.token)) == 1
+    assert len(generous.services.reports.of_survey(joint.token)) == 1
 
 
 def test_bodies_are_as_long_at_every_level(generous: Any, new_visitor: NewVisitor) -> None:
@@ -213,7 +213,7 @@ def test_nothing_is_sent_before_the_person_says_so(generous: Any, new_visitor: N
     assert len(visitor.requests) == opened
     person.finish("reveal")
     assert [r.url.rpartition("/")[2] for r in visitor.requests[opened:]] == ["seal"]
-    assert generous.store.responses(survey.token) == []
+    assert generous.services.reports.of_survey(survey.token) == []
 
 
 def test_answers_in_clear_need_consent_and_are_sent_as_they_are(
@@ -237,7 +237,7 @@ def test_answers_in_clear_need_consent_and_are_sent_as_they_are(
         person.finish(view)
         assert "without a mask" in page.locator("main").inner_text().lower()
         assert "masked" not in page.locator("main").inner_text()
-    [response] = generous.store.responses(survey.token)
+    [response] = generous.services.reports.of_survey(survey.token)
     assert list(response.reports) == list(ANSWERS)
     page.goto(f"{generous.url}/me/ledger")
     assert f"in clear ({len(QUESTIONS)})" in page.locator(".level-card").inner_text()
@@ -272,7 +272,7 @@ def test_a_mask_weaker_than_promised_is_not_used(generous: Any, new_visitor: New
     """Where the server shows weaker masks than the level it promised, nothing is answered."""
     visitor = new_visitor()
     survey = open_survey(generous)
-    weaker = generous.store.open_survey(survey.definition)
+    weaker = generous.services.surveys.open_survey(survey.definition)
 
     def cheat(route: Any) -> None:
         answer = route.fetch()

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from masquerade.cli.output import disk_trouble
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.engine import connect, migrate, revisions
-from masquerade.server.demo import furnish
+from masquerade.server.demo import seed_demo
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def data(tmp_path: Path) -> Path:
     """A folder with a database in which somebody answered."""
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    store = Store(sqlite_url(folder / "masquerade.sqlite3"))
-    furnish(store)
-    store.close()
+    services = Services.open(sqlite_url(folder / "masquerade.sqlite3"))
+    seed_demo(services)
+    services.close()
     return folder
 
 

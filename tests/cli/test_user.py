@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from masquerade.server import Store
-from masquerade.server.db.server_key import make_server_key
+from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.keys import make_server_key
 from masquerade.server.settings import sqlite_url
 
 if TYPE_CHECKING:
@@ -37,22 +37,22 @@ def type_in(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def recognised(data: Path, login: str, password: str) -> bool:
     """Return whether login and password let somebody in."""
-    store = Store(
+    services = Services.open(
         sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
     )
-    found = store.surveyors.accounts.recognise(login, password, "")
-    store.close()
+    found = services.accounts.recognise(login, password, "")
+    services.close()
     return found is not None
 
 
 def logged(data: Path) -> list[tuple[str, str]]:
     """Return who did what in the first team, oldest first, by its audit log."""
-    store = Store(
+    services = Services.open(
         sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
     )
-    deeds = store.desk.audit.page(FIRST_TEAM)
-    assert store.desk.audit.verify(FIRST_TEAM)[0] == len(deeds)
-    store.close()
+    deeds = services.audit_log.page(FIRST_TEAM)
+    assert services.audit_log.verify(FIRST_TEAM)[0] == len(deeds)
+    services.close()
     return [(deed.login, deed.action) for deed in reversed(deeds)]
 
 

@@ -14,23 +14,23 @@ from tests.serving import CERTIFICATES, serving
 from masquerade.accounting import Caps
 from masquerade.client import Client, Identity
 from masquerade.exact import Loss
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Services, Settings, create_app
 from masquerade.server.operations.run import address
-from masquerade.server.store import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Question
 
 
 class Place:
     """A running server, with clients whose homes are folders of the test."""
 
-    def __init__(self, store: Store, url: str, folder: Path) -> None:
-        self.store, self.url = store, url
+    def __init__(self, services: Services, url: str, folder: Path) -> None:
+        self.services, self.url = services, url
         self._folder = folder
         self._clients: list[Client] = []
 
     def survey(self, *questions: Question, **asked: Any) -> SurveyRecord:
         """Open a survey."""
-        return self.store.open_survey(define(*questions, **asked))
+        return self.services.surveys.open_survey(define(*questions, **asked))
 
     def client(
         self,
@@ -66,6 +66,6 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def place(shared_server: Any, tmp_path: Path) -> Iterator[Place]:
     """A running server, and clients of it."""
-    opened = Place(shared_server.store, shared_server.url, tmp_path)
+    opened = Place(shared_server.services, shared_server.url, tmp_path)
     yield opened
     opened.close()

@@ -87,7 +87,7 @@ def test_a_whole_survey_step_by_step(place: Place) -> None:
     assert part.reports == looked_at
     assert part.answer().drawn_before
     part.withdraw()
-    assert place.store.survey(survey.token).responses == 0
+    assert place.services.surveys.record(survey.token).responses == 0
     with pytest.raises(WrongState, match="you withdrew it"):
         part.answer(ANSWERS)
 
@@ -97,7 +97,7 @@ def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place) -
     survey = place.survey()
     part = place.client().begin(survey.token, "high")
     receipt = part.answer(ANSWERS)
-    place.store.close_survey(survey.token)
+    place.services.surveys.close(survey)
     with pytest.raises(WrongState, match="closed"):
         part.withdraw()
     assert part.step == "sent"
@@ -192,7 +192,7 @@ def test_two_computers_of_one_person(place: Place) -> None:
     third = place.client(here.identity, "third")
     with pytest.raises(WrongState, match="answered elsewhere"):
         third.begin(survey.token, "high")
-    assert place.store.survey(survey.token).responses == 1
+    assert place.services.surveys.record(survey.token).responses == 1
 
 
 def test_giving_up(place: Place) -> None:
@@ -267,7 +267,9 @@ def test_an_invitation_to_another_survey_is_refused(
 def test_too_many_reservations_leave_nothing_behind(live_server: Any, tmp_path: Path) -> None:
     """A survey that the server lets nobody begin today holds nothing back on this device."""
     server = live_server(unopened_reservations=1)
-    first, second = (server.store.open_survey(define(levels=("high", "medium"))) for _ in "ab")
+    first, second = (
+        server.services.surveys.open_survey(define(levels=("high", "medium"))) for _ in "ab"
+    )
     with Client(server.url, home=tmp_path / "home") as client:
         begun = client.begin(first.token, "high")
         held = client.device.balance().rho
@@ -281,7 +283,7 @@ def test_too_many_reservations_leave_nothing_behind(live_server: Any, tmp_path: 
 def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path) -> None:
     """Level none needs a confirmation and a cap that allows it, and is sent as it is."""
     server = live_server(allow_clear=True, caps=Caps(Loss(10_000_000), clear=4))
-    survey = server.store.open_survey(define(levels=("high", "none")))
+    survey = server.services.surveys.open_survey(define(levels=("high", "none")))
     with Client(server.url, home=tmp_path / "home") as client:
         with pytest.raises(ParameterError, match="without any protection"):
             client.begin(survey.token, "none")
@@ -292,7 +294,7 @@ def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path) 
         texts = [sent.text for sent in receipt.reports]
         assert texts == ["No", "4", "7.5 hours", "More time"]
         assert client.me()["battery"]["clear"] == 4
-        second = server.store.open_survey(define(levels=("none",)))
+        second = server.services.surveys.open_survey(define(levels=("none",)))
         with pytest.raises(ClearDisclosureRefused, match="your cap leaves 0"):
             client.begin(second.token, confirm_clear=True)
 

@@ -70,7 +70,7 @@ def test_answers_from_a_file(place: Place, run: Run, tmp_path: Path) -> None:
     code, out, err = run("answer", url, "--answers", file, "--json")
     assert json.loads(out)["sent"] == done["sent"]
     assert "drawn before" in err
-    assert place.store.survey(survey.token).responses == 1
+    assert place.services.surveys.record(survey.token).responses == 1
     code, out, _ = run("me", url, "--json")
     account = json.loads(out)
     assert account["battery"]["percent_left"] < 100
@@ -95,7 +95,7 @@ def test_an_interview(place: Place, run: Run) -> None:
         "yours (stays here)", "7.5 hours", "Sent. This survey cost epsilon", "left",
     ):  # fmt: skip
         assert words in out, words
-    assert place.store.survey(survey.token).responses == 1
+    assert place.services.surveys.record(survey.token).responses == 1
     assert "3 y" not in out
 
 
@@ -109,7 +109,7 @@ def test_a_person_can_refuse(place: Place, run: Run) -> None:
     code, out, _ = run("answer", url, typed="y\n3\n\nn\n")
     assert code == 0
     assert "The price stays spent" in out
-    assert place.store.survey(survey.token).responses == 0
+    assert place.services.surveys.record(survey.token).responses == 0
 
 
 def test_an_interview_goes_on_where_it_stopped(place: Place, run: Run) -> None:
@@ -123,7 +123,7 @@ def test_an_interview_goes_on_where_it_stopped(place: Place, run: Run) -> None:
     assert code == 0
     assert out.count("Type one of 1, 2, 3, 4, 5") == 2
     assert out.index("yours (stays here)") > out.index("We now mask")
-    assert place.store.survey(survey.token).responses == 1
+    assert place.services.surveys.record(survey.token).responses == 1
     code, out, _ = run("answer", url)
     assert "this is what was sent" in out
 
@@ -203,7 +203,7 @@ def test_clear_answers_are_confirmed(live_server: Any, run: Run) -> None:
 
     questions = (Rating("r", "How much?"),)
     definition = Survey.at_levels(title="W", questions=questions, levels=("high", "none"))
-    survey = server.store.open_survey(definition)
+    survey = server.services.surveys.open_survey(definition)
     code, out, _ = run("answer", f"{server.url}/s/{survey.token}", typed="none\nn\n")
     assert code == 0
     assert "Are you sure?" in out

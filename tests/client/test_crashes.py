@@ -60,7 +60,7 @@ def test_the_client_is_killed_at_every_step(
     assert [tuple(one["point"]) for one in found] == points
     assert all(one["ended"][0] == -9 for one in found), "a point was never reached"
     assert [fault for one in found for fault in crashes.faults(one)] == []
-    assert place.store.survey(survey.token).responses == len(runs) + 1
+    assert place.services.surveys.record(survey.token).responses == len(runs) + 1
 
 
 @pytest.mark.parametrize(

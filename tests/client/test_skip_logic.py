@@ -75,10 +75,10 @@ def test_a_condition_that_makes_no_sense_is_a_broken_promise(condition: Any) -> 
 def test_a_survey_with_skip_logic_is_answered(live_server: LiveServers, tmp_path: Path) -> None:
     """Both who is asked everything and who is not send a report to every question."""
     server = live_server()
-    survey = server.store.open_survey(definition())
+    survey = server.services.surveys.open_survey(definition())
     given: tuple[dict[str, Answer], ...] = ({"leave": "Yes", "why": 3}, {"leave": "No"})
     for place, answers in enumerate(given):
         with Client(server.url, home=tmp_path / str(place)) as me:
             receipt = me.begin(survey.token).answer(answers)
             assert [one.question.id for one in receipt.reports] == ["leave", "why"]
-    assert server.store.survey(survey.token).responses == 2
+    assert server.services.surveys.record(survey.token).responses == 2

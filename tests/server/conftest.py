@@ -12,26 +12,26 @@ import pytest
 from tests.server.devices import Phone
 from tests.serving import CERTIFICATES
 
-from masquerade.server import Store
-from masquerade.server.accounts.sessions import COOKIE, csrf_token
+from masquerade.server import Services
+from masquerade.server.http.session_cookie import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def services(database_url: str) -> Iterator[Services]:
     """An empty store, on each kind of database; its today is a fixed day."""
-    opened = Store(database_url, today=lambda: "2026-03-14")
+    opened = Services.open(database_url, today=lambda: "2026-03-14")
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Any, migrated_file: Path) -> Iterator[Store]:
+def sqlite_services(tmp_path: Any, migrated_file: Path) -> Iterator[Services]:
     """An empty store on SQLite, where the kind of database does not matter."""
     file = shutil.copy(migrated_file, tmp_path / "store.sqlite3")
-    opened = Store(f"sqlite:///{file}", today=lambda: "2026-03-14")
+    opened = Services.open(f"sqlite:///{file}", today=lambda: "2026-03-14")
     yield opened
     opened.close()
 
@@ -40,7 +40,7 @@ class Site:
     """A running server, a visitor without a session and the owner."""
 
     def __init__(self, server: LiveServer, visitor: httpx.Client, owner: httpx.Client) -> None:
-        self.server, self.store = server, server.store
+        self.server, self.services = server, server.services
         self.visitor, self.owner = visitor, owner
 
     def phone(self, participant: str | None = None) -> Phone:

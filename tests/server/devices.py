@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 from sqlalchemy import MetaData, select
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.participants.participations import Participation
-from masquerade.server.store import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 
 
@@ -25,15 +25,15 @@ class Device:
 
     def reserve(
         self,
-        store: Store,
+        services: Services,
         survey: SurveyRecord,
         *,
         level: str | None = None,
         key: str | None = None,
     ) -> Participation:
         """Begin a survey, by default at the first level that it offers."""
-        begun, _ = store.participations.reserve(
-            store.identity(self.participant),
+        begun, _ = services.participations.reserve(
+            services.identity(self.participant),
             survey.token,
             level or survey.definition.levels[0].name,
             idempotency_key=key or secrets.token_hex(16),
@@ -41,24 +41,29 @@ class Device:
         return begun
 
     def open(
-        self, store: Store, survey: SurveyRecord, *, level: str | None = None
+        self, services: Services, survey: SurveyRecord, *, level: str | None = None
     ) -> Participation:
         """Begin a survey and see its questions."""
-        begun = self.reserve(store, survey, level=level)
-        return store.participations.open(store.identity(self.participant), begun.id)
+        begun = self.reserve(services, survey, level=level)
+        return services.participations.open(services.identity(self.participant), begun.id)
 
     def respond(
-        self, store: Store, begun: Participation, reports: Sequence[int], salt: str, **wrong: Any
+        self,
+        services: Services,
+        begun: Participation,
+        reports: Sequence[int],
+        salt: str,
+        **wrong: Any,
     ) -> tuple[Participation, bool]:
         """Send reports that were sealed."""
         sent = {"level": begun.level.name, "survey_hash": begun.survey.hash, **wrong}
-        return store.participations.respond(
-            store.identity(self.participant), begun.id, reports=reports, salt=salt, **sent
+        return services.participations.respond(
+            services.identity(self.participant), begun.id, reports=reports, salt=salt, **sent
         )
 
     def send(
         self,
-        store: Store,
+        services: Services,
         survey: SurveyRecord,
         reports: Sequence[int] | None = None,
         *,
@@ -68,19 +73,19 @@ class Device:
         """Take all steps, with the first symbol for every question by default; return the bill."""
         sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
         salt = secrets.token_hex(16)
-        begun = self.open(store, survey, level=level)
-        who = store.identity(self.participant)
-        store.participations.seal(who, begun.id, commitment_of(begun.id, sent, salt))
-        done, new = self.respond(store, begun, sent, salt, **wrong)
+        begun = self.open(services, survey, level=level)
+        who = services.identity(self.participant)
+        services.participations.seal(who, begun.id, commitment_of(begun.id, sent, salt))
+        done, new = self.respond(services, begun, sent, salt, **wrong)
         assert new
         assert done.account is not None
         return done.account.bill(done.key, done.level)
 
 
-def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+def everything(services: Services) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows of all tables, each table in a fixed order."""
     metadata = MetaData()
-    with store.engine.begin() as connection:
+    with services.engine.begin() as connection:
         metadata.reflect(connection)
         return {
             table.name: sorted((tuple(row) for row in connection.execute(select(table))), key=repr)

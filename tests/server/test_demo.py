@@ -10,49 +10,48 @@ import pytest
 from tests.server.devices import Device, everything
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
-from masquerade.server.demo import PEOPLE, furnish
-from masquerade.server.results.cache import ResultCache
-from masquerade.server.store import SurveyRecord
+from masquerade.server import Services
+from masquerade.server.demo import PEOPLE, seed_demo
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
 
 
 @pytest.fixture
-def furnished(sqlite_store: Store) -> Store:
+def furnished(sqlite_services: Services) -> Services:
     """Return a store with the demonstration in it."""
-    furnish(sqlite_store)
-    return sqlite_store
+    seed_demo(sqlite_services)
+    return sqlite_services
 
 
-def finished_and_open(store: Store) -> tuple[SurveyRecord, SurveyRecord]:
+def finished_and_open(services: Services) -> tuple[SurveyRecord, SurveyRecord]:
     """Return the two surveys of the demonstration."""
-    opened, finished = store.surveys()
+    opened, finished = services.surveys.records()
     assert (opened.state, finished.state) == ("open", "closed")
     return finished, opened
 
 
-def test_the_demonstration_is_complete_and_stays(furnished: Store) -> None:
+def test_the_demonstration_is_complete_and_stays(furnished: Services) -> None:
     """There are 200 answers to a closed survey and an open one; furnishing again adds nothing."""
     finished, opened = finished_and_open(furnished)
     assert (finished.responses, opened.responses) == (PEOPLE, 0) == (200, 0)
     assert finished.simulated_truth is not None
     assert opened.simulated_truth is None
-    assert len(furnished.persons()) == PEOPLE
-    assert furnished.accounts.verify() == 2 * PEOPLE
+    assert len(furnished.profiles.persons()) == PEOPLE
+    assert furnished.ledger.verify() == 2 * PEOPLE
     before = everything(furnished)
-    furnish(furnished)
+    seed_demo(furnished)
     assert everything(furnished) == before
 
 
-def test_the_known_shares_are_plausible(furnished: Store) -> None:
+def test_the_known_shares_are_plausible(furnished: Services) -> None:
     """All estimates lie within six standard errors of the known shares.
 
     With 11 shares the chance of a false alarm is below 1e-7 for each run.
     """
     finished, _ = finished_and_open(furnished)
-    result = ResultCache(furnished).result(finished)
+    result = furnished.results.result(finished)
     assert result["simulated"]
     for question in result["questions"]:
         known = [option["known_share"] for option in question["options"]]
@@ -76,7 +75,7 @@ def test_the_page_shows_all_parts(live_server: LiveServers) -> None:
             assert f'id="question-{question}"' in page.text
         assert page.text.count('class="plot"') >= 3
         assert "simulated" in page.text
-        _, opened = finished_and_open(server.store)
+        _, opened = finished_and_open(server.services)
         assert f'href="/s/{opened.token}"' in page.text
         assert visitor.get(f"/s/{opened.token}").status_code == 200
         assert visitor.get("/surveys").status_code == 200
@@ -87,7 +86,7 @@ def test_the_page_needs_no_network(live_server: LiveServers) -> None:
     server = live_server(demo=True)
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
         home = visitor.get("/").text
-        _, opened = finished_and_open(server.store)
+        _, opened = finished_and_open(server.services)
         pages = [home, visitor.get(f"/s/{opened.token}").text, visitor.get("/surveys").text]
         loaded = {
             found
@@ -106,14 +105,14 @@ def test_the_page_needs_no_network(live_server: LiveServers) -> None:
 def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers) -> None:
     """The link "Answer it yourself" leads to the demonstration's open survey or is not there."""
     server = live_server(demo=True)
-    own = server.store.open_survey(define(title="A question in confidence"))
-    _, opened = [s for s in server.store.surveys() if s.token != own.token][::-1]
+    own = server.services.surveys.open_survey(define(title="A question in confidence"))
+    _, opened = [s for s in server.services.surveys.records() if s.token != own.token][::-1]
     for device in (Device(), Device()):
-        device.send(server.store, own)
-        device.send(server.store, opened)
+        device.send(server.services, own)
+        device.send(server.services, opened)
     page = httpx.get(server.url, trust_env=False).text
     assert f'id="answer" href="/s/{opened.token}"' in page
-    server.store.close_survey(opened.token)
+    server.services.surveys.close(opened)
     page = httpx.get(server.url, trust_env=False).text
     assert 'id="answer"' not in page
     assert own.token not in page
@@ -124,14 +123,14 @@ def test_the_ledger_shown_is_one_of_the_made_up_people(
 ) -> None:
     """The ledger on the page is never that of a visitor."""
     server = live_server(demo=True)
-    finished, opened = finished_and_open(server.store)
+    finished, opened = finished_and_open(server.services)
     visitor = Device()
-    visitor.send(server.store, opened)
-    entry = server.store.ledger(visitor.participant)[-1]
-    people = server.store.persons()
+    visitor.send(server.services, opened)
+    entry = server.services.ledger.entries(server.services.identity(visitor.participant).person)[-1]
+    people = server.services.profiles.persons()
     people.sort(key=lambda person: person != entry.charge.person)
-    monkeypatch.setattr(server.store, "persons", lambda: people)
+    monkeypatch.setattr(server.services.profiles, "persons", lambda: people)
     page = httpx.get(server.url, trust_env=False).text
     assert entry.hash[:12] not in page
-    assert server.store.entries_of(people[1])[-1].hash[:12] in page
+    assert server.services.ledger.entries(people[1])[-1].hash[:12] in page
     assert finished.definition.title in page

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +59,8 @@ def test_the_public_address(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_folders_of_any_name(tmp_path: Path, name: str) -> None:
     """The database is made in exactly the folder that was named."""
     settings = Settings.from_environment(data_dir=tmp_path / "new" / name)
-    store = Store(settings.database)
-    store.close()
+    services = Services.open(settings.database)
+    services.close()
     assert (tmp_path / "new" / name / "masquerade.sqlite3").is_file()
 
 

@@ -82,7 +82,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it."""
-    from masquerade.server.db.server_key import copy_server_key, read_server_key
+    from masquerade.server.keys import copy_server_key, read_server_key
     from masquerade.server.operations.restore import restore as put
     from masquerade.server.settings import Settings
 

@@ -31,7 +31,7 @@ def demo(
     Needs no network and no account. The server listens on this computer only.
     """
     from masquerade.server.app import create_app
-    from masquerade.server.demo import furnish
+    from masquerade.server.demo import seed_demo
     from masquerade.server.operations.run import address, listen, open_browser
     from masquerade.server.operations.run import serve as run
     from masquerade.server.settings import Settings
@@ -39,7 +39,7 @@ def demo(
     bound = listen("127.0.0.1", port)
     with _folder(data_dir) as folder:
         app = create_app(Settings.from_environment(data_dir=folder, demo=True).with_server_key())
-        furnish(app.state.store)
+        seed_demo(app.state.services)
         url = f"{address(bound)}/"
 
         def ready() -> None:
@@ -99,15 +99,17 @@ def serve(
         from masquerade.server.app import create_app
 
         app = create_app(settings)
-        door = app.state.store.owner_door()
+        door = app.state.services.owner_sign_in_path()
         run(app, bound, ready=lambda: say_link(door), settings=settings)
     else:
         from masquerade.server.operations.workers import Workers
-        from masquerade.server.store import Store
+        from masquerade.server.services import Services
 
-        store = Store(settings.database, key=settings.database_key, server_key=settings.server_key)
-        door = store.owner_door()
-        store.close()
+        services = Services.open(
+            settings.database, key=settings.database_key, server_key=settings.server_key
+        )
+        door = services.owner_sign_in_path()
+        services.close()
         Workers(settings, bound).run(ready=lambda: say_link(door))
     _say("Ended.")
 

@@ -17,7 +17,7 @@ from masquerade.errors import ParameterError
 if TYPE_CHECKING:
     from masquerade.server.accounts.accounts import Account
     from masquerade.server.accounts.teams import Team
-    from masquerade.server.store import Store
+    from masquerade.server.services import Services
 
 _HERE = "(command line)"
 """Who did it, in the audit log; no login is like it."""
@@ -50,9 +50,9 @@ def add(
     from masquerade.server.accounts.roles import OWNER, check_role
 
     check_role(role)
-    with _store(data_dir, config) as store:
-        teams = store.surveyors.teams
-        known = _team(store, team)
+    with _services(data_dir, config) as services:
+        teams = services.teams
+        known = _team(services, team)
         if known is None and role != OWNER:
             raise ParameterError(
                 f"there is no team {team!r} yet, and its first member has to be an owner: "
@@ -64,7 +64,7 @@ def add(
             account = teams.found(str(team), **who)
         else:
             account = teams.add(known.id, role=role, **who)
-        _log(store, account, "made an account")
+        _log(services, account, "made an account")
         result = {"login": account.login, "team": known.name if known else team, "role": role}
         show(result, as_json=as_json, title="New account")
 
@@ -72,7 +72,7 @@ def add(
 @user.command("list")
 def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = False) -> None:
     """List all accounts, with their teams and roles."""
-    with _store(data_dir, config) as store:
+    with _services(data_dir, config) as services:
         members = [
             {
                 "login": member.account.login,
@@ -81,9 +81,9 @@ def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fal
                 "role": member.role,
                 "password": member.account.has_password,
                 "codes": member.account.has_totp,
-                "passkeys": len(store.surveyors.passkeys.of_account(member.account.id)),
+                "passkeys": len(services.passkeys.of_account(member.account.id)),
             }
-            for member in store.surveyors.teams.members()
+            for member in services.teams.members()
         ]
     if as_json:
         show({"accounts": members}, as_json=True, title="Accounts")
@@ -117,14 +117,13 @@ def password(
     as_json: AsJson = False,
 ) -> None:
     """Set a new password; ends all sessions and, as phones get lost, asks for no codes."""
-    with _store(data_dir, config) as store:
-        surveyors = store.surveyors
-        account = surveyors.accounts.by_login(login)
-        surveyors.accounts.set_password(account.id, _new_password(stdin=password_stdin))
+    with _services(data_dir, config) as services:
+        account = services.accounts.by_login(login)
+        services.accounts.set_password(account.id, _new_password(stdin=password_stdin))
         if not keep_codes:
-            surveyors.accounts.ask_for_no_codes(account.id)
-        surveyors.sessions.end_others(account.id)
-        _log(store, account, "set a new password")
+            services.accounts.ask_for_no_codes(account.id)
+        services.sessions.end_others(account.id)
+        _log(services, account, "set a new password")
         codes = account.has_totp and keep_codes
         show({"login": account.login, "codes": codes}, as_json=as_json, title="New password")
 
@@ -139,13 +138,13 @@ def role(
     as_json: AsJson = False,
 ) -> None:
     """Change what somebody is in a team; who is not in it joins it."""
-    with _store(data_dir, config) as store:
-        account = store.surveyors.accounts.by_login(login)
-        into = _team(store, team)
+    with _services(data_dir, config) as services:
+        account = services.accounts.by_login(login)
+        into = _team(services, team)
         if into is None:
             raise ParameterError(f"there is no team {team!r}; see masquerade user list.")
-        store.surveyors.teams.put(into.id, account.id, role)
-        _log(store, account, f"made a member {role}", team=into.id)
+        services.teams.put(into.id, account.id, role)
+        _log(services, account, f"made a member {role}", team=into.id)
         result = {"login": account.login, "team": into.name, "role": role}
         show(result, as_json=as_json, title="Role")
 
@@ -158,41 +157,43 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's."""
-    with _store(data_dir, config) as store:
-        account = store.surveyors.accounts.by_login(login)
-        teams = _teams_of(store, account)
-        store.surveyors.teams.disable(account.id)
+    with _services(data_dir, config) as services:
+        account = services.accounts.by_login(login)
+        teams = _teams_of(services, account)
+        services.teams.disable(account.id)
         for team in teams:
-            _log(store, account, "ended an account", team=team)
+            _log(services, account, "ended an account", team=team)
         show({"login": account.login, "removed": True}, as_json=as_json, title="Removed")
 
 
 @contextmanager
-def _store(data_dir: Path | None, config: Path | None) -> Iterator[Store]:
+def _services(data_dir: Path | None, config: Path | None) -> Iterator[Services]:
+    from masquerade.server.services import Services
     from masquerade.server.settings import Settings
-    from masquerade.server.store import Store
 
     settings = Settings.from_environment(data_dir=data_dir, config=config).with_server_key()
-    store = Store(settings.database, key=settings.database_key, server_key=settings.server_key)
+    services = Services.open(
+        settings.database, key=settings.database_key, server_key=settings.server_key
+    )
     try:
-        yield store
+        yield services
     finally:
-        store.close()
+        services.close()
 
 
-def _log(store: Store, account: Account, action: str, *, team: str | None = None) -> None:
+def _log(services: Services, account: Account, action: str, *, team: str | None = None) -> None:
     """Write into the audit logs of a team, or of all of an account's, what was done here."""
-    for one in _teams_of(store, account) if team is None else [team]:
-        store.desk.audit.add(one, account="", login=_HERE, action=action, object=account.id)
+    for one in _teams_of(services, account) if team is None else [team]:
+        services.audit_log.add(one, account="", login=_HERE, action=action, object=account.id)
 
 
-def _teams_of(store: Store, account: Account) -> list[str]:
-    members = store.surveyors.teams.members()
+def _teams_of(services: Services, account: Account) -> list[str]:
+    members = services.teams.members()
     return [member.team.id for member in members if member.account.id == account.id]
 
 
-def _team(store: Store, name: str | None) -> Team | None:
-    teams = store.surveyors.teams
+def _team(services: Services, name: str | None) -> Team | None:
+    teams = services.teams
     return teams.first() if name is None else teams.named(name)
 
 

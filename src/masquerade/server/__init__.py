@@ -5,7 +5,7 @@ pseudonyms. It never has an answer. Results are the library's, computed when a s
 """
 
 from masquerade.server.app import create_app
+from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.store import Store
 
-__all__ = ["Settings", "Store", "create_app"]
+__all__ = ["Services", "Settings", "create_app"]

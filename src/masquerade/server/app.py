@@ -24,8 +24,8 @@ from starlette.routing import Match
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.accounts.throttle import Attempts
-from masquerade.server.db.limit_table import LimitTable
-from masquerade.server.db.server_key import Seals
+from masquerade.server.db.seals import Seals
+from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render
@@ -69,7 +69,6 @@ from masquerade.server.routes.audit_trail import AuditTrail
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.store import Store
 from masquerade.server.webhooks.deliveries import Deliveries
 from masquerade.server.webhooks.webhooks import RESULTS_READY
 
@@ -115,7 +114,7 @@ for _part in (
 def create_app(
     settings: Settings, *, sweeps: bool = True, limits: LimitTable | None = None
 ) -> FastAPI:
-    """Return the application; its store is ``app.state.store``.
+    """Return the application; its services are ``app.state.services``.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ def create_app(
     """
     limits = limits or LimitTable()
     metrics = None if settings.metrics == "off" else Metrics()
-    store = Store(
+    services = Services.open(
         settings.database,
         caps=settings.caps,
         allow_clear=settings.allow_clear,
@@ -140,25 +139,26 @@ def create_app(
         key=settings.database_key,
         server_key=settings.server_key,
     )
-    services = Services.over(store)
     deliveries = Deliveries(
-        store.desk.transactions,
+        services.transactions,
         private=settings.webhook_private,
         seals=Seals(settings.server_key),
         before={
-            RESULTS_READY: lambda token: services.results.result_text(services.store.survey(token))
+            RESULTS_READY: lambda token: services.results.result_text(
+                services.surveys.record(token)
+            )
         },
     )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        alone = (_sweep_daily(store, metrics), _deliver(store, deliveries)) if sweeps else ()
+        alone = (_run_daily(services, metrics), _deliver(deliveries)) if sweeps else ()
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         deliveries.end()
         for task in tasks:
             task.cancel()
-        store.close()
+        services.close()
 
     app = FastAPI(
         title=_TITLE,
@@ -170,7 +170,6 @@ def create_app(
         openapi_url="/api/v1/openapi.json",
         **_without_telemetry(),
     )
-    app.state.store = store
     app.state.services = services
     app.state.settings = settings
     app.state.metrics = metrics
@@ -178,7 +177,7 @@ def create_app(
     app.state.beginnings = Beginnings(
         rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
     )
-    app.add_middleware(AuditTrail, log=store.desk.audit)
+    app.add_middleware(AuditTrail, log=services.audit_log)
     app.add_middleware(BodyLimit)
     app.add_middleware(
         RateLimits,
@@ -209,26 +208,27 @@ def _description() -> dict[str, Any]:
     return describe_problems(document)
 
 
-async def _sweep_daily(store: Store, metrics: Metrics | None) -> None:
-    """Sweep now and soon after each midnight (UTC), when days change."""
+async def _run_daily(services: Services, metrics: Metrics | None) -> None:
+    """Run the daily jobs now and soon after each midnight (UTC), when days change."""
     while True:
-        swept = None
         try:
-            swept = await asyncio.to_thread(store.sweeper.sweep)
-            await asyncio.to_thread(store.desk.webhooks.forget_old)
+            summary = await asyncio.to_thread(services.daily_jobs.run)
+            await asyncio.to_thread(services.webhooks.forget_old)
         except SQLAlchemyError as error:  # the database is away; the next sweep finds the same
             _LOGGER.warning("the daily sweep failed: %s", type(error).__qualname__)
+            if metrics is not None:
+                metrics.sweep_failed()
         else:
-            told = fields(released=swept.released, raised=swept.raised)
-            _LOGGER.info("the daily sweep is done", extra=told)
-        if metrics is not None:
-            metrics.sweep(swept)
+            counts = {"released": summary.released, "raised": summary.raised}
+            _LOGGER.info("the daily sweep is done", extra=fields(**counts))
+            if metrics is not None:
+                metrics.sweep(**counts)
         now = datetime.now(UTC)
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
 
 
-async def _deliver(store: Store, deliveries: Deliveries) -> None:
+async def _deliver(deliveries: Deliveries) -> None:
     """Send what webhooks wait for, every few seconds."""
     while True:
         try:

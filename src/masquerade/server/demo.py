@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from masquerade.mechanisms import CategoricalMechanism, mask_response
 from masquerade.server.participants.participations import Participation
-from masquerade.server.store import Store, SurveyRecord
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.levels import ALL_LEVELS
@@ -35,9 +36,9 @@ _SHARES = {
 }
 
 
-def furnish(store: Store) -> None:
-    """Fill an empty store with the demonstration's two surveys."""
-    if store.surveys():
+def seed_demo(services: Services) -> None:
+    """Fill an empty database with the demonstration's two surveys."""
+    if services.surveys.records():
         return
     finished = _definition(
         "Work and health",
@@ -45,12 +46,12 @@ def furnish(store: Store) -> None:
         "code that masks on a phone.",
         "low",
     )
-    survey = store.open_survey(finished, simulated_truth=_SHARES)
+    survey = services.surveys.open_survey(finished, simulated_truth=_SHARES)
     # At once, as people do: what waits for the disk then waits together.
     with ThreadPoolExecutor(_AT_ONCE) as crowd:
-        list(crowd.map(lambda answers: take_part(store, survey, answers), _made_up_people()))
-    store.close_survey(survey.token)
-    store.open_survey(
+        list(crowd.map(lambda answers: take_part(services, survey, answers), _made_up_people()))
+    services.surveys.close(survey)
+    services.surveys.open_survey(
         _definition(
             "Work and health: your turn",
             "Answer it yourself. Your answers stay in this browser; only masked reports are sent.",
@@ -74,19 +75,19 @@ def _made_up_people() -> list[list[int]]:
 
 
 def take_part(
-    store: Store, survey: SurveyRecord, answers: Sequence[int], *, level: str | None = None
+    services: Services, survey: SurveyRecord, answers: Sequence[int], *, level: str | None = None
 ) -> Participation:
     """Go through all steps of the protocol for one made-up person, as a device does.
 
     Parameters
     ----------
-    store, survey
+    services, survey
     answers : sequence of int
         A code for each question, all of which have options.
     level : str, optional
         Default: the first that the survey offers.
     """
-    who, steps = store.identity(secrets.token_hex(16)), store.participations
+    who, steps = services.identity(secrets.token_hex(16)), services.participations
     chosen = survey.definition.levels[0] if level is None else survey.definition.level(level)
     mechanisms = [m for m in chosen.mechanisms if isinstance(m, CategoricalMechanism)]
     begun, _ = steps.reserve(who, survey.token, chosen.name, idempotency_key=secrets.token_hex(16))

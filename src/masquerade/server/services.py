@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
+from masquerade.accounting import Caps, Ledger
 from masquerade.server.accounts.accounts import Accounts
+from masquerade.server.accounts.credentials import Credentials
 from masquerade.server.accounts.invitations import TeamInvitations
 from masquerade.server.accounts.passkeys import Passkeys
 from masquerade.server.accounts.sessions import Sessions
-from masquerade.server.accounts.surveyors import Surveyors
 from masquerade.server.accounts.teams import Teams
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
+from masquerade.server.db.engine import connect, migrate
+from masquerade.server.db.ledger_storage import LedgerDatabase
+from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.sealed_columns import begin_sealing
+from masquerade.server.db.seals import Seals
+from masquerade.server.db.server_values import ServerValues
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.keys import ServerKey
+from masquerade.server.operations.daily_jobs import DailyJobs
 from masquerade.server.participants.participations import Participations
-from masquerade.server.participants.profile import People
+from masquerade.server.participants.profile import Profiles
 from masquerade.server.payments.completion_codes import CompletionCodes
 from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.wallets import Wallets
 from masquerade.server.results.cache import ResultCache
-from masquerade.server.store import Store
+from masquerade.server.results.stored_reports import StoredReports
+from masquerade.server.surveys.ending import SurveyEndings
+from masquerade.server.surveys.frozen_surveys import Surveys
 from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.webhooks.webhooks import Webhooks
 
@@ -29,48 +44,152 @@ from masquerade.server.webhooks.webhooks import Webhooks
 class Services:
     """Everything that routes and commands ask a server's database through."""
 
-    store: Store
     engine: Engine
-    participations: Participations
-    profiles: People
-    surveys: Lifecycle
-    results: ResultCache
-    credentials: Surveyors
+    transactions: Transactions
+    values: ServerValues
     accounts: Accounts
+    credentials: Credentials
     teams: Teams
     invitations: TeamInvitations
     sessions: Sessions
     tokens: ApiTokens
     passkeys: Passkeys
+    audit_log: AuditLog
+    webhooks: Webhooks
     funds: Funds
     wallets: Wallets
     completion_codes: CompletionCodes
-    webhooks: Webhooks
-    audit_log: AuditLog
+    surveys: Lifecycle
+    reports: StoredReports
+    results: ResultCache
+    ledger: Ledger
+    participations: Participations
+    profiles: Profiles
+    daily_jobs: DailyJobs
     commission_percent: int
+    person_key: str = field(repr=False)
 
     @classmethod
-    def over(cls, store: Store) -> Services:
-        """Compose the services of a store."""
-        surveyors, desk = store.surveyors, store.desk
-        return cls(
-            store=store,
-            engine=store.engine,
-            participations=store.participations,
-            profiles=store.people,
-            surveys=store.lifecycle,
-            results=ResultCache(store),
-            credentials=surveyors,
-            accounts=surveyors.accounts,
-            teams=surveyors.teams,
-            invitations=surveyors.invitations,
-            sessions=surveyors.sessions,
-            tokens=surveyors.tokens,
-            passkeys=surveyors.passkeys,
-            funds=desk.funds,
-            wallets=desk.wallets,
-            completion_codes=desk.codes,
-            webhooks=desk.webhooks,
-            audit_log=desk.audit,
-            commission_percent=desk.commission_percent,
+    def open(
+        cls,
+        url: str,
+        *,
+        today: Callable[[], str] | None = None,
+        clock: Callable[[], float] = time.time,
+        caps: Caps | None = None,
+        allow_clear: bool = False,
+        reservation_days: int = 2,
+        unopened_reservations: int = 20,
+        commission_percent: int = 0,
+        webhook_private: bool = False,
+        rewrites: bool = True,
+        key: str | None = None,
+        server_key: ServerKey | None = None,
+    ) -> Services:
+        """Compose the services over a database, whose schema is made or brought up to date.
+
+        Parameters
+        ----------
+        url : str
+            SQLAlchemy URL.
+        today : callable
+            Gives the ISO date; replaced in tests.
+        clock : callable
+            Gives the seconds since 1970, for one-time codes.
+        caps : Caps, optional
+            Of a person who has none of their own yet.
+        allow_clear : bool
+            Whether surveys may offer to send answers as they are.
+        reservation_days : int
+            How many days after its own a reservation stays.
+        unopened_reservations : int
+            How many surveys a person may begin on a day without opening them; 0 is without limit.
+        commission_percent : int
+            What the operator gets on top of what participants get.
+        webhook_private : bool
+            Whether webhooks may lead into the network of this computer.
+        rewrites : bool
+            Whether an SQLite file is rewritten soon after each change, so that it does not tell
+            the order of arrival. Of several processes on one file one does.
+        key : str, optional
+            With which an SQLite file is encrypted, in hexadecimal.
+        server_key : ServerKey, optional
+            Seals the secrets of one-time codes and webhooks; without one they are kept as they
+            are.
+        """
+        engine = connect(url, key=key)
+        migrate(engine)
+        transactions = Transactions(engine, rewrites=rewrites)
+        try:
+            transactions.write(lambda connection: begin_sealing(connection, server_key))
+        except BaseException:  # or its thread would wait for ever
+            transactions.close()
+            raise
+        today = today or (lambda: datetime.now(UTC).date().isoformat())
+        caps, seals = caps or Caps(), Seals(server_key)
+        values, reports = ServerValues(transactions), StoredReports(transactions)
+        tokens, sessions = ApiTokens(transactions, today=today), Sessions(transactions, today=today)
+        teams = Teams(transactions, today=today)
+        surveys = Surveys(allow_clear=allow_clear)
+        endings = SurveyEndings(transactions, today=today, caps=caps)
+        participations = Participations(
+            transactions,
+            surveys,
+            today=today,
+            caps=caps,
+            unopened_reservations=unopened_reservations,
         )
+        return cls(
+            engine=engine,
+            transactions=transactions,
+            values=values,
+            accounts=Accounts(transactions, clock=clock, seals=seals),
+            credentials=Credentials(
+                transactions, sessions=sessions, tokens=tokens, teams=teams, today=today
+            ),
+            teams=teams,
+            invitations=TeamInvitations(transactions, today=today),
+            sessions=sessions,
+            tokens=tokens,
+            passkeys=Passkeys(
+                transactions, today=today, key=lambda: values.secret("challenge_key")
+            ),
+            audit_log=AuditLog(transactions, today=today),
+            webhooks=Webhooks(transactions, today=today, private=webhook_private, seals=seals),
+            funds=Funds(transactions, today=today),
+            wallets=Wallets(transactions, today=today),
+            completion_codes=CompletionCodes(transactions),
+            surveys=Lifecycle(transactions, surveys, endings, today=today, caps=caps),
+            reports=reports,
+            results=ResultCache(reports, values),
+            ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
+            participations=participations,
+            profiles=Profiles(transactions, surveys, participations, today=today, caps=caps),
+            daily_jobs=DailyJobs(
+                transactions,
+                surveys,
+                endings,
+                today=today,
+                caps=caps,
+                reservation_days=reservation_days,
+            ),
+            commission_percent=commission_percent,
+            person_key=values.secret("person_key"),
+        )
+
+    def identity(self, secret: str) -> Identity:
+        """Return the names of a participant by the secret of their device."""
+        return Identity(secret, self.person_key)
+
+    def owner_sign_in_path(self) -> str:
+        """Return the path by which the owner signs in.
+
+        It is that of a fresh one-time link, and of the sign-in page once the owner can use it.
+        """
+        if self.teams.first_owner() is None:
+            return "/sign-in"
+        return f"/owner?token={self.values.new_owner_token()}"
+
+    def close(self) -> None:
+        """Finish what waits and close all connections."""
+        self.transactions.close()

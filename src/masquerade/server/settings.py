@@ -14,8 +14,13 @@ from sqlalchemy import URL, make_url
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, MICRO, Loss
-from masquerade.server.db.database_key import checked_key, read_key
-from masquerade.server.db.server_key import ServerKey, make_server_key, read_server_key
+from masquerade.server.keys import (
+    ServerKey,
+    checked_key,
+    make_server_key,
+    read_database_key,
+    read_server_key,
+)
 from masquerade.server.setting_values import (
     CONFIG_VARIABLE,
     PREFIX,
@@ -271,7 +276,7 @@ def _key(found: dict[str, Any], database: str) -> dict[str, Any]:
         )
     if key:
         return {"database_key": checked_key("database_key", key)}
-    return {"database_key": read_key(Path(file)), "database_key_file": Path(file)}
+    return {"database_key": read_database_key(Path(file)), "database_key_file": Path(file)}
 
 
 def _server_key(found: dict[str, Any], default: Path) -> dict[str, Any]:

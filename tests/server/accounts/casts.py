@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, insert
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.accounts.accounts import insert_account
 from masquerade.server.accounts.roles import RIGHTS, ROLES
-from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.accounts.teams import join
 from masquerade.server.db.account_tables import TeamRow
 from masquerade.server.db.tables import table_of
+from masquerade.server.http.session_cookie import COOKIE, csrf_token
 
 PASSWORD = "four words in a row"
 
 
 @contextmanager
-def writing(store: Store) -> Iterator[Connection]:
+def writing(services: Services) -> Iterator[Connection]:
     """Return a connection in one transaction."""
-    with store.engine.execution_options(write=True).begin() as connection:
+    with services.engine.execution_options(write=True).begin() as connection:
         yield connection
 
 
@@ -52,7 +52,7 @@ class Cast:
 
     Attributes
     ----------
-    store : Store
+    services : Services
     team, other_team : str
     members : dict of str to str
         Role to account.
@@ -60,14 +60,14 @@ class Cast:
         The other team's owner.
     """
 
-    store: Store
+    services: Services
     team: str = ""
     other_team: str = ""
     members: dict[str, str] = field(default_factory=dict)
     outsider: str = ""
 
     def __post_init__(self) -> None:
-        with writing(self.store) as connection:
+        with writing(self.services) as connection:
             self.team = insert_team(connection, "Sociologists")
             self.other_team = insert_team(connection, "Economists")
             self.members = {role: insert_member(connection, self.team, role) for role in ROLES}
@@ -75,18 +75,18 @@ class Cast:
 
     def another(self, role: str, *, password: str | None = None) -> str:
         """Make one more member; return its id."""
-        with writing(self.store) as connection:
+        with writing(self.services) as connection:
             return insert_member(connection, self.team, role, password=password)
 
     def session(self, account: str, team: str | None = None) -> dict[str, str]:
         """Sign an account in and return the headers of its browser."""
         team = team or (self.other_team if account == self.outsider else self.team)
-        secret = self.store.surveyors.sessions.start(account, team)
+        secret = self.services.sessions.start(account, team)
         return {"Cookie": f"{COOKIE}={secret}", "X-CSRF-Token": csrf_token(secret)}
 
     def token(self, role: str = "owner", *scopes: str) -> dict[str, str]:
         """Make a token of a member, with all scopes by default; return the headers with it."""
-        token = self.store.surveyors.tokens.create(
+        token = self.services.tokens.create(
             self.members[role], self.team, name="notebook", scopes=scopes or RIGHTS, until=None
         )
         return {"Authorization": f"Bearer {token}"}

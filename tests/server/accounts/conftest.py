@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from tests.server.accounts.casts import Cast
 
-from masquerade.server import Store
+from masquerade.server import Services
 
 
 @pytest.fixture
-def cast(store: Store) -> Cast:
+def cast(services: Services) -> Cast:
     """A team on each kind of database."""
-    return Cast(store)
+    return Cast(services)
 
 
 @pytest.fixture
-def sqlite_cast(sqlite_store: Store) -> Cast:
+def sqlite_cast(sqlite_services: Services) -> Cast:
     """A team on SQLite, where the kind of database does not matter."""
-    return Cast(sqlite_store)
+    return Cast(sqlite_services)
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from tests.server.devices import everything
 from tests.serving import serving
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Services, Settings, create_app
 from masquerade.server.accounts.roles import RIGHTS, ROLES
 from masquerade.server.operations.run import address
 
@@ -204,10 +204,10 @@ class Served:
     scenes: dict[str | int, Scene] = field(default_factory=dict)
 
     @property
-    def store(self) -> Store:
+    def services(self) -> Services:
         """What it keeps."""
-        store: Store = self.app.state.store
-        return store
+        services: Services = self.app.state.services
+        return services
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Scene:
     def of(cls, cast: Cast, need: str | int) -> Scene:
         """Return one in which nothing has happened yet."""
         extra = cast.another("viewer")
-        survey = cast.store.open_survey(define(), team=cast.team)
+        survey = cast.services.surveys.open_survey(define(), team=cast.team)
         return cls(survey, extra, everybody(cast, need))
 
 
@@ -299,14 +299,14 @@ def everybody(cast: Cast, need: str | int) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS), ids=lambda part: str(part))
 def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
     """Each asker gets what the row says: let through, 401, 403, or 404 for another team's."""
-    store, client = served.store, served.client
+    services, client = served.services, served.client
     need = NEEDS[method, path]
     # These do not change who anybody is: the same people can ask for the next one too.
     if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/funds", "/webhooks")):
-        scene = served.scenes.get(need) or Scene.of(Cast(store), need)
+        scene = served.scenes.get(need) or Scene.of(Cast(services), need)
         served.scenes[need] = scene
     else:
-        scene = Scene.of(Cast(store), need)
+        scene = Scene.of(Cast(services), need)
     survey, extra = scene.survey, scene.extra
     for who, headers in scene.everybody.items():
         values = {
@@ -379,9 +379,9 @@ def changing() -> list[tuple[str, str]]:
 
 def test_other_sites_can_change_nothing(served: Served) -> None:
     """With the owner's cookie, neither another site's form nor one without our token is taken."""
-    store, client = served.store, served.client
-    cast = Cast(store)
-    survey = store.open_survey(define(), team=cast.team)
+    services, client = served.services, served.client
+    cast = Cast(services)
+    survey = services.surveys.open_survey(define(), team=cast.team)
     signed_in = cast.session(cast.members["owner"])
     without, csrf = {"Cookie": signed_in["Cookie"]}, {"csrf": signed_in["X-CSRF-Token"]}
     anothers = cast.session(cast.outsider)["X-CSRF-Token"]
@@ -392,7 +392,7 @@ def test_other_sites_can_change_nothing(served: Served) -> None:
         ({**signed_in, "Origin": "https://elsewhere.example"}, csrf),
         ({**signed_in, "Sec-Fetch-Site": "cross-site"}, csrf),
     ]
-    before = everything(store)
+    before = everything(services)
     values = dict.fromkeys(("invitation", "credential", "run", "kind", "webhook", "payout"), "0")
     for number, (method, path) in enumerate(changing()):
         token = survey.token if "surveys" in path else "0"
@@ -402,7 +402,7 @@ def test_other_sites_can_change_nothing(served: Served) -> None:
             body: dict[str, Any] = {"json": {}} if path.startswith("/api/") else {"data": form}
             answer = client.request(method, where, headers=headers, **body)
             assert answer.status_code == 403, (path, headers, answer.text)
-    assert everything(store) == before
+    assert everything(services) == before
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_other_sites_can_change_nothing(served: Served) -> None:
 )
 def test_what_is_not_our_own_page(served: Served, headers: dict[str, str]) -> None:
     """A page without an origin, of another port or of a neighbouring host is another site."""
-    cast = Cast(served.store)
+    cast = Cast(served.services)
     signed_in = cast.session(cast.members["owner"])
     answer = served.client.post("/team/name", data={"name": "x"}, headers={**signed_in, **headers})
     assert answer.status_code == 403
@@ -425,7 +425,7 @@ def test_what_is_not_our_own_page(served: Served, headers: dict[str, str]) -> No
 
 def test_our_own_pages_may_change_things(served: Served) -> None:
     """A form of our own page is taken, with its token in a field or in a header."""
-    cast = Cast(served.store)
+    cast = Cast(served.services)
     signed_in = cast.session(cast.members["owner"])
     own = {"Origin": str(served.client.base_url).rstrip("/"), "Sec-Fetch-Site": "same-origin"}
     field = {"name": "By field", "csrf": signed_in["X-CSRF-Token"]}
@@ -436,7 +436,7 @@ def test_our_own_pages_may_change_things(served: Served) -> None:
     ):
         answer = served.client.post("/team/name", data=data, headers=headers)
         assert answer.status_code == 303
-        (known, *_) = served.store.surveyors.teams.of_account(cast.members["owner"])
+        (known, *_) = served.services.teams.of_account(cast.members["owner"])
         assert known.team.name == data["name"]
 
 
@@ -458,7 +458,7 @@ def test_the_doors_are_closed_to_other_sites(served: Served) -> None:
 
 def test_a_bad_token_is_not_helped_by_a_cookie(served: Served) -> None:
     """A request with a token that does not hold is refused, whatever session it brings too."""
-    client, cast = served.client, Cast(served.store)
+    client, cast = served.client, Cast(served.services)
     signed_in = cast.session(cast.members["owner"])
     for value in ("Bearer mq_nothing", "bearer mq_", "Bearer"):
         headers = {**signed_in, "Authorization": value, "Accept": "application/json"}

@@ -23,44 +23,44 @@ NOTHING = {"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": {}}
 
 def test_a_challenge_asks_for_a_verified_person(sqlite_cast: Cast) -> None:
     """Options name this host, ask for user verification, and say nothing of who has accounts."""
-    store, owner = sqlite_cast.store, sqlite_cast.members["owner"]
-    begun = store.surveyors.passkeys.begin_sign_in(HERE)["options"]
+    services, owner = sqlite_cast.services, sqlite_cast.members["owner"]
+    begun = services.passkeys.begin_sign_in(HERE)["options"]
     assert begun["rpId"] == "surveys.example"
     assert begun["userVerification"] == "required"
     assert begun.get("allowCredentials", []) == []
-    made = store.surveyors.passkeys.begin_registration(store.surveyors.accounts.get(owner), HERE)
+    made = services.passkeys.begin_registration(services.accounts.get(owner), HERE)
     options = made["options"]
     assert options["authenticatorSelection"]["residentKey"] == "required"
     assert options["authenticatorSelection"]["userVerification"] == "required"
     assert options["attestation"] == "none"
-    challenges = {
-        store.surveyors.passkeys.begin_sign_in(HERE)["options"]["challenge"] for _ in range(20)
-    }
+    challenges = {services.passkeys.begin_sign_in(HERE)["options"]["challenge"] for _ in range(20)}
     assert len(challenges) == 20
 
 
 def test_a_challenge_is_for_its_purpose_and_its_account(sqlite_cast: Cast) -> None:
     """A challenge for one account, or for signing in, makes no passkey for another."""
-    found = sqlite_cast.store.surveyors
-    owner, editor = (found.accounts.get(sqlite_cast.members[role]) for role in ("owner", "editor"))
+    services = sqlite_cast.services
+    owner, editor = (
+        services.accounts.get(sqlite_cast.members[role]) for role in ("owner", "editor")
+    )
     for challenge in (
-        found.passkeys.begin_registration(owner, HERE)["challenge"],
-        found.passkeys.begin_sign_in(HERE)["challenge"],
+        services.passkeys.begin_registration(owner, HERE)["challenge"],
+        services.passkeys.begin_sign_in(HERE)["challenge"],
         "",
         "forged",
     ):
         with pytest.raises(Unauthenticated):
-            found.passkeys.finish_registration(
+            services.passkeys.finish_registration(
                 editor, HERE, challenge=challenge, credential=NOTHING, name="x"
             )
-    registration = found.passkeys.begin_registration(owner, HERE)["challenge"]
+    registration = services.passkeys.begin_registration(owner, HERE)["challenge"]
     with pytest.raises(Unauthenticated):
-        found.passkeys.finish_sign_in(HERE, challenge=registration, credential=NOTHING)
+        services.passkeys.finish_sign_in(HERE, challenge=registration, credential=NOTHING)
 
 
 def test_a_challenge_ends(sqlite_cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """A challenge that is older than it may be is refused."""
-    found = sqlite_cast.store.surveyors.passkeys
+    found = sqlite_cast.services.passkeys
     challenge = found.begin_sign_in(HERE)["challenge"]
     monkeypatch.setattr(passkeys, "CHALLENGE_SECONDS", -1)
     with pytest.raises(Unauthenticated, match="too long"):
@@ -90,23 +90,23 @@ RESPONSES = st.dictionaries(
 )
 def test_prop_whatever_is_sent_is_refused(sqlite_cast: Cast, credential: dict[str, Any]) -> None:
     """Anything that is no passkey's answer is refused, and fails in no other way."""
-    found = sqlite_cast.store.surveyors
-    owner = found.accounts.get(sqlite_cast.members["owner"])
-    begun = found.passkeys.begin_registration(owner, HERE)
+    services = sqlite_cast.services
+    owner = services.accounts.get(sqlite_cast.members["owner"])
+    begun = services.passkeys.begin_registration(owner, HERE)
     with pytest.raises(Unauthenticated):
-        found.passkeys.finish_registration(
+        services.passkeys.finish_registration(
             owner, HERE, challenge=begun["challenge"], credential=credential, name="x"
         )
-    challenge = found.passkeys.begin_sign_in(HERE)["challenge"]
+    challenge = services.passkeys.begin_sign_in(HERE)["challenge"]
     with pytest.raises(Unauthenticated):
-        found.passkeys.finish_sign_in(HERE, challenge=challenge, credential=credential)
-    assert found.passkeys.of_account(owner.id) == []
+        services.passkeys.finish_sign_in(HERE, challenge=challenge, credential=credential)
+    assert services.passkeys.of_account(owner.id) == []
 
 
 def test_without_the_library(sqlite_cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the library is not installed, the refusal says which extra brings it."""
     monkeypatch.setattr(passkeys, "find_spec", lambda _name: None)
-    found = sqlite_cast.store.surveyors.passkeys
+    found = sqlite_cast.services.passkeys
     with pytest.raises(ParameterError, match=r"masquerade\[passkeys\]"):
         found.begin_sign_in(HERE)
     with pytest.raises(NotFound):

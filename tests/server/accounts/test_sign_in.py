@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.server.accounts.casts import PASSWORD, Cast
 
 from masquerade.server.accounts import passwords, totp
-from masquerade.server.accounts.sessions import COOKIE, SECURE_COOKIE
 from masquerade.server.accounts.throttle import AT_ONE_DOOR
+from masquerade.server.http.session_cookie import COOKIE, SECURE_COOKIE
 from masquerade.server.routes.sign_in import HOME, safe_path
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def server(live_server: LiveServers) -> LiveServer:
 @pytest.fixture
 def here(server: LiveServer) -> Cast:
     """A team on the running server, whose members have passwords."""
-    cast = Cast(server.store)
+    cast = Cast(server.services)
     hashed = passwords.hash_password(PASSWORD)
     cast.members["ann"] = cast.another("owner", password=hashed)
-    server.store.surveyors.accounts.rename(cast.members["ann"], login="ann", name="Ann")
+    server.services.accounts.rename(cast.members["ann"], login="ann", name="Ann")
     return cast
 
 
@@ -95,7 +95,7 @@ def test_signing_in_and_out(here: Cast, browser: Browser) -> None:
     page = browser.post("/sign-out")
     assert page.url.path == "/sign-in"
     assert browser.cookie == ""
-    assert here.store.surveyors.by_session(secret) is None
+    assert here.services.credentials.by_session(secret) is None
     headers = {"Cookie": f"{COOKIE}={secret}"}
     assert browser.client.get("/team", headers=headers).url.path == "/sign-in"
 
@@ -121,8 +121,8 @@ def test_a_session_begins_with_a_new_secret(here: Cast, browser: Browser) -> Non
     first = browser.client.cookies.jar
     mine = [cookie.value for cookie in first if cookie.value != planted]
     assert len(mine) == 1
-    assert here.store.surveyors.by_session(planted) is None
-    assert here.store.surveyors.by_session(str(mine[0])) is not None
+    assert here.services.credentials.by_session(planted) is None
+    assert here.services.credentials.by_session(str(mine[0])) is not None
 
 
 def test_signing_in_again_ends_the_session_before(here: Cast, browser: Browser) -> None:
@@ -132,7 +132,7 @@ def test_signing_in_again_ends_the_session_before(here: Cast, browser: Browser) 
     assert before
     browser.client.post("/sign-in", data=SIGNED_IN)
     assert browser.cookie != before
-    assert here.store.surveyors.by_session(before) is None
+    assert here.services.credentials.by_session(before) is None
 
 
 def test_the_cookie_is_for_this_server_alone(here: Cast, browser: Browser) -> None:
@@ -149,10 +149,10 @@ def test_the_cookie_is_for_this_server_alone(here: Cast, browser: Browser) -> No
 def test_over_https_the_cookie_is_bound_to_it(live_server: LiveServers) -> None:
     """Behind a proxy with a certificate the cookie is secure, and no other is taken."""
     server = live_server(public_url="https://surveys.example")
-    store = server.store
-    Cast(store)
+    services = server.services
+    Cast(services)
     who = {"login": "ann", "name": "Ann", "password": PASSWORD}
-    store.surveyors.teams.found("Economists", **who)
+    services.teams.found("Economists", **who)
     https = {"Host": "surveys.example", "Accept": "text/html"}
     with httpx.Client(base_url=server.url, trust_env=False, headers=https) as client:
         answer = client.post("/sign-in", data=SIGNED_IN)
@@ -181,7 +181,7 @@ WRONG = [
 
 def test_a_wrong_sign_in_tells_nothing(here: Cast, browser: Browser) -> None:
     """Whatever of login, password and code is wrong, the answer is the same, and costs one hash."""
-    accounts = here.store.surveyors.accounts
+    accounts = here.services.accounts
     coded = here.another("editor", password=passwords.hash_password(PASSWORD))
     accounts.rename(coded, login="coded", name="Coded")
     secret, now = totp.new_secret(), int(time.time()) // 30
@@ -209,7 +209,7 @@ def test_every_wrong_sign_in_costs_one_hash(
         return real(self, hash, password)
 
     monkeypatch.setattr(hasher, "verify", counted)
-    here.store.surveyors.teams.first_owner()
+    here.services.teams.first_owner()
     for number, login in enumerate(("ann", "nobody", "owner", "a b", ""), 1):
         browser.client.post("/sign-in", data={"login": login, "password": "wrong"})
         assert len(calls) == number, login
@@ -252,7 +252,7 @@ HOSTILE = [
 def test_nobody_is_led_elsewhere(here: Cast, browser: Browser) -> None:
     """Whatever "next" says, signing in leads to a page of this server."""
     hashed = passwords.hash_password(PASSWORD)
-    accounts = here.store.surveyors.accounts
+    accounts = here.services.accounts
     for number, path in enumerate(HOSTILE):
         assert safe_path(path) == HOME
         browser.client.cookies.clear()
@@ -294,7 +294,7 @@ def test_the_owners_link_works_once(server: LiveServer, browser: Browser) -> Non
         assert another.get(server.owner_link).status_code == 401
         page = browser.post("/account/password", new="four words in a row")
         assert "The password is changed" in text_of(page)
-        late = another.get(f"/owner?token={server.store.new_owner_token()}")
+        late = another.get(f"/owner?token={server.services.values.new_owner_token()}")
         assert late.status_code == 403
         assert "sign in with that" in late.text
         assert another.post("/sign-in", **{**SIGNED_IN, "login": "owner"}).url.path == "/surveys"
@@ -303,7 +303,7 @@ def test_the_owners_link_works_once(server: LiveServer, browser: Browser) -> Non
 def test_a_new_password_ends_the_other_sessions(here: Cast, browser: Browser) -> None:
     """Changing the password takes the current one, and signs out every other browser."""
     browser.post("/sign-in", **SIGNED_IN)
-    elsewhere = here.store.surveyors.sessions.start(here.members["ann"], here.team)
+    elsewhere = here.services.sessions.start(here.members["ann"], here.team)
     before = browser.cookie
     new = "five words are in here"
     page = browser.post("/account/password", current="wrong", new=new)
@@ -311,13 +311,13 @@ def test_a_new_password_ends_the_other_sessions(here: Cast, browser: Browser) ->
     assert "the current password is wrong" in page.text
     page = browser.post("/account/password", current=SIGNED_IN["password"], new="short")
     assert "5 characters" in page.text
-    assert here.store.surveyors.by_session(elsewhere) is not None
+    assert here.services.credentials.by_session(elsewhere) is not None
     page = browser.post("/account/password", current=SIGNED_IN["password"], new=new)
     assert page.url.path == "/account"
-    assert here.store.surveyors.by_session(elsewhere) is None
-    assert here.store.surveyors.by_session(before) is None
+    assert here.services.credentials.by_session(elsewhere) is None
+    assert here.services.credentials.by_session(before) is None
     assert browser.get("/team").url.path == "/team"
-    assert here.store.surveyors.accounts.recognise("ann", new, "") is not None
+    assert here.services.accounts.recognise("ann", new, "") is not None
 
 
 def test_codes_from_scan_to_sign_in(
@@ -325,7 +325,7 @@ def test_codes_from_scan_to_sign_in(
 ) -> None:
     """Codes are turned on by showing one, asked for from then on, work once, and are turned off."""
     clock = {"now": 60_000_000.0}
-    monkeypatch.setattr(here.store.surveyors.accounts, "_clock", lambda: clock["now"])
+    monkeypatch.setattr(here.services.accounts, "_clock", lambda: clock["now"])
     browser.post("/sign-in", **SIGNED_IN)
     page = browser.get("/account/codes")
     found = re.search(r'<code id="secret">(\w+)</code>', page.text)
@@ -385,15 +385,13 @@ def test_inviting_and_joining(here: Cast, browser: Browser, server: LiveServer) 
         assert "Invite somebody" not in page.text
         assert "viewer" in page.text
         assert bob.get(link).status_code == 404
-    (member,) = [
-        m for m in here.store.surveyors.teams.members(here.team) if m.account.login == "bob"
-    ]
+    (member,) = [m for m in here.services.teams.members(here.team) if m.account.login == "bob"]
     assert member.role == "viewer"
 
 
 def test_joining_another_team(here: Cast, browser: Browser) -> None:
     """Who has an account joins with it, signed in or not, and goes from team to team."""
-    invitations = here.store.surveyors.invitations
+    invitations = here.services.invitations
     first = invitations.create(here.other_team, role="auditor", note="Ann")
     refused = browser.post(f"/join/{first}/sign-in", login="ann", password="wrong")
     assert refused.status_code == 401
@@ -434,12 +432,12 @@ def test_a_token_is_shown_once(here: Cast, browser: Browser, server: LiveServer)
 def test_no_token_beyond_the_role(here: Cast, browser: Browser) -> None:
     """A viewer makes no token with an owner's scopes."""
     viewer = here.another("viewer", password=passwords.hash_password(PASSWORD))
-    here.store.surveyors.accounts.rename(viewer, login="vic", name="Vic")
+    here.services.accounts.rename(viewer, login="vic", name="Vic")
     browser.post("/sign-in", **{**SIGNED_IN, "login": "vic"})
     page = browser.post("/tokens", name="x", scopes=["survey:read", "team:manage"])
     assert page.status_code == 422
     assert "does not have 'team:manage'" in text_of(page)
-    assert here.store.surveyors.tokens.of_team(here.team) == []
+    assert here.services.tokens.of_team(here.team) == []
 
 
 def test_the_demonstration_has_an_owner_for_everybody(live_server: LiveServers) -> None:

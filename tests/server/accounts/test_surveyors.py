@@ -1,9 +1,10 @@
-"""What the store keeps of surveyors, on each kind of database."""
+"""What is kept of surveyors, on each kind of database."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,17 @@ from tests.server.devices import all_at_once, everything
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.accounts import totp
 from masquerade.server.accounts.accounts import Accounts
-from masquerade.server.accounts.invitations import INVITATION_DAYS
+from masquerade.server.accounts.credentials import Credentials
+from masquerade.server.accounts.invitations import INVITATION_DAYS, TeamInvitations
 from masquerade.server.accounts.roles import RIGHTS, ROLES
-from masquerade.server.accounts.sessions import IDLE_DAYS, SESSION_DAYS
-from masquerade.server.accounts.surveyors import Surveyors
+from masquerade.server.accounts.sessions import IDLE_DAYS, Sessions
+from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.http.session_cookie import SESSION_DAYS
 
 if TYPE_CHECKING:
     from tests.server.accounts.casts import Cast
@@ -37,66 +40,76 @@ class Day:
         return self.today
 
 
-def another(cast: Cast, day: Day) -> Surveyors:
-    """Return the surveyors of a store on a calendar of the test's own."""
-    return Surveyors(cast.store._transactions, today=day, key=lambda: "key")
+def another(cast: Cast, day: Day) -> Services:
+    """Return services over the same database, on a calendar of the test's own."""
+    transactions = cast.services.transactions
+    sessions, tokens = Sessions(transactions, today=day), ApiTokens(transactions, today=day)
+    return replace(
+        cast.services,
+        sessions=sessions,
+        tokens=tokens,
+        invitations=TeamInvitations(transactions, today=day),
+        credentials=Credentials(
+            transactions, sessions=sessions, tokens=tokens, teams=cast.services.teams, today=day
+        ),
+    )
 
 
-def found(store: Store, login: str, password: str, code: str = "") -> str | None:
+def found(services: Services, login: str, password: str, code: str = "") -> str | None:
     """Return the login of whom login, password and code belong to."""
-    account = store.surveyors.accounts.recognise(login, password, code)
+    account = services.accounts.recognise(login, password, code)
     return None if account is None else account.login
 
 
-def test_the_first_owner(store: Store) -> None:
+def test_the_first_owner(services: Services) -> None:
     """The owner's link has one account, until that has a password or passkey."""
-    teams, accounts = store.surveyors.teams, store.surveyors.accounts
+    teams, accounts = services.teams, services.accounts
     first = teams.first_owner()
     assert first is not None
     assert first == teams.first_owner()
     assert (first.login, first.has_password) == ("owner", False)
     assert [(m.team.id, m.role) for m in teams.of_account(first.id)] == [(FIRST_TEAM, "owner")]
-    assert found(store, "owner", "") is None
+    assert found(services, "owner", "") is None
     accounts.set_password(first.id, PASSWORD)
     assert teams.first_owner() is None
-    assert found(store, " OWNER ", PASSWORD) == "owner"
+    assert found(services, " OWNER ", PASSWORD) == "owner"
 
 
-def test_an_owner_made_on_the_command_line_ends_the_link(store: Store) -> None:
+def test_an_owner_made_on_the_command_line_ends_the_link(services: Services) -> None:
     """Where the first team has an owner who can sign in, the link is for nobody."""
-    store.surveyors.teams.add(FIRST_TEAM, login="ann", name="Ann", password=PASSWORD, role="owner")
-    assert store.surveyors.teams.first_owner() is None
+    services.teams.add(FIRST_TEAM, login="ann", name="Ann", password=PASSWORD, role="owner")
+    assert services.teams.first_owner() is None
 
 
-def test_a_new_owner_does_not_take_a_login(store: Store) -> None:
+def test_a_new_owner_does_not_take_a_login(services: Services) -> None:
     """Where the login "owner" is taken by another team, the first owner has another."""
     who = {"login": "owner", "name": "Ann", "password": PASSWORD}
-    store.surveyors.teams.found("Economists", **who)
-    first = store.surveyors.teams.first_owner()
+    services.teams.found("Economists", **who)
+    first = services.teams.first_owner()
     assert first is not None
     assert first.login == "owner-2"
 
 
-def test_who_is_recognised(store: Store) -> None:
+def test_who_is_recognised(services: Services) -> None:
     """Only the right password of an account that is there is taken."""
     who = {"login": "Ann.B", "name": "Ann", "password": PASSWORD}
-    account = store.surveyors.teams.found("Economists", **who)
+    account = services.teams.found("Economists", **who)
     assert account.login == "ann.b"
-    assert found(store, "ann.b", PASSWORD) == "ann.b"
-    assert found(store, "ann.b", PASSWORD + " ") is None
-    assert found(store, "ann.b", "") is None
-    assert found(store, "ann", PASSWORD) is None
-    assert found(store, "ann.b\0", PASSWORD) is None
-    store.surveyors.teams.add(FIRST_TEAM, login="bob", name="Bob", password=PASSWORD, role="owner")
-    bob = store.surveyors.accounts.by_login("bob")
-    assert found(store, "bob", PASSWORD) == "bob"
+    assert found(services, "ann.b", PASSWORD) == "ann.b"
+    assert found(services, "ann.b", PASSWORD + " ") is None
+    assert found(services, "ann.b", "") is None
+    assert found(services, "ann", PASSWORD) is None
+    assert found(services, "ann.b\0", PASSWORD) is None
+    services.teams.add(FIRST_TEAM, login="bob", name="Bob", password=PASSWORD, role="owner")
+    bob = services.accounts.by_login("bob")
+    assert found(services, "bob", PASSWORD) == "bob"
     with pytest.raises(WrongState, match="last owner"):
-        store.surveyors.teams.disable(bob.id)
-    store.surveyors.teams.put(FIRST_TEAM, account.id, "owner")
-    store.surveyors.teams.disable(bob.id)
-    assert found(store, "bob", PASSWORD) is None
+        services.teams.disable(bob.id)
+    services.teams.put(FIRST_TEAM, account.id, "owner")
+    services.teams.disable(bob.id)
+    assert found(services, "bob", PASSWORD) is None
     with pytest.raises(NotFound, match="no account 'bob'"):
-        store.surveyors.accounts.by_login("bob")
+        services.accounts.by_login("bob")
 
 
 def test_old_hashes_are_made_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,23 +118,23 @@ def test_old_hashes_are_made_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -
 
     from masquerade.server.accounts import passwords
 
-    store = cast.store
+    services = cast.services
     id_ = cast.another("editor", password=passwords.hash_password(PASSWORD))
     dearer = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
     monkeypatch.setattr(passwords, "_HASHER", dearer)
-    login = store.surveyors.accounts.get(id_).login
-    assert found(store, login, PASSWORD) == login
-    with store.engine.connect() as connection:
+    login = services.accounts.get(id_).login
+    assert found(services, login, PASSWORD) == login
+    with services.engine.connect() as connection:
         kept = connection.execute(text("SELECT password FROM account WHERE id = :id"), {"id": id_})
         assert extract_parameters(kept.scalar_one()).time_cost == 2
-    assert found(store, login, PASSWORD) == login
+    assert found(services, login, PASSWORD) == login
 
 
 def test_a_code_works_once(cast: Cast) -> None:
     """With codes turned on each sign-in takes a new code; of two at once one succeeds."""
-    store, owner = cast.store, cast.members["owner"]
+    services, owner = cast.services, cast.members["owner"]
     now = 50_000_000.0
-    accounts = Accounts(store._transactions, clock=lambda: now)
+    accounts = Accounts(services.transactions, clock=lambda: now)
     accounts.set_password(owner, PASSWORD)
     login, secret, step = accounts.get(owner).login, totp.new_secret(), int(now) // 30
     assert not accounts.ask_for_codes(owner, secret, "000000")
@@ -148,24 +161,24 @@ def test_sessions(cast: Cast) -> None:
     surveyors = another(cast, day)
     first = surveyors.sessions.start(owner, cast.team)
     second = surveyors.sessions.start(owner, cast.team, instead_of=first)
-    assert surveyors.by_session(first) is None
-    known = surveyors.by_session(second)
+    assert surveyors.credentials.by_session(first) is None
+    known = surveyors.credentials.by_session(second)
     assert known is not None
     assert (known.account.id, known.team.id, known.role) == (owner, cast.team, "owner")
     assert known.rights == ROLES["owner"]
     assert known.session == hashlib.sha256(second.encode()).hexdigest()
     third = surveyors.sessions.start(owner, cast.team)
     surveyors.sessions.end_others(owner, known.session)
-    assert surveyors.by_session(third) is None
+    assert surveyors.credentials.by_session(third) is None
     assert [digest for digest, _ in surveyors.sessions.of_account(owner)] == [known.session]
     for used in ("2026-03-20", "2026-03-27", "2026-04-03", "2026-04-10", "2026-04-13"):
         day.today = used
-        assert surveyors.by_session(second) is not None
+        assert surveyors.credentials.by_session(second) is not None
     day.today = "2026-04-14"
     assert SESSION_DAYS == 30
-    assert surveyors.by_session(second) is None
+    assert surveyors.credentials.by_session(second) is None
     surveyors.sessions.start(cast.members["viewer"], cast.team)
-    with cast.store.engine.connect() as connection:
+    with cast.services.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM session")).scalar() == 1
 
 
@@ -177,17 +190,17 @@ def test_a_session_that_nobody_uses_ends(cast: Cast) -> None:
     left = surveyors.sessions.start(owner, cast.team)
     day.today = "2026-03-21"
     assert IDLE_DAYS == 7
-    assert surveyors.by_session(kept) is not None
+    assert surveyors.credentials.by_session(kept) is not None
     day.today = "2026-03-22"
-    assert surveyors.by_session(left) is None
-    assert surveyors.by_session(kept) is not None
+    assert surveyors.credentials.by_session(left) is None
+    assert surveyors.credentials.by_session(kept) is not None
     assert len(surveyors.sessions.of_account(owner)) == 1
 
 
 def test_what_lets_in_is_kept_as_a_hash(cast: Cast) -> None:
     """No session, API token or invitation is in the database, and no password."""
     owner = cast.members["owner"]
-    surveyors = cast.store.surveyors
+    surveyors = cast.services
     surveyors.accounts.set_password(owner, "four words in a row")
     secrets = [
         surveyors.sessions.start(owner, cast.team),
@@ -195,7 +208,7 @@ def test_what_lets_in_is_kept_as_a_hash(cast: Cast) -> None:
         surveyors.invitations.create(cast.team, role="viewer", note="Bob"),
         "four words in a row",
     ]
-    dump = repr(everything(cast.store))
+    dump = repr(everything(cast.services))
     assert [secret for secret in secrets if secret in dump] == []
     assert hashlib.sha256(secrets[1].encode()).hexdigest() in dump
 
@@ -212,7 +225,7 @@ def test_a_token_has_its_scopes_while_its_role_has_them(cast: Cast) -> None:
     assert len(token) == 46
 
     def rights() -> frozenset[str] | None:
-        known = surveyors.by_token(token)
+        known = surveyors.credentials.by_token(token)
         return None if known is None else known.rights
 
     assert rights() == frozenset(scopes)
@@ -227,22 +240,22 @@ def test_a_token_has_its_scopes_while_its_role_has_them(cast: Cast) -> None:
     assert (seen.used, seen.until, seen.ending) == ("2026-03-15", "2026-03-15", token[-4:])
     day.today = "2026-03-16"
     assert rights() is None
-    assert surveyors.by_token("") is None
-    assert surveyors.by_token("mq_") is None
+    assert surveyors.credentials.by_token("") is None
+    assert surveyors.credentials.by_token("mq_") is None
 
 
 def test_tokens_are_revoked_by_their_account_or_the_team(cast: Cast) -> None:
     """A token ends when it is revoked, which no other account and no other team can."""
-    tokens, editor = cast.store.surveyors.tokens, cast.members["editor"]
+    tokens, editor = cast.services.tokens, cast.members["editor"]
     token = tokens.create(editor, cast.team, name="x", scopes=["survey:read"], until=None)
     (seen,) = tokens.of_team(cast.team)
     with pytest.raises(NotFound):
         tokens.revoke(cast.other_team, seen.digest)
     with pytest.raises(NotFound):
         tokens.revoke(cast.team, seen.digest, account=cast.members["viewer"])
-    assert cast.store.surveyors.by_token(token) is not None
+    assert cast.services.credentials.by_token(token) is not None
     tokens.revoke(cast.team, seen.digest, account=editor)
-    assert cast.store.surveyors.by_token(token) is None
+    assert cast.services.credentials.by_token(token) is None
     with pytest.raises(NotFound):
         tokens.revoke(cast.team, seen.digest)
 
@@ -261,7 +274,7 @@ def test_what_is_no_token(sqlite_cast: Cast, changes: dict[str, object], complai
     """A token without a use, without scopes, or that ended before it began is refused."""
     values = {"name": "x", "scopes": ["survey:read"], "until": None, **changes}
     with pytest.raises(ParameterError, match=complaint):
-        sqlite_cast.store.surveyors.tokens.create(
+        sqlite_cast.services.tokens.create(
             sqlite_cast.members["owner"],
             sqlite_cast.team,
             **values,  # type: ignore[arg-type]
@@ -270,7 +283,7 @@ def test_what_is_no_token(sqlite_cast: Cast, changes: dict[str, object], complai
 
 def test_the_last_owner_stays(cast: Cast) -> None:
     """A team keeps an owner: also of two who leave at once, one stays."""
-    teams = cast.store.surveyors.teams
+    teams = cast.services.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
     steps: list[Callable[[], object]] = [
         partial(teams.remove, cast.team, owner),
@@ -295,7 +308,7 @@ def test_the_last_owner_stays(cast: Cast) -> None:
 
 def test_who_leaves_can_do_nothing_more_in_the_team(cast: Cast) -> None:
     """Removing a member ends its sessions and tokens of this team, and of no other."""
-    surveyors, editor = cast.store.surveyors, cast.members["editor"]
+    surveyors, editor = cast.services, cast.members["editor"]
     surveyors.teams.put(cast.other_team, editor, "viewer")
     here = surveyors.sessions.start(editor, cast.team)
     there = surveyors.sessions.start(editor, cast.other_team)
@@ -303,16 +316,16 @@ def test_who_leaves_can_do_nothing_more_in_the_team(cast: Cast) -> None:
     with pytest.raises(NotFound):
         surveyors.teams.remove(cast.other_team, cast.members["viewer"])
     surveyors.teams.remove(cast.team, editor)
-    assert surveyors.by_session(here) is None
-    assert surveyors.by_token(token) is None
-    assert surveyors.by_session(there) is not None
+    assert surveyors.credentials.by_session(here) is None
+    assert surveyors.credentials.by_token(token) is None
+    assert surveyors.credentials.by_session(there) is not None
     with pytest.raises(NotFound):
         surveyors.teams.set_role(cast.team, editor, "viewer")
 
 
 def test_an_invitation_lets_one_person_in(cast: Cast) -> None:
     """Of several who follow one link at once, one joins; the others leave no account behind."""
-    invitations = cast.store.surveyors.invitations
+    invitations = cast.services.invitations
     link = invitations.create(cast.team, role="viewer", note="Bob")
     assert [(i.note, i.role) for i in invitations.of_team(cast.team)] == [("Bob", "viewer")]
     who = {"name": "Bob", "password": PASSWORD}
@@ -323,7 +336,7 @@ def test_an_invitation_lets_one_person_in(cast: Cast) -> None:
     assert len(joined) == 1, outcomes
     assert {type(o) for o in outcomes if isinstance(o, Exception)} == {NotFound}
     assert (joined[0].team.id, joined[0].role) == (cast.team, "viewer")
-    logins = {m.account.login for m in cast.store.surveyors.teams.members() if m}
+    logins = {m.account.login for m in cast.services.teams.members() if m}
     assert len([login for login in logins if login.startswith("bob-")]) == 1
     assert invitations.of_team(cast.team) == []
     with pytest.raises(NotFound, match="ask for a new one"):
@@ -353,7 +366,7 @@ def test_an_invitation_ends(cast: Cast) -> None:
 
 def test_logins_are_of_one_person(cast: Cast) -> None:
     """No two accounts share a login, whatever its capitals, and names are visible text."""
-    accounts, teams = cast.store.surveyors.accounts, cast.store.surveyors.teams
+    accounts, teams = cast.services.accounts, cast.services.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
     accounts.rename(owner, login="Ann", name=" Ann ")
     assert (accounts.get(owner).login, accounts.get(owner).name) == ("ann", "Ann")
@@ -401,11 +414,11 @@ def test_surveys_of_before_belong_to_the_first_team(empty_database_url: str) -> 
 
 def test_surveys_are_their_teams(cast: Cast) -> None:
     """A survey is the team's that opened it, and is listed there and nowhere else."""
-    store = cast.store
-    ours = store.open_survey(define(), team=cast.team)
-    theirs = store.open_survey(define(), team=cast.other_team)
-    first = store.open_survey(define())
-    assert [s.token for s in store.surveys(team=cast.team)] == [ours.token]
-    assert [s.token for s in store.surveys(team=cast.other_team)] == [theirs.token]
-    assert [s.token for s in store.surveys(team=FIRST_TEAM)] == [first.token]
-    assert len(store.surveys()) == 3
+    services = cast.services
+    ours = services.surveys.open_survey(define(), team=cast.team)
+    theirs = services.surveys.open_survey(define(), team=cast.other_team)
+    first = services.surveys.open_survey(define())
+    assert [s.token for s in services.surveys.records(team=cast.team)] == [ours.token]
+    assert [s.token for s in services.surveys.records(team=cast.other_team)] == [theirs.token]
+    assert [s.token for s in services.surveys.records(team=FIRST_TEAM)] == [first.token]
+    assert len(services.surveys.records()) == 3

@@ -20,7 +20,7 @@ from masquerade.errors import (
 )
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import BalanceRow, CostRow, EntryRow, table_of
 from masquerade.surveys.survey import commitment_of
 
@@ -31,18 +31,18 @@ ROUNDS, THREADS = 20, 64
 
 def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
     """64 threads reserve two surveys, with a cap for one: exactly one succeeds, in every round."""
-    probe = Store(database_url)
+    probe = Services.open(database_url)
     definitions = [define(title=title) for title in ("One", "Other")]
-    surveys = [probe.open_survey(definition) for definition in definitions]
+    surveys = [probe.surveys.open_survey(definition) for definition in definitions]
     cost = surveys[0].definition.levels[0].cost("").micro_epsilon
     probe.close()
-    store = Store(database_url, caps=Caps(Loss(cost), Caps().delta))
+    services = Services.open(database_url, caps=Caps(Loss(cost), Caps().delta))
     for _ in range(ROUNDS):
         secret = secrets.token_hex(16)
-        who = store.identity(secret)
+        who = services.identity(secret)
 
         def attempt(place: int, who: Any = who) -> bool:
-            return store.participations.reserve(
+            return services.participations.reserve(
                 who, surveys[place % 2].token, "medium", idempotency_key=secrets.token_hex(16)
             )[1]
 
@@ -50,18 +50,18 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
         assert outcomes.count(True) == 1
         assert all(o in (True, False) or isinstance(o, InsufficientBudget) for o in outcomes)
         assert outcomes.count(False) == THREADS // 2 - 1  # the winner's survey, asked again
-        balance = store.accounts.balance(who.person)
+        balance = services.ledger.balance(who.person)
         assert (balance.entries, balance.open, balance.reserved_epsilon) == (1, 1, cost)
-    assert store.accounts.verify() == ROUNDS
-    store.close()
+    assert services.ledger.verify() == ROUNDS
+    services.close()
 
 
 @pytest.mark.parametrize("step", ["reserve", "open", "seal", "respond"])
-def test_one_step_many_times_at_once(store: Store, step: str) -> None:
+def test_one_step_many_times_at_once(services: Services, step: str) -> None:
     """The same step sent many times at once happens once, and everybody gets the same answer."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     device, key, salt = Device(), secrets.token_hex(16), "ab" * 16
-    who, steps = store.identity(device.participant), store.participations
+    who, steps = services.identity(device.participant), services.participations
 
     def reserve() -> Any:
         return steps.reserve(who, survey.token, "medium", idempotency_key=key)[0]
@@ -73,7 +73,7 @@ def test_one_step_many_times_at_once(store: Store, step: str) -> None:
         work = {
             "open": lambda: steps.open(who, begun.id),
             "seal": lambda: steps.seal(who, begun.id, commitment),
-            "respond": lambda: device.respond(store, begun, [1, 4], salt)[0],
+            "respond": lambda: device.respond(services, begun, [1, 4], salt)[0],
         }[step]
         if step in ("seal", "respond"):
             steps.open(who, begun.id)
@@ -81,32 +81,34 @@ def test_one_step_many_times_at_once(store: Store, step: str) -> None:
             steps.seal(who, begun.id, commitment)
     outcomes = all_at_once(*[work] * 16)
     assert {(o.id, o.state) for o in outcomes} == {(outcomes[0].id, outcomes[0].state)}
-    assert len(store.ledger(device.participant)) == (1 if step == "reserve" else 2)
-    store.accounts.verify()
+    assert len(services.ledger.entries(services.identity(device.participant).person)) == (
+        1 if step == "reserve" else 2
+    )
+    services.ledger.verify()
 
 
-def test_two_draws_at_once_leave_one(store: Store) -> None:
+def test_two_draws_at_once_leave_one(services: Services) -> None:
     """Of many different draws for one participation, one is sealed and the others are refused."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     device = Device()
-    begun = device.open(store, survey)
-    who = store.identity(device.participant)
+    begun = device.open(services, survey)
+    who = services.identity(device.participant)
     commitments = [commitment_of(begun.id, [n % 2, n % 5], "ab" * 16) for n in range(10)]
     outcomes = all_at_once(
-        *(lambda c=c: store.participations.seal(who, begun.id, c) for c in commitments)
+        *(lambda c=c: services.participations.seal(who, begun.id, c) for c in commitments)
     )
     refused = [o for o in outcomes if isinstance(o, Exception)]
     assert len(refused) == 9
     assert all(isinstance(error, CommitmentMismatch) for error in refused)
 
 
-def test_two_levels_at_once_leave_one(store: Store) -> None:
+def test_two_levels_at_once_leave_one(services: Services) -> None:
     """Of one participant's attempts at several levels at once, those of one level succeed."""
-    survey = store.open_survey(define(levels=("high", "medium", "low")))
+    survey = services.surveys.open_survey(define(levels=("high", "medium", "low")))
     device = Device()
     levels = [level.name for level in survey.definition.levels] * 5
     outcomes = all_at_once(
-        *(lambda name=name: device.reserve(store, survey, level=name) for name in levels)
+        *(lambda name=name: device.reserve(services, survey, level=name) for name in levels)
     )
     chosen = {o.level.name for o in outcomes if not isinstance(o, Exception)}
     assert len(chosen) == 1
@@ -115,25 +117,25 @@ def test_two_levels_at_once_leave_one(store: Store) -> None:
     assert all(isinstance(error, AlreadyParticipated) for error in refused)
 
 
-def test_many_surveys_of_one_participant_at_once(store: Store) -> None:
+def test_many_surveys_of_one_participant_at_once(services: Services) -> None:
     """Runs of one participant in many surveys at once are all kept, in one unbroken chain."""
-    surveys = [store.open_survey(define(level="high")) for _ in range(12)]
+    surveys = [services.surveys.open_survey(define(level="high")) for _ in range(12)]
     device = Device()
-    outcomes = all_at_once(*(lambda s=s: device.send(store, s) for s in surveys))
+    outcomes = all_at_once(*(lambda s=s: device.send(services, s) for s in surveys))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    entries = store.ledger(device.participant)
+    entries = services.ledger.entries(services.identity(device.participant).person)
     assert verify_chain(entries) == 24
     assert {entry.charge.survey for entry in entries} == {survey.token for survey in surveys}
-    assert store.accounts.verify() == 24
+    assert services.ledger.verify() == 24
 
 
-def test_the_tables_are_a_storage_like_the_one_in_memory(store: Store) -> None:
+def test_the_tables_are_a_storage_like_the_one_in_memory(services: Services) -> None:
     """Every operation of a ledger gives the same entries, balances and errors as in memory."""
     day = ["2026-03-14"]
     memory = Ledger(MemoryStorage(), clock=lambda: day[0], caps=Caps(clear=3))
     from masquerade.server.db.ledger_storage import LedgerDatabase
 
-    tables = Ledger(LedgerDatabase(store._transactions), clock=lambda: day[0], caps=Caps(clear=3))
+    tables = Ledger(LedgerDatabase(services.transactions), clock=lambda: day[0], caps=Caps(clear=3))
     texts = (
         "randomized-response:options=2,epsilon=1.5",
         "discrete-gaussian:low=0,high=10,step=1,sigma=20",
@@ -189,10 +191,10 @@ ENTRY_CHANGES: dict[str, Any] = {
 }
 
 
-def test_tampering_in_the_database_is_found(store: Store) -> None:
+def test_tampering_in_the_database_is_found(services: Services) -> None:
     """A change to any column of an entry, a balance or a cost, or a removal, is found."""
-    surveys = [store.open_survey(define(level="high")) for _ in range(3)]
-    other = store.open_survey(define(level="low"))
+    surveys = [services.surveys.open_survey(define(level="high")) for _ in range(3)]
+    other = services.surveys.open_survey(define(level="low"))
     columns = set(EntryRow.__table__.columns.keys())
     digest = other.definition.levels[0].cost(other.token).digest
     changes = {**ENTRY_CHANGES, "cost": digest}
@@ -200,44 +202,44 @@ def test_tampering_in_the_database_is_found(store: Store) -> None:
     for column, value in [*changes.items(), ("removed", None), ("end", None)]:
         device = Device()
         for survey in surveys:
-            device.send(store, survey)
-        person = store.identity(device.participant).person
-        store.accounts.rebuild(person)
+            device.send(services, survey)
+        person = services.identity(device.participant).person
+        services.ledger.rebuild(person)
         sequence = 5 if column == "end" else 2
         place = (EntryRow.person == person) & (EntryRow.sequence == sequence)
         change = update(EntryRow).values({column: value}) if value else delete(EntryRow)
-        with store.engine.connect() as connection:
+        with services.engine.connect() as connection:
             connection.execute(change.where(place))
             connection.commit()
         with pytest.raises(BrokenChain):
-            store.accounts.verify()
-        with store.engine.connect() as connection:  # the next change must be found by itself
+            services.ledger.verify()
+        with services.engine.connect() as connection:  # the next change must be found by itself
             for table in (EntryRow, BalanceRow):
                 connection.execute(delete(table))
             connection.commit()
-        assert store.accounts.verify() == 0
+        assert services.ledger.verify() == 0
 
 
 @pytest.mark.parametrize(
     "column", [c.key for c in BalanceRow.__table__.columns if c.key != "person"]
 )
-def test_tampering_with_a_balance_is_found(sqlite_store: Store, column: str) -> None:
+def test_tampering_with_a_balance_is_found(sqlite_services: Services, column: str) -> None:
     """A balance that is not what its entries come to is found, whichever number is wrong."""
     device = Device()
-    device.send(sqlite_store, sqlite_store.open_survey(define()))
+    device.send(sqlite_services, sqlite_services.surveys.open_survey(define()))
     values: dict[str, Any] = {"caps": "99000000,1/1000000,0", "head": "2" * 64}
-    with sqlite_store.engine.connect() as connection:
+    with sqlite_services.engine.connect() as connection:
         connection.execute(update(BalanceRow).values({column: values.get(column, 77)}))
         connection.commit()
     with pytest.raises(BrokenChain):
-        sqlite_store.accounts.verify()
+        sqlite_services.ledger.verify()
 
 
-def test_tampering_with_a_cost_is_found(store: Store) -> None:
+def test_tampering_with_a_cost_is_found(services: Services) -> None:
     """A cost that is made smaller after it was charged is found, in every amount of it."""
     device = Device()
-    device.send(store, store.open_survey(define()))
-    with store.engine.connect() as connection:
+    device.send(services, services.surveys.open_survey(define()))
+    with services.engine.connect() as connection:
         found = connection.execute(select(CostRow.digest, CostRow.amounts)).all()
         used = connection.scalars(select(EntryRow.cost)).first()
         amounts = next(row.amounts for row in found if row.digest == used)
@@ -247,7 +249,7 @@ def test_tampering_with_a_cost_is_found(store: Store) -> None:
         *({"amounts": {**amounts, name: 1}} for name in ("event", "user", "rho")),
     ]
     for change in changes:
-        with store.engine.connect() as connection:
+        with services.engine.connect() as connection:
             kept = connection.execute(
                 select(CostRow.survey, CostRow.mechanisms, CostRow.amounts).where(
                     CostRow.digest == used
@@ -256,32 +258,32 @@ def test_tampering_with_a_cost_is_found(store: Store) -> None:
             connection.execute(update(CostRow).where(CostRow.digest == used).values(**change))
             connection.commit()
         with pytest.raises(BrokenChain):
-            store.accounts.verify()
-        with store.engine.connect() as connection:
+            services.ledger.verify()
+        with services.engine.connect() as connection:
             restored = dict(kept._mapping)
             connection.execute(update(CostRow).where(CostRow.digest == used).values(**restored))
             connection.commit()
-        assert store.accounts.verify() == 2
+        assert services.ledger.verify() == 2
 
 
-def test_a_balance_is_never_written_over(store: Store) -> None:
+def test_a_balance_is_never_written_over(services: Services) -> None:
     """A second entry at one place of a chain is impossible in the table itself."""
     device = Device()
-    device.reserve(store, store.open_survey(define()))
-    with store.engine.connect() as connection:
+    device.reserve(services, services.surveys.open_survey(define()))
+    with services.engine.connect() as connection:
         [row] = connection.execute(select(table_of(EntryRow))).all()
     twice = dict(row._mapping)
     for change in ({}, {"sequence": 1}):
-        with store.engine.connect() as connection, pytest.raises(Exception, match=r"(?i)unique"):
+        with services.engine.connect() as connection, pytest.raises(Exception, match=r"(?i)unique"):
             connection.execute(insert(EntryRow), {**twice, **change})
 
 
-def test_amounts_come_back_exactly(store: Store) -> None:
+def test_amounts_come_back_exactly(services: Services) -> None:
     """Amounts are the same whole numbers of millionths, and infinite ones stay infinite."""
     for masking, level in (("per-answer", "low"), ("per-person", "high")):
-        survey = store.open_survey(define(level=level, masking=masking))
+        survey = services.surveys.open_survey(define(level=level, masking=masking))
         device = Device()
-        device.send(store, survey)
-        charge = store.ledger(device.participant)[0].charge
+        device.send(services, survey)
+        charge = services.ledger.entries(services.identity(device.participant).person)[0].charge
         assert charge.cost == survey.definition.levels[0].cost(survey.token)
         assert type(charge.user.micro) is int

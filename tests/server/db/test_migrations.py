@@ -21,7 +21,7 @@ from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
 from masquerade.errors import BrokenChain, QuotaFull
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.engine import MIGRATIONS, connect, migrate
 from masquerade.server.db.ledger_storage import LedgerDatabase
 from masquerade.server.db.tables import Base
@@ -145,28 +145,32 @@ def test_what_the_first_release_kept_is_kept(empty_database_url: str) -> None:
         rows = connection.execute(text("SELECT person, hash FROM ledger_entry")).all()
         hashes = {(row.person, row.hash) for row in rows}
     engine.dispose()
-    store = Store(empty_database_url)
-    assert store.survey("aa").responses == 3
-    assert store.survey("aa").definition.fixed_level == "medium"
-    responses = store.responses("bb")
+    services = Services.open(empty_database_url)
+    assert services.surveys.record("aa").responses == 3
+    assert services.surveys.record("aa").definition.fixed_level == "medium"
+    responses = services.reports.of_survey("bb")
     assert sorted((r.level, r.reports) for r in responses) == [("medium", (1,))] * 2
     assert {r.pseudonym for r in responses} == {
         hashlib.sha256(f"{name * 64}bb".encode()).hexdigest() for name in "bc"
     }
-    kept = {(p, e.charge.key) for p in people for e in store.entries_of(p) if e.charge.key}
+    kept = {(p, e.charge.key) for p in people for e in services.ledger.entries(p) if e.charge.key}
     assert kept == hashes
-    assert store.accounts.verify() == 1 + 3 + 3
+    assert services.ledger.verify() == 1 + 3 + 3
     for person, spent in people.items():
-        balance = store.accounts.balance(person)
+        balance = services.ledger.balance(person)
         assert balance.spent_epsilon == sum(micro for _, micro in spent)
         assert balance.caps == Caps()
-        days = [entry.charge.day for entry in store.entries_of(person)][: len(spent)]
+        days = [entry.charge.day for entry in services.ledger.entries(person)][: len(spent)]
         assert days == [f"2026-01-0{place + 1}" for place in range(len(spent))]
-    assert store.accounts.balance("b" * 64).residual_epsilon == Loss(0)
-    assert [e.charge.kind for e in store.entries_of("c" * 64)] == ["commit", "commit", "adjust"]
-    Device().send(store, store.survey("aa"), [1])
-    assert store.survey("aa").responses == 4
-    store.close()
+    assert services.ledger.balance("b" * 64).residual_epsilon == Loss(0)
+    assert [e.charge.kind for e in services.ledger.entries("c" * 64)] == [
+        "commit",
+        "commit",
+        "adjust",
+    ]
+    Device().send(services, services.surveys.record("aa"), [1])
+    assert services.surveys.record("aa").responses == 4
+    services.close()
 
 
 def test_a_broken_ledger_is_not_migrated(empty_database_url: str) -> None:
@@ -219,17 +223,17 @@ def test_quotas_are_counted_once_when_the_counts_come(empty_database_url: str) -
                     {"id": f"{token}{place:030}", "survey": token, "state": state},
                 )
     engine.dispose()
-    store = Store(empty_database_url)
-    with store.engine.connect() as connection:
+    services = Services.open(empty_database_url)
+    with services.engine.connect() as connection:
         rows = connection.execute(text("SELECT survey, level, begun FROM quota_count")).all()
         lapsed = connection.execute(text("SELECT state, attempt FROM participation")).all()
     # Once questions were shown, nobody needs to know from here how often that had lapsed.
     assert {state for state, attempt in lapsed if attempt} == {"reserved", "expired"}
     assert sorted(map(tuple, rows)) == [("aa", "high", 0), ("aa", "medium", 4)]
-    Device().reserve(store, store.survey("aa"), level="medium")
+    Device().reserve(services, services.surveys.record("aa"), level="medium")
     with pytest.raises(QuotaFull):
-        Device().reserve(store, store.survey("aa"), level="medium")
-    store.close()
+        Device().reserve(services, services.surveys.record("aa"), level="medium")
+    services.close()
 
 
 def test_balances_of_before_there_was_other_noise_are_counted(
@@ -272,8 +276,8 @@ def test_balances_of_before_there_was_other_noise_are_counted(
         for name in ("spent_other", "reserved_other"):
             connection.execute(text(f"ALTER TABLE ledger_balance DROP COLUMN {name}"))
     engine.dispose()
-    migrated = Store(empty_database_url, today=lambda: "2026-03-14")
-    assert {person: migrated.accounts.balance(person) for person in people} == before
-    assert migrated.accounts.verify() == sum(balance.entries for balance in before.values())
+    migrated = Services.open(empty_database_url, today=lambda: "2026-03-14")
+    assert {person: migrated.ledger.balance(person) for person in people} == before
+    assert migrated.ledger.verify() == sum(balance.entries for balance in before.values())
     assert before[one].caps.rule == 1
     migrated.close()

@@ -44,7 +44,7 @@ def served(request: pytest.FixtureRequest, module_server: LiveServers) -> Iterat
 def place(served: LiveServer) -> Iterator[Any]:
     """A server with a new survey, and a client of it."""
     server = served
-    survey = server.store.open_survey(define())
+    survey = server.services.surveys.open_survey(define())
     headers = {
         "Masquerade-Participant": MARK + secrets.token_hex(10),
         "Content-Type": "application/json",
@@ -54,7 +54,7 @@ def place(served: LiveServer) -> Iterator[Any]:
         base_url=f"{server.url}/api/v1", headers=headers, trust_env=False, timeout=PATIENCE_SECONDS
     ) as client:
         client.survey, client.server = survey, server  # type: ignore[attr-defined]
-        client.before = server.store.persons()  # type: ignore[attr-defined]
+        client.before = server.services.profiles.persons()  # type: ignore[attr-defined]
         yield client
 
 
@@ -100,7 +100,7 @@ def test_harmful_bodies_are_refused(place: Any) -> None:
             ("PATCH", "/me/caps"),
         ):
             refused(place.request(method, path, content=body), 400, 404, 422)
-    assert place.server.store.persons() == place.before
+    assert place.server.services.profiles.persons() == place.before
 
 
 def test_reports_that_are_no_reports(place: Any) -> None:
@@ -147,7 +147,7 @@ def test_another_type_of_content_is_refused(place: Any) -> None:
     for kind in KINDS:
         answer = place.post("/participations", content=sent, headers={"Content-Type": kind})
         refused(answer, 415, 422)
-    assert place.server.store.persons() == place.before
+    assert place.server.services.profiles.persons() == place.before
 
 
 PLACES = ("%00", "%00" * 32, "0" * 31 + "%00", "..%2f..", "%ff%fe", "%ed%a0%80", "' OR 1=1 --",
@@ -174,7 +174,7 @@ def test_headers_of_another_form(place: Any) -> None:
     ):  # fmt: skip
         for name in ("Masquerade-Participant", "Idempotency-Key"):
             refused(place.post("/participations", json=body, headers={name: value}), 401, 422)
-    assert place.server.store.persons() == place.before
+    assert place.server.services.profiles.persons() == place.before
 
 
 def test_many_headers(place: Any) -> None:

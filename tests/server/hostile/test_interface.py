@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.http.session_cookie import COOKIE, csrf_token
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating
 from masquerade.surveys.survey import Survey, commitment_of
@@ -64,10 +64,10 @@ def test_prop_no_request_breaks_the_description(live_server: LiveServers, mode: 
     """
     load_all_checks()
     server = live_server(rate_participant=0, rate_address=0)
-    survey = server.store.open_survey(of_every_kind(), listed=True)
+    survey = server.services.surveys.open_survey(of_every_kind(), listed=True)
     secret = secrets.token_hex(16)
-    who = server.store.identity(secret)
-    begun, _ = server.store.participations.reserve(
+    who = server.services.identity(secret)
+    begun, _ = server.services.participations.reserve(
         who, survey.token, "high", idempotency_key=secrets.token_hex(16)
     )
     schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
@@ -102,9 +102,11 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
     import httpx
 
     server = live_server(rate_participant=0, rate_address=0)
-    server.store.desk.funds.pay_in(FIRST_TEAM, amount=9, currency="credits", note="", key="k")
+    server.services.funds.pay_in(FIRST_TEAM, amount=9, currency="credits", note="", key="k")
     reward = Reward("wallet", "credits", {"high": 3})
-    survey = server.store.open_survey(of_every_kind(), listed=True, reward=reward, budget=9)
+    survey = server.services.surveys.open_survey(
+        of_every_kind(), listed=True, reward=reward, budget=9
+    )
     schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
     described = {
         (result.ok().method.upper(), result.ok().path): result.ok()
@@ -153,7 +155,7 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
             ask("GET", path)
         ask("POST", "/me/payouts/{payout}/take-back", payout=payout)
         ask("POST", f"{steps}/withdraw", participation=id_)
-        other = server.store.open_survey(of_every_kind())
+        other = server.services.surveys.open_survey(of_every_kind())
         body = {"survey": other.token, "level": "high"}
         id_ = ask("POST", "/participations", body, key="1" * 32)["id"]
         ask("POST", f"{steps}/abandon", participation=id_)
@@ -203,8 +205,8 @@ def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> N
     import httpx
 
     server = live_server(rate_participant=0, rate_address=0)
-    survey = server.store.open_survey(of_every_kind())
-    server.store.close_survey(survey.token)
+    survey = server.services.surveys.open_survey(of_every_kind())
+    server.services.surveys.close(survey)
     paths = server.app.openapi()["paths"]
     met = set()
     html = {"Accept": "text/html"}
@@ -256,7 +258,7 @@ def test_prop_what_the_description_allows_has_a_right_form(live_server: LiveServ
 
     load_all_checks()
     server = live_server(rate_participant=0, rate_address=0, rate_preview=0, rate_survey=0)
-    survey = server.store.open_survey(of_every_kind())
+    survey = server.services.surveys.open_survey(of_every_kind())
     with httpx.Client(base_url=server.url, trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link, headers={"Accept": "text/html"})
         cookie = owner.cookies[COOKIE]

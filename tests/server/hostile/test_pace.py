@@ -36,9 +36,9 @@ def served(live_server: LiveServers) -> Iterator[tuple[LiveServer, httpx.Client]
 def paying(server: LiveServer, people: int, *, level: str = "medium") -> Any:
     """Open a survey that pays so many people."""
     key = secrets.token_hex(8)
-    server.store.desk.funds.pay_in(FIRST_TEAM, amount=people, currency="credits", note="", key=key)
+    server.services.funds.pay_in(FIRST_TEAM, amount=people, currency="credits", note="", key=key)
     reward = Reward("wallet", "credits", {level: 1})
-    return server.store.open_survey(define(level=level), reward=reward, budget=people)
+    return server.services.surveys.open_survey(define(level=level), reward=reward, budget=people)
 
 
 def begin(
@@ -77,7 +77,7 @@ def test_one_address_does_not_empty_a_paying_survey(
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     # Another survey is another matter, and one that gives nothing has a pace of its own.
     assert begin(client, paying(server, 5).token, "2001:db8::1").status_code == 201
-    free = server.store.open_survey(define())
+    free = server.services.surveys.open_survey(define())
     found = [begin(client, free.token, "2001:db8::1").status_code for _ in range(OTHER + 2)]
     assert found == [201] * OTHER + [429] * 2
 
@@ -94,10 +94,10 @@ def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> 
         assert begin(client, survey.token, "192.0.2.1", secret=secret).status_code == 200
         assert begin(client, survey.token, "192.0.2.1", level="low").status_code == 422
         assert begin(client, "no-such", "192.0.2.1").status_code == 404
-    server.store.lifecycle.set_seats(survey, {"medium": 1})
+    server.services.surveys.set_seats(survey, {"medium": 1})
     for _ in range(2 * REWARDED):
         assert begin(client, survey.token, "192.0.2.1").status_code == 409
-    server.store.lifecycle.set_seats(survey, None)
+    server.services.surveys.set_seats(survey, None)
     found = [begin(client, survey.token, "192.0.2.1").status_code for _ in range(REWARDED)]
     assert found == [201] * (REWARDED - 1) + [429]
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 200

@@ -26,10 +26,10 @@ def test_no_cell_of_any_file_is_a_formula(site: Site) -> None:
     )
     levels = ("high", "medium")
     definition = define(*questions, title="=1+1", description="@x", levels=levels)
-    survey = site.store.open_survey(definition)
+    survey = site.services.surveys.open_survey(definition)
     for number in range(12):
         site.phone().take_part(survey, [number % 4, -number], level=levels[number % 2])
-    site.store.close_survey(survey.token)
+    site.services.surveys.close(survey)
     texts = ""
     for path in (
         f"/api/v1/surveys/{survey.token}/results.csv",

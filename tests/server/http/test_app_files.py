@@ -35,7 +35,7 @@ def test_the_page_is_the_same_for_everybody_and_every_survey(live_server: LiveSe
     server = live_server()
     visitor = httpx.Client(base_url=server.url)
     surveys = [
-        server.store.open_survey(
+        server.services.surveys.open_survey(
             Survey.at_levels(title=title, questions=(Choice("q", "Why?", ("A", "B")),))
         )
         for title in ("First secret", "Second secret")

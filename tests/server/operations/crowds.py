@@ -17,7 +17,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import ParticipationRow, table_of
 from masquerade.server.payments.rewards import Reward
 
@@ -52,17 +52,17 @@ class Crowd:
     def __init__(self, draws: Draws, *, day: str = "2026-03-14") -> None:
         self.draws, self.day = draws, day
 
-    def open(self, url: str, **settings: Any) -> Store:
+    def open(self, url: str, **settings: Any) -> Services:
         """Open a store that is rewritten only when asked."""
-        return Store(url, today=lambda: self.day, rewrites=False, **settings)
+        return Services.open(url, today=lambda: self.day, rewrites=False, **settings)
 
     def empty(self, url: str) -> SurveyRecord:
         """Make a database with a survey that gives codes."""
         self.draws.turn("the server")
-        store = self.open(url)
-        survey = store.open_survey(define(), reward=Reward("codes", "", {}))
-        store.identity("0" * 32)
-        store.close()
+        services = self.open(url)
+        survey = services.surveys.open_survey(define(), reward=Reward("codes", "", {}))
+        services.identity("0" * 32)
+        services.close()
         return survey
 
     def secret(self, number: int) -> str:
@@ -71,7 +71,7 @@ class Crowd:
 
     def come(
         self,
-        store: Store,
+        services: Services,
         survey: SurveyRecord,
         number: int,
         *,
@@ -81,17 +81,17 @@ class Crowd:
         """Take part: in all steps, with long reports, or with a withdrawal at the end."""
         self.draws.turn(f"person {number}")
         device = Device(self.secret(number))
-        device.send(store, survey, [number % 2, number % 5])
-        who = store.identity(device.participant)
-        [begun], _ = store.people.invitations(who, after="", limit=9)
+        device.send(services, survey, [number % 2, number % 5])
+        who = services.identity(device.participant)
+        [begun], _ = services.profiles.invitations(who, after="", limit=9)
         assert begun.participation is not None
         mine = begun.participation["id"]
         if long:  # what does not fit into a page lies on others
             reports = [(number * i) % 5 for i in range(250 * (number % 11))]
             change = update(_PARTICIPATION).where(_PARTICIPATION.c.id == mine)
-            store.desk.transactions.write(lambda c: c.execute(change.values(reports=reports)))
+            services.transactions.write(lambda c: c.execute(change.values(reports=reports)))
         if leaves:
-            store.participations.withdraw(who, mine)
+            services.participations.withdraw(who, mine)
 
 
 def orders(people: int, count: int) -> list[list[int]]:

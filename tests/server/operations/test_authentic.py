@@ -21,12 +21,13 @@ from tests.server.devices import Device, everything
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import BrokenBackup, NotEmpty, OperationError, ParameterError
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 from masquerade.server.accounts.totp import code_at, new_secret
 from masquerade.server.db.engine import connect
 from masquerade.server.db.sealed_columns import plain_texts
-from masquerade.server.db.server_key import Seals, ServerKey, make_server_key
+from masquerade.server.db.seals import Seals
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive
 from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine
@@ -46,26 +47,26 @@ PASSWORD = "three words in a row"
 
 
 @pytest.fixture
-def keyed_store(empty_database_url: str) -> Iterator[Store]:
+def keyed_services(empty_database_url: str) -> Iterator[Services]:
     """A store with a server key, on each kind of database."""
-    store = Store(empty_database_url, today=lambda: DAY, server_key=KEY)
-    yield store
-    store.close()
+    services = Services.open(empty_database_url, today=lambda: DAY, server_key=KEY)
+    yield services
+    services.close()
 
 
 @pytest.fixture
-def answered(keyed_store: Store) -> Store:
+def answered(keyed_services: Services) -> Services:
     """The same with a survey and some responses."""
-    survey = keyed_store.open_survey(define(levels=("high", "low")))
+    survey = keyed_services.surveys.open_survey(define(levels=("high", "low")))
     for number in range(3):
-        Device().send(keyed_store, survey, [number % 2, number % 5], level="low")
-    return keyed_store
+        Device().send(keyed_services, survey, [number % 2, number % 5], level="low")
+    return keyed_services
 
 
-def copy_of(store: Store, key: ServerKey | None = KEY) -> bytes:
+def copy_of(services: Services, key: ServerKey | None = KEY) -> bytes:
     """Return a backup of a store."""
     file = io.BytesIO()
-    backup(store.engine, file, server_key=key)
+    backup(services.engine, file, server_key=key)
     return file.getvalue()
 
 
@@ -118,7 +119,7 @@ CHANGES = ("report", "account", "removed", "swapped", "day")
 
 @pytest.mark.parametrize("how", CHANGES)
 def test_a_changed_backup_with_a_new_hash_is_refused(
-    answered: Store, tmp_path: Path, how: str
+    answered: Services, tmp_path: Path, how: str
 ) -> None:
     """Whoever changes a backup and hashes it anew is found out, with or without the old code."""
     whole = copy_of(answered)
@@ -136,7 +137,7 @@ def test_a_changed_backup_with_a_new_hash_is_refused(
     assert restore(io.BytesIO(bare), url, server_key=None).day
 
 
-def test_a_changed_entry_of_the_ledger_is_refused_first(answered: Store, tmp_path: Path) -> None:
+def test_a_changed_entry_of_the_ledger_is_refused_first(answered: Services, tmp_path: Path) -> None:
     """Of a ledger's entry that was changed not even the chain is asked: nothing is read."""
     lines = contents(copy_of(answered))
     row, names = first(lines, "ledger_entry")
@@ -146,7 +147,7 @@ def test_a_changed_entry_of_the_ledger_is_refused_first(answered: Store, tmp_pat
 
 
 def test_nothing_is_unpacked_before_it_is_checked(
-    answered: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answered: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is not genuine meets neither the unpacking nor the reader of JSON."""
     whole = bytearray(copy_of(answered))
@@ -157,9 +158,9 @@ def test_nothing_is_unpacked_before_it_is_checked(
         restore(io.BytesIO(whole), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=KEY)
 
 
-def test_every_bit_of_a_backup_counts(sqlite_store: Store, tmp_path: Path) -> None:
+def test_every_bit_of_a_backup_counts(sqlite_services: Services, tmp_path: Path) -> None:
     """Whichever byte is changed, and wherever the file is cut or made longer, it is refused."""
-    whole = copy_of(sqlite_store)
+    whole = copy_of(sqlite_services)
     url = f"sqlite:///{tmp_path / 'x.sqlite3'}"
     places = sorted({*range(0, len(whole), 97), *range(len(whole) - 120, len(whole))})
     for place in places:
@@ -175,7 +176,7 @@ def test_every_bit_of_a_backup_counts(sqlite_store: Store, tmp_path: Path) -> No
     assert list(tmp_path.glob("x.*")) == []
 
 
-def test_another_servers_key_vouches_for_nothing(answered: Store, tmp_path: Path) -> None:
+def test_another_servers_key_vouches_for_nothing(answered: Services, tmp_path: Path) -> None:
     """A backup that another key vouches for is refused."""
     whole = copy_of(answered)
     with pytest.raises(BrokenBackup, match="another server key"):
@@ -184,26 +185,26 @@ def test_another_servers_key_vouches_for_nothing(answered: Store, tmp_path: Path
         copy_of(answered, OTHER)
 
 
-def test_an_older_backup_is_as_genuine(answered: Store, tmp_path: Path) -> None:
+def test_an_older_backup_is_as_genuine(answered: Services, tmp_path: Path) -> None:
     """What is not given: an older backup of the same server is taken, with the day it says."""
     older = copy_of(answered)
-    Device().send(answered, answered.surveys()[0], level="low")
+    Device().send(answered, answered.surveys.records()[0], level="low")
     done = restore(io.BytesIO(older), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=KEY)
-    assert done.entries < answered.accounts.verify()
+    assert done.entries < answered.ledger.verify()
 
 
-def test_a_genuine_backup_comes_back(answered: Store, new_database: NewDatabase) -> None:
+def test_a_genuine_backup_comes_back(answered: Services, new_database: NewDatabase) -> None:
     """A whole backup is restored, and any program for gzip unpacks it."""
     whole = copy_of(answered)
     assert contents(whole)[0]["masquerade_backup"] == 1
     url = new_database("sqlite")
     restore(io.BytesIO(whole), url, server_key=KEY)
-    again = Store(url, today=lambda: DAY, server_key=KEY)
+    again = Services.open(url, today=lambda: DAY, server_key=KEY)
     assert everything(again) == everything(answered)
     again.close()
 
 
-def test_what_changes_after_the_check_is_not_read(answered: Store, tmp_path: Path) -> None:
+def test_what_changes_after_the_check_is_not_read(answered: Services, tmp_path: Path) -> None:
     """The bytes that are read are those that were checked, whoever changes the file meanwhile."""
     path = tmp_path / "a.backup"
     path.write_bytes(copy_of(answered))
@@ -212,42 +213,42 @@ def test_what_changes_after_the_check_is_not_read(answered: Store, tmp_path: Pat
         assert archive.ArchiveReader(genuine).header.revision
 
 
-def with_codes(store: Store, secret: str) -> str:
+def with_codes(services: Services, secret: str) -> str:
     """Return the id of the owner, who has a password and is asked for codes."""
-    owner = store.surveyors.teams.first_owner()
+    owner = services.teams.first_owner()
     assert owner is not None
-    accounts = store.surveyors.accounts
+    accounts = services.accounts
     accounts.set_password(owner.id, PASSWORD)
     now = int(time.time()) // 30
     assert accounts.ask_for_codes(owner.id, secret, code_at(secret, now - 1))
     return owner.id
 
 
-def signs_in(store: Store, secret: str) -> bool:
+def signs_in(services: Services, secret: str) -> bool:
     """Return whether the owner signs in with the code of a secret."""
     code = code_at(secret, int(time.time()) // 30)
-    return store.surveyors.accounts.recognise("owner", PASSWORD, code) is not None
+    return services.accounts.recognise("owner", PASSWORD, code) is not None
 
 
-def with_webhook(store: Store) -> str:
+def with_webhook(services: Services) -> str:
     """Return the secret of a new webhook."""
-    store.desk.webhooks.private = True
-    hooks = store.desk.webhooks
+    services.webhooks.private = True
+    hooks = services.webhooks
     made, secret = hooks.create(FIRST_TEAM, url="http://127.0.0.1:9/", events=EVENTS)
     hooks.test(FIRST_TEAM, made.id)
     return secret
 
 
-def rows_of(store: Store) -> str:
+def rows_of(services: Services) -> str:
     """Return everything that a database holds, as text."""
-    with store.engine.connect() as connection:
+    with services.engine.connect() as connection:
         found = [
             connection.execute(text(f"SELECT * FROM {t}")).all() for t in ("account", "webhook")
         ]
     return repr(found)
 
 
-def sent_with(store: Store, key: ServerKey) -> list[str]:
+def sent_with(services: Services, key: ServerKey) -> list[str]:
     """Return the signatures of what webhooks are told, and the bodies' own."""
     told: list[str] = []
 
@@ -256,57 +257,59 @@ def sent_with(store: Store, key: ServerKey) -> list[str]:
         return 200
 
     sends = Deliveries(
-        store.desk.transactions, private=True, seals=Seals(key), send=send, clock=lambda: 1000.0
+        services.transactions, private=True, seals=Seals(key), send=send, clock=lambda: 1000.0
     )
     assert sends.deliver() == 1
     return told
 
 
-def test_a_copy_of_the_database_has_no_secret_of_codes_or_webhooks(keyed_store: Store) -> None:
+def test_a_copy_of_the_database_has_no_secret_of_codes_or_webhooks(
+    keyed_services: Services,
+) -> None:
     """What codes and signatures are made of is sealed, and works all the same."""
     codes = new_secret()
-    with_codes(keyed_store, codes)
-    signing = with_webhook(keyed_store)
-    kept = rows_of(keyed_store)
+    with_codes(keyed_services, codes)
+    signing = with_webhook(keyed_services)
+    kept = rows_of(keyed_services)
     assert codes not in kept
     assert signing not in kept
-    assert plain_texts_of(keyed_store) == 0
-    assert codes.encode() not in gzip.decompress(copy_of(keyed_store))
-    assert signs_in(keyed_store, codes)
-    header, body = sent_with(keyed_store, KEY)
+    assert plain_texts_of(keyed_services) == 0
+    assert codes.encode() not in gzip.decompress(copy_of(keyed_services))
+    assert signs_in(keyed_services, codes)
+    header, body = sent_with(keyed_services, KEY)
     assert header == signature(signing, body.encode(), seconds=1000)
 
 
-def plain_texts_of(store: Store) -> int:
+def plain_texts_of(services: Services) -> int:
     """Return how many secrets of a store are not sealed."""
-    with store.engine.connect() as connection:
+    with services.engine.connect() as connection:
         return plain_texts(connection)
 
 
 def test_the_first_start_with_a_key_seals_what_is_there(empty_database_url: str) -> None:
     """Secrets of an older version, which lie there as they are, are sealed and go on working."""
-    before = Store(empty_database_url)
+    before = Services.open(empty_database_url)
     codes = new_secret()
     with_codes(before, codes)
     signing = with_webhook(before)
     assert codes in rows_of(before)
     before.close()
-    store = Store(empty_database_url, server_key=KEY)
-    kept = rows_of(store)
+    services = Services.open(empty_database_url, server_key=KEY)
+    kept = rows_of(services)
     assert codes not in kept
     assert signing not in kept
-    assert signs_in(store, codes)
-    store.close()
+    assert signs_in(services, codes)
+    services.close()
 
 
 @pytest.mark.parametrize("key", [OTHER, None])
 def test_another_key_opens_nothing(empty_database_url: str, key: ServerKey | None) -> None:
     """With another key, or none, the server does not start, and says what to do."""
-    store = Store(empty_database_url, server_key=KEY)
-    with_codes(store, new_secret())
-    store.close()
+    services = Services.open(empty_database_url, server_key=KEY)
+    with_codes(services, new_secret())
+    services.close()
     with pytest.raises(OperationError, match="new-key --forget"):
-        Store(empty_database_url, server_key=key)
+        Services.open(empty_database_url, server_key=key)
     found = list(examine(Settings(empty_database_url, server_key=key)))
     assert "problem" in [one.status for one in found if one.check == "server key"]
 
@@ -394,31 +397,31 @@ def test_a_new_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASQUERADE_SERVER_KEY_FILE", raising=False)
     settings = settings_in(tmp_path / "data")
     codes = new_secret()
-    store = Store(settings.database, server_key=settings.server_key)
-    with_codes(store, codes)
-    old = copy_of(store, settings.server_key)
-    store.close()
+    services = Services.open(settings.database, server_key=settings.server_key)
+    with_codes(services, codes)
+    old = copy_of(services, settings.server_key)
+    services.close()
     engine = connect(settings.database)
     done = renew(engine, settings)
     engine.dispose()
     after = settings_in(tmp_path / "data")
     assert after.server_key != settings.server_key
     assert done["accounts_without_codes"] == 0
-    store = Store(after.database, server_key=after.server_key)
-    assert signs_in(store, codes)
+    services = Services.open(after.database, server_key=after.server_key)
+    assert signs_in(services, codes)
     with pytest.raises(BrokenBackup):
         restore(io.BytesIO(old), f"sqlite:///{tmp_path / 'x'}", server_key=after.server_key)
     restore(io.BytesIO(old), f"sqlite:///{tmp_path / 'x'}", server_key=settings.server_key)
     with pytest.raises(NotEmpty, match=r"server\.key\.old"):
-        renew(store.engine, after)
-    store.close()
+        renew(services.engine, after)
+    services.close()
 
 
 def test_a_new_key_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails before the commit leaves no new key; from then on it is kept, and named."""
     monkeypatch.delenv("MASQUERADE_SERVER_KEY_FILE", raising=False)
     settings = settings_in(tmp_path / "data")
-    Store(settings.database, server_key=settings.server_key).close()
+    Services.open(settings.database, server_key=settings.server_key).close()
     new = tmp_path / "data" / "server.key.new"
     engine = connect(settings.database)
     other = replace(settings, server_key=OTHER)
@@ -445,10 +448,10 @@ def test_a_lost_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who lost the key gives up codes and webhooks, by name, and the server starts again."""
     monkeypatch.delenv("MASQUERADE_SERVER_KEY_FILE", raising=False)
     settings = settings_in(tmp_path / "data")
-    store = Store(settings.database, server_key=settings.server_key)
-    owner = with_codes(store, new_secret())
-    with_webhook(store)
-    store.close()
+    services = Services.open(settings.database, server_key=settings.server_key)
+    owner = with_codes(services, new_secret())
+    with_webhook(services)
+    services.close()
     (tmp_path / "data" / "server.key").unlink()
     engine = connect(settings.database)
     lost = Settings.from_environment(data_dir=tmp_path / "data")
@@ -457,7 +460,9 @@ def test_a_lost_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = renew(engine, lost, forget=True)
     engine.dispose()
     assert (done["accounts_without_codes"], done["webhooks_removed"]) == (1, 1)
-    store = Store(settings.database, server_key=settings_in(tmp_path / "data").server_key)
-    assert not store.surveyors.accounts.get(owner).has_totp
-    assert store.desk.webhooks.of_team(FIRST_TEAM) == []
-    store.close()
+    services = Services.open(
+        settings.database, server_key=settings_in(tmp_path / "data").server_key
+    )
+    assert not services.accounts.get(owner).has_totp
+    assert services.webhooks.of_team(FIRST_TEAM) == []
+    services.close()

@@ -17,7 +17,7 @@ from tests.server.devices import Device, everything
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import BrokenBackup, BrokenChain, NotEmpty, OperationError, WrongSchema
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.engine import connect, revisions
 from masquerade.server.operations.backup import backup, new_file
 from masquerade.server.operations.restore import restore
@@ -31,24 +31,24 @@ THREADS, BEFORE, MEANWHILE = 6, 24, 12
 KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 
-def copy_of(store: Store) -> io.BytesIO:
+def copy_of(services: Services) -> io.BytesIO:
     """Return a backup of a store."""
     file = io.BytesIO()
-    backup(store.engine, file, server_key=None)
+    backup(services.engine, file, server_key=None)
     file.seek(0)
     return file
 
 
-def furnished(url: str, people: int = 4) -> Store:
+def furnished(url: str, people: int = 4) -> Services:
     """Return a store with a survey, some responses, and a text that is easily spoilt."""
-    store = Store(url, today=lambda: "2026-03-14")
-    survey = store.open_survey(
+    services = Services.open(url, today=lambda: "2026-03-14")
+    survey = services.surveys.open_survey(
         define(title="Wörk \u2028 “at” 你好 \\ \n\x01", levels=("high", "low"))
     )
     for number in range(people):
-        Device().send(store, survey, [number % 2, number % 5], level=("high", "low")[number % 2])
-    Device().reserve(store, survey)
-    return store
+        Device().send(services, survey, [number % 2, number % 5], level=("high", "low")[number % 2])
+    Device().reserve(services, survey)
+    return services
 
 
 def lines_of(file: io.BytesIO) -> list[Any]:
@@ -64,25 +64,25 @@ def packed(lines: list[Any]) -> io.BytesIO:
 @pytest.mark.parametrize("target", KINDS)
 def test_every_row_comes_back(database_url: str, new_database: NewDatabase, target: str) -> None:
     """A restored database has every row of every table, on the same kind of database or another."""
-    store = furnished(database_url)
+    services = furnished(database_url)
     url = new_database(target)
-    done = restore(copy_of(store), url, server_key=None)
+    done = restore(copy_of(services), url, server_key=None)
     assert done.revision == list(revisions())[-1]
     assert done.entries == 4 * 2 + 1
-    again = Store(url, today=lambda: "2026-03-14")
-    before, after = everything(store), everything(again)
+    again = Services.open(url, today=lambda: "2026-03-14")
+    before, after = everything(services), everything(again)
     # Whether JSON has spaces in it is the database's own matter; nothing else may differ.
     assert before == after
-    assert again.setting("person_key") == store.setting("person_key")
-    Device().send(again, again.surveys()[0], [1, 4], level="low")
-    store.close()
+    assert again.values.secret("person_key") == services.values.secret("person_key")
+    Device().send(again, again.surveys.records()[0], [1, 4], level="low")
+    services.close()
     again.close()
 
 
 def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> None:
     """While threads write, a backup has all acknowledged before it began, and one moment only."""
-    store = Store(database_url)
-    survey = store.open_survey(define(levels=("high", "medium", "low")))
+    services = Services.open(database_url)
+    survey = services.surveys.open_survey(define(levels=("high", "medium", "low")))
     lock, enough, end = threading.Lock(), threading.Event(), threading.Event()
     sent: list[tuple[str, int]] = []  # participants with their acknowledged response
 
@@ -90,7 +90,7 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> N
         while not end.is_set():
             device = Device()
             answer = secrets.randbelow(5)
-            Device.send(device, store, survey, [answer % 2, answer])
+            Device.send(device, services, survey, [answer % 2, answer])
             with lock:
                 sent.append((device.participant, answer))
                 if len(sent) >= BEFORE:
@@ -102,11 +102,11 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> N
     assert enough.wait(60)
     with lock:
         acknowledged = list(sent)
-    first = copy_of(store)
+    first = copy_of(services)
     target = len(sent) + MEANWHILE
     while len(sent) < target:
         enough.wait(0.01)
-    second = copy_of(store)
+    second = copy_of(services)
     end.set()
     for thread in threads:
         thread.join(60)
@@ -114,45 +114,48 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> N
         url = new_database("sqlite")
         # Verifies every chain, and every balance against its chain.
         done = restore(file, url, server_key=None)
-        again = Store(url)
-        kept = {row.pseudonym: row.reports for row in again.responses(survey.token)}
+        again = Services.open(url)
+        kept = {row.pseudonym: row.reports for row in again.reports.of_survey(survey.token)}
         for participant, answer in least:
             who = again.identity(participant)
-            key = again.asked(survey.token)[0].pseudonym_key
+            key = again.surveys.frozen(survey.token)[0].pseudonym_key
             assert kept[who.pseudonym(key)] == (answer % 2, answer)
-            kinds = [entry.charge.kind for entry in again.ledger(participant)]
+            kinds = [
+                entry.charge.kind
+                for entry in again.ledger.entries(again.identity(participant).person)
+            ]
             assert kinds == ["reserve", "commit"]
-        assert done.entries == again.accounts.verify() >= 2 * len(kept)
-        for person in again.persons():
-            assert again.accounts.rebuild(person) == again.accounts.balance(person)
+        assert done.entries == again.ledger.verify() >= 2 * len(kept)
+        for person in again.profiles.persons():
+            assert again.ledger.rebuild(person) == again.ledger.balance(person)
         # No response is there without its charge: at most one a thread is on its way.
-        assert len(kept) <= len(again.persons()) <= len(kept) + THREADS
+        assert len(kept) <= len(again.profiles.persons()) <= len(kept) + THREADS
         again.close()
-    assert len(store.responses(survey.token)) == len(sent)
-    store.close()
+    assert len(services.reports.of_survey(survey.token)) == len(sent)
+    services.close()
 
 
-def test_a_backup_does_not_tell_the_order_of_arrival(store: Store) -> None:
+def test_a_backup_does_not_tell_the_order_of_arrival(services: Services) -> None:
     """Rows are in the order of their random keys, so the same data give the same bytes."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     for _ in range(12):
-        Device().send(store, survey)
-    file = copy_of(store)
+        Device().send(services, survey)
+    file = copy_of(services)
     lines = lines_of(file)
     for name, columns in lines[0]["tables"].items():
         key = 1 if columns[0][0] in ("id", "person", "token", "key", "digest") else None
         values = [line[key] for line in lines[1:-1] if key and line[0] == name]
         assert values == sorted(values)
-    assert copy_of(store).getvalue() == file.getvalue()
+    assert copy_of(services).getvalue() == file.getvalue()
 
 
-def test_all_columns_have_a_form(sqlite_store: Store) -> None:
+def test_all_columns_have_a_form(sqlite_services: Services) -> None:
     """Every column of every table has a kind that backups know; JSON stays as it is written."""
-    sqlite_store.open_survey(define())
-    with sqlite_store.engine.begin() as connection:
+    sqlite_services.surveys.open_survey(define())
+    with sqlite_services.engine.begin() as connection:
         connection.exec_driver_sql("""UPDATE survey SET definition = '{"b" : 1.0, "a":1e2}'""")
-    url = f"{sqlite_store.engine.url}-copy"
-    restore(copy_of(sqlite_store), url, server_key=None)
+    url = f"{sqlite_services.engine.url}-copy"
+    restore(copy_of(sqlite_services), url, server_key=None)
     engine = connect(url)
     with engine.connect() as connection:
         kept = connection.execute(text("SELECT definition FROM survey")).scalar()
@@ -160,12 +163,14 @@ def test_all_columns_have_a_form(sqlite_store: Store) -> None:
     assert kept == '{"b" : 1.0, "a":1e2}'
 
 
-def test_only_an_empty_database_is_filled(empty_database_url: str, sqlite_store: Store) -> None:
+def test_only_an_empty_database_is_filled(
+    empty_database_url: str, sqlite_services: Services
+) -> None:
     """A database with tables is refused and keeps what it has."""
     there = furnished(empty_database_url)
     before = everything(there)
     with pytest.raises(NotEmpty, match="not empty"):
-        restore(copy_of(sqlite_store), empty_database_url, server_key=None)
+        restore(copy_of(sqlite_services), empty_database_url, server_key=None)
     assert everything(there) == before
     there.close()
 
@@ -203,11 +208,13 @@ def spoil(lines: list[Any], how: str) -> io.BytesIO:
     "how",
     ["value", "kind", "missing", "extra", "table", "cut", "more", "form", "columns", "no header"],
 )
-def test_a_spoilt_backup_is_refused_whole(sqlite_store: Store, tmp_path: Path, how: str) -> None:
+def test_a_spoilt_backup_is_refused_whole(
+    sqlite_services: Services, tmp_path: Path, how: str
+) -> None:
     """However a backup was changed or cut, nothing of it is kept, and no file is left behind."""
-    survey = sqlite_store.open_survey(define())
-    Device().send(sqlite_store, survey)
-    file = spoil(lines_of(copy_of(sqlite_store)), how)
+    survey = sqlite_services.surveys.open_survey(define())
+    Device().send(sqlite_services, survey)
+    file = spoil(lines_of(copy_of(sqlite_services)), how)
     target = tmp_path / "target.sqlite3"
     with pytest.raises(BrokenBackup):
         restore(file, f"sqlite:///{target}", server_key=None)
@@ -216,13 +223,13 @@ def test_a_spoilt_backup_is_refused_whole(sqlite_store: Store, tmp_path: Path, h
 
 @pytest.mark.postgres
 def test_a_refused_restore_leaves_postgresql_empty(
-    sqlite_store: Store, new_database: NewDatabase
+    sqlite_services: Services, new_database: NewDatabase
 ) -> None:
     """Where the last line does not hold, PostgreSQL is as empty as before."""
-    sqlite_store.open_survey(define())
+    sqlite_services.surveys.open_survey(define())
     url = new_database("postgresql")
     with pytest.raises(BrokenBackup):
-        restore(spoil(lines_of(copy_of(sqlite_store)), "cut"), url, server_key=None)
+        restore(spoil(lines_of(copy_of(sqlite_services)), "cut"), url, server_key=None)
     engine = create_engine(url)
     assert inspect(engine).get_table_names() == []
     engine.dispose()
@@ -240,10 +247,10 @@ def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_half_downloaded_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_half_downloaded_backup_is_refused(sqlite_services: Services, tmp_path: Path) -> None:
     """A file that lost its last bytes is refused."""
-    sqlite_store.open_survey(define())
-    whole = copy_of(sqlite_store).getvalue()
+    sqlite_services.surveys.open_survey(define())
+    whole = copy_of(sqlite_services).getvalue()
     with pytest.raises(BrokenBackup):
         restore(
             io.BytesIO(whole[: len(whole) * 2 // 3]),
@@ -252,22 +259,24 @@ def test_a_half_downloaded_backup_is_refused(sqlite_store: Store, tmp_path: Path
         )
 
 
-def test_a_newer_backup_is_refused(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_newer_backup_is_refused(sqlite_services: Services, tmp_path: Path) -> None:
     """A backup of a revision that this version does not know asks for a newer version."""
-    lines = lines_of(copy_of(sqlite_store))
+    lines = lines_of(copy_of(sqlite_services))
     lines[0]["revision"] = "9999"
     with pytest.raises(WrongSchema, match="9999"):
         restore(packed(lines), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
 
 
-def test_a_broken_ledger_is_backed_up_and_not_restored(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_broken_ledger_is_backed_up_and_not_restored(
+    sqlite_services: Services, tmp_path: Path
+) -> None:
     """A chain that was broken before the backup stops the restoring, which names the entry."""
-    survey = sqlite_store.open_survey(define())
-    Device().send(sqlite_store, survey)
-    with sqlite_store.engine.begin() as connection:
+    survey = sqlite_services.surveys.open_survey(define())
+    Device().send(sqlite_services, survey)
+    with sqlite_services.engine.begin() as connection:
         connection.execute(text("UPDATE ledger_entry SET day = '2026-01-01' WHERE sequence = 1"))
     with pytest.raises(BrokenChain, match="ledger entry 1"):
-        restore(copy_of(sqlite_store), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
+        restore(copy_of(sqlite_services), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=None)
     assert not (tmp_path / "x.sqlite3").exists()
 
 

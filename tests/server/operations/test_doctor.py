@@ -15,7 +15,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.operations import order_checks
 from masquerade.server.operations.check_result import Finding
@@ -32,30 +32,30 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def furnished(store: Store) -> Store:
+def furnished(services: Services) -> Services:
     """A store in use: two people with entries."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     for _ in range(2):
-        Device().send(store, survey)
-    assert store.rewrite()
-    return store
+        Device().send(services, survey)
+    assert services.transactions.rewrite()
+    return services
 
 
-def url_of(store: Store) -> str:
+def url_of(services: Services) -> str:
     """Return the address of a store's database."""
-    return store.engine.url.render_as_string(hide_password=False)
+    return services.engine.url.render_as_string(hide_password=False)
 
 
-def wrong(store: Store, **settings: Any) -> list[Finding]:
+def wrong(services: Services, **settings: Any) -> list[Finding]:
     """Return all that the doctor does not find in order."""
-    now = datetime.now(UTC) if store.engine.dialect.name == "postgresql" else NOW
-    found = examine(Settings(url_of(store), **settings), now=lambda: now)
+    now = datetime.now(UTC) if services.engine.dialect.name == "postgresql" else NOW
+    found = examine(Settings(url_of(services), **settings), now=lambda: now)
     return [one for one in found if one.status in ("problem", "warning")]
 
 
-def change(store: Store, *statements: str) -> None:
+def change(services: Services, *statements: str) -> None:
     """Run statements."""
-    with store.engine.execution_options(write=True).begin() as connection:
+    with services.engine.execution_options(write=True).begin() as connection:
         for statement in statements:
             connection.execute(text(statement))
 
@@ -67,12 +67,12 @@ def only(found: list[Finding], check: str, *words: str, status: str = "problem")
         assert word in found[0].detail
 
 
-def first_person(store: Store) -> str:
+def first_person(services: Services) -> str:
     """Return the ledger's name of somebody."""
-    return min(store.persons())
+    return min(services.profiles.persons())
 
 
-def test_a_healthy_server(furnished: Store) -> None:
+def test_a_healthy_server(furnished: Services) -> None:
     """A server in use has neither problems nor warnings, and every check says what it saw."""
     assert wrong(furnished) == []
     found = {one.check: one for one in examine(Settings(url_of(furnished)))}
@@ -80,7 +80,7 @@ def test_a_healthy_server(furnished: Store) -> None:
     assert {"settings", "schema", "tables", "clock", "surveys", "room"} <= set(found)
 
 
-def test_a_changed_entry(furnished: Store) -> None:
+def test_a_changed_entry(furnished: Services) -> None:
     """A changed entry is found, with the person's name in the ledger and the entry's number."""
     person = first_person(furnished)
     change(
@@ -90,37 +90,37 @@ def test_a_changed_entry(furnished: Store) -> None:
     only(wrong(furnished), "ledger", "entry 1", person)
 
 
-def test_all_broken_accounts_are_told(furnished: Store) -> None:
+def test_all_broken_accounts_are_told(furnished: Services) -> None:
     """One broken account does not hide another."""
     change(furnished, "UPDATE ledger_entry SET previous_hash = hash WHERE sequence = 0")
     found = wrong(furnished)
     assert [one.check for one in found] == ["ledger", "ledger"]
-    for person in furnished.persons():
+    for person in furnished.profiles.persons():
         assert sum(person in one.detail for one in found) == 1
 
 
-def test_a_removed_last_entry(furnished: Store) -> None:
+def test_a_removed_last_entry(furnished: Services) -> None:
     """An entry that is missing from the end is found by the balance."""
     person = first_person(furnished)
     change(furnished, f"DELETE FROM ledger_entry WHERE person = '{person}' AND sequence = 1")
     only(wrong(furnished), "ledger", person, "balance")
 
 
-def test_a_changed_balance(furnished: Store) -> None:
+def test_a_changed_balance(furnished: Services) -> None:
     """A balance that is not what the entries come to is found, with what differs in it."""
     person = first_person(furnished)
     change(furnished, f"UPDATE ledger_balance SET spent_epsilon = 0 WHERE person = '{person}'")
     only(wrong(furnished), "ledger", person, "spent_epsilon")
 
 
-def test_a_lost_balance(furnished: Store) -> None:
+def test_a_lost_balance(furnished: Services) -> None:
     """A balance that is gone is found."""
     person = first_person(furnished)
     change(furnished, f"DELETE FROM ledger_balance WHERE person = '{person}'")
     only(wrong(furnished), "ledger", person, "gone")
 
 
-def test_an_unreadable_cost(furnished: Store) -> None:
+def test_an_unreadable_cost(furnished: Services) -> None:
     """An amount that is none is found, and is no crash."""
     change(furnished, "UPDATE ledger_cost SET amounts = '{}'")
     assert {one.check for one in wrong(furnished)} == {"ledger"}
@@ -129,25 +129,25 @@ def test_an_unreadable_cost(furnished: Store) -> None:
 @pytest.mark.parametrize(
     "index", ["one_step_of_a_kind", "participation_of_survey", "balance_with_reservations"]
 )
-def test_a_missing_index(furnished: Store, index: str) -> None:
+def test_a_missing_index(furnished: Services, index: str) -> None:
     """Each missing index is named, and the rest is looked at all the same."""
     change(furnished, f"DROP INDEX {index}")
     only(wrong(furnished), "tables", index, "missing")
 
 
-def test_a_missing_table(furnished: Store) -> None:
+def test_a_missing_table(furnished: Services) -> None:
     """A missing table is named; what needs it is not looked at."""
     change(furnished, "DROP TABLE caps_to_come")
     only(wrong(furnished), "tables", "caps_to_come", "missing")
 
 
-def test_a_missing_column(furnished: Store) -> None:
+def test_a_missing_column(furnished: Services) -> None:
     """A missing column is named."""
     change(furnished, "ALTER TABLE participation DROP COLUMN commitment")
     only(wrong(furnished), "tables", "commitment", "participation")
 
 
-def test_a_foreign_table(furnished: Store) -> None:
+def test_a_foreign_table(furnished: Services) -> None:
     """A table that is none of ours is a warning."""
     change(furnished, "CREATE TABLE foreign_one (x INTEGER)")
     only(wrong(furnished), "tables", "foreign_one", status="warning")
@@ -164,13 +164,13 @@ def test_a_schema_behind(empty_database_url: str) -> None:
     assert found["ledger"].status == "skipped"
 
 
-def test_a_schema_ahead(furnished: Store) -> None:
+def test_a_schema_ahead(furnished: Services) -> None:
     """A schema of a newer version asks for that version."""
     change(furnished, "UPDATE alembic_version SET version_num = '9999'")
     only(wrong(furnished), "schema", "9999", "ahead")
 
 
-def test_a_clock_behind_what_is_kept(furnished: Store) -> None:
+def test_a_clock_behind_what_is_kept(furnished: Services) -> None:
     """Where the ledger has a day that has not come yet, the clock is suspect."""
     person = first_person(furnished)
     far = (datetime.now(UTC) + timedelta(days=2)).date().isoformat()
@@ -186,7 +186,7 @@ def test_a_clock_behind_what_is_kept(furnished: Store) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("seconds", [-300, 300])
-def test_a_clock_that_is_not_the_databases(furnished: Store, seconds: int) -> None:
+def test_a_clock_that_is_not_the_databases(furnished: Services, seconds: int) -> None:
     """A clock minutes before or after PostgreSQL's is found, with how much."""
     if furnished.engine.dialect.name != "postgresql":
         pytest.skip("SQLite has no clock of its own")
@@ -199,37 +199,37 @@ def test_a_clock_that_is_not_the_databases(furnished: Store, seconds: int) -> No
     )
 
 
-def test_a_survey_that_was_changed(furnished: Store) -> None:
+def test_a_survey_that_was_changed(furnished: Services) -> None:
     """A survey that asks another thing than when it was opened is found."""
     column = "CAST(definition AS TEXT)"
     changed = f"REPLACE({column}, 'Have you', 'Had you')"
     if furnished.engine.dialect.name == "postgresql":
         changed = f"CAST({changed} AS JSON)"
     change(furnished, f"UPDATE survey SET definition = {changed}")
-    only(wrong(furnished), "surveys", furnished.surveys()[0].token)
+    only(wrong(furnished), "surveys", furnished.surveys.records()[0].token)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
-def test_a_file_that_others_may_read(sqlite_store: Store) -> None:
+def test_a_file_that_others_may_read(sqlite_services: Services) -> None:
     """An SQLite file that other accounts can reach is found; in a private folder it is not."""
-    file = Settings(url_of(sqlite_store)).sqlite_file
+    file = Settings(url_of(sqlite_services)).sqlite_file
     assert file is not None
     assert file.stat().st_mode & 0o777 == 0o600
     file.parent.chmod(0o755)
     file.chmod(0o644)
-    only(wrong(sqlite_store), "permissions", str(file), "chmod 600")
+    only(wrong(sqlite_services), "permissions", str(file), "chmod 600")
     file.parent.chmod(0o700)
-    assert wrong(sqlite_store) == []
+    assert wrong(sqlite_services) == []
 
 
-def test_rows_in_the_order_of_arrival(sqlite_store: Store) -> None:
+def test_rows_in_the_order_of_arrival(sqlite_services: Services) -> None:
     """A file or a log that tells the order of arrival is a problem once it is not fresh."""
-    survey = sqlite_store.open_survey(define())
-    file = Settings(url_of(sqlite_store)).sqlite_file
+    survey = sqlite_services.surveys.open_survey(define())
+    file = Settings(url_of(sqlite_services)).sqlite_file
     assert file is not None
-    url = url_of(sqlite_store)
-    sqlite_store.close()
-    store = Store(url, rewrites=False)
+    url = url_of(sqlite_services)
+    sqlite_services.close()
+    services = Services.open(url, rewrites=False)
 
     def order(seconds: int) -> list[Finding]:
         later = datetime.now(UTC) + timedelta(seconds=seconds)
@@ -237,93 +237,95 @@ def test_rows_in_the_order_of_arrival(sqlite_store: Store) -> None:
         return [one for one in found if one.check == "order"]
 
     for _ in range(12):
-        Device().send(store, survey)
+        Device().send(services, survey)
     only(order(0), "order", "look again", status="skipped")
     only(order(120), "order", "-wal has held")
-    with store.engine.connect() as connection:
+    with services.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     only(order(120), "order", "rows lie in the order of arrival")
-    assert store.rewrite()
+    assert services.transactions.rewrite()
     only(order(120), "order", "as after a rewriting", status="ok")
-    store.close()
+    services.close()
 
 
 def test_a_file_too_large_to_be_rewritten_often(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+    sqlite_services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a large file the doctor says how seldom it is rewritten, and what helps."""
-    sqlite_store.close()
+    sqlite_services.close()
     monkeypatch.setattr(order_checks, "LARGE", 10**5)
-    only(wrong(sqlite_store), "order", "once a day only", "sealed", status="warning")
+    only(wrong(sqlite_services), "order", "once a day only", "sealed", status="warning")
 
 
 @pytest.mark.postgres
-def test_what_postgresql_keeps_of_the_order_of_arrival(store: Store, postgres_server: Any) -> None:
+def test_what_postgresql_keeps_of_the_order_of_arrival(
+    services: Services, postgres_server: Any
+) -> None:
     """Rows not rewritten for days are a problem; an account without rights is warned."""
-    if store.engine.dialect.name == "sqlite":
+    if services.engine.dialect.name == "sqlite":
         pytest.skip("SQLite's file is looked at itself")
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     for _ in range(2):
-        Device().send(store, survey)
-    only(wrong(store), "order", "never", "xmin")
-    assert store.rewrite()
-    assert wrong(store) == []
+        Device().send(services, survey)
+    only(wrong(services), "order", "never", "xmin")
+    assert services.transactions.rewrite()
+    assert wrong(services) == []
     change(
-        store,
+        services,
         "UPDATE setting SET value = '2026-03-01' WHERE key = 'rewritten'",
         "UPDATE ledger_balance SET open = open",
     )
-    Device().send(store, survey)
-    only(wrong(store), "order", "on 2026-03-01")
-    assert store.rewrite()
-    database = store.engine.url.database
-    change(store, f"ALTER DATABASE {database} SET log_statement = 'all'")
-    only(wrong(store), "order", "log_statement is all", status="warning")
-    change(store, f"ALTER DATABASE {database} RESET log_statement")
-    change(store, f"ALTER DATABASE {database} SET wal_recycle = on")
-    only(wrong(store), "order", "wal_recycle is on", status="warning")
-    change(store, f"ALTER DATABASE {database} RESET wal_recycle")
+    Device().send(services, survey)
+    only(wrong(services), "order", "on 2026-03-01")
+    assert services.transactions.rewrite()
+    database = services.engine.url.database
+    change(services, f"ALTER DATABASE {database} SET log_statement = 'all'")
+    only(wrong(services), "order", "log_statement is all", status="warning")
+    change(services, f"ALTER DATABASE {database} RESET log_statement")
+    change(services, f"ALTER DATABASE {database} SET wal_recycle = on")
+    only(wrong(services), "order", "wal_recycle is on", status="warning")
+    change(services, f"ALTER DATABASE {database} RESET wal_recycle")
     name = f"nobody_{os.getpid()}"
     postgres_server.execute(f"CREATE ROLE {name} LOGIN")
     try:
-        change(store, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}")
-        url = store.engine.url.set(username=name).render_as_string(hide_password=False)
+        change(services, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}")
+        url = services.engine.url.set(username=name).render_as_string(hide_password=False)
         found = list(examine(Settings(url), now=lambda: datetime.now(UTC)))
         only([one for one in found if one.check == "order"], "order", "GRANT", status="warning")
     finally:
-        change(store, f"DROP OWNED BY {name}")
+        change(services, f"DROP OWNED BY {name}")
         postgres_server.execute(f"DROP ROLE {name}")
 
 
-def test_a_full_disk(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk without room is a problem, and one with little a warning."""
     usage = shutil.disk_usage("/")
-    file = Settings(url_of(sqlite_store)).sqlite_file
+    file = Settings(url_of(sqlite_services)).sqlite_file
     assert file is not None
-    sqlite_store.close()
+    sqlite_services.close()
     with file.open("r+b") as opened:
         opened.truncate(15 * 10**7)
     for free, status in ((10**8, "problem"), (25 * 10**7, "problem"), (35 * 10**7, "warning")):
         left = usage._replace(free=free)
         with monkeypatch.context() as patch:
             patch.setattr(shutil, "disk_usage", lambda _, left=left: left)
-            only(wrong(sqlite_store), "room", "free", status=status)
+            only(wrong(sqlite_services), "room", "free", status=status)
 
 
-def test_a_damaged_file(sqlite_store: Store) -> None:
+def test_a_damaged_file(sqlite_services: Services) -> None:
     """A file whose pages were overwritten is a problem, and no crash."""
-    survey = sqlite_store.open_survey(define())
+    survey = sqlite_services.surveys.open_survey(define())
     for _ in range(20):
-        Device().send(sqlite_store, survey)
-    file = Settings(url_of(sqlite_store)).sqlite_file
+        Device().send(sqlite_services, survey)
+    file = Settings(url_of(sqlite_services)).sqlite_file
     assert file is not None
-    with sqlite_store.engine.connect() as connection:
+    with sqlite_services.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    sqlite_store.close()
+    sqlite_services.close()
     content = file.read_bytes()
     content = content[: 2 * 4096] + os.urandom(len(content) - 2 * 4096)
     file.write_bytes(content)
-    found = [one for one in examine(Settings(url_of(sqlite_store))) if one.status == "problem"]
+    found = [one for one in examine(Settings(url_of(sqlite_services))) if one.status == "problem"]
     assert found
     assert {one.check for one in found} <= {"file", "database", "ledger", "surveys", "tables"}
 

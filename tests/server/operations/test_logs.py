@@ -75,13 +75,13 @@ def test_what_is_told_of_an_unexpected_error(
     site: Site, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
 ) -> None:
     """The log has the route's template, the type and the place: no token, address, header, body."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone, key = site.phone(), secrets.token_hex(16)
 
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"{phone.participant} sent {SECRET}")
 
-    monkeypatch.setattr(type(site.store.participations), "_reserve", fail)
+    monkeypatch.setattr(type(site.services.participations), "_reserve", fail)
     answer = phone.client.post(
         f"/api/v1/participations?{SECRET}=1",
         json={"survey": survey.token, "level": "medium"},

@@ -15,10 +15,9 @@ from sqlalchemy import text
 from tests.server.devices import Phone
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.http.metrics import Metrics
-from masquerade.server.operations.daily_jobs import Swept
 from masquerade.server.routes.health import not_ready
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def counts(server: LiveServer, name: str) -> Counts:
 
 def test_requests_are_counted_by_template(watched: LiveServer) -> None:
     """Counts name the route's template, the method and the status, and responses are counted."""
-    survey = watched.store.open_survey(define())
+    survey = watched.services.surveys.open_survey(define())
     with httpx.Client(base_url=watched.url, trust_env=False) as client:
         from_phone = Phone(client)
         from_phone.take_part(survey)
@@ -68,7 +67,7 @@ def test_requests_are_counted_by_template(watched: LiveServer) -> None:
 
 def test_no_label_names_anybody(watched: LiveServer) -> None:
     """Nothing in the counts is a token, a person, a participation, a title or an address."""
-    survey = watched.store.open_survey(define(title="Strikes"))
+    survey = watched.services.surveys.open_survey(define(title="Strikes"))
     with httpx.Client(base_url=watched.url, trust_env=False) as client:
         phone: Phone = Phone(client)
         begun = phone.take_part(survey)[0].json()["id"]
@@ -107,8 +106,8 @@ def test_open_metrics(live_server: LiveServers) -> None:
 def test_sweeps_are_counted() -> None:
     """Each sweep counts once, with what it did or that it failed."""
     metrics = Metrics()
-    metrics.sweep(Swept(3, 1))
-    metrics.sweep(None)
+    metrics.sweep(released=3, raised=1)
+    metrics.sweep_failed()
     shown = metrics.text().decode()
     for line in (
         'masquerade_sweeps_total{outcome="done"} 1.0',
@@ -130,9 +129,9 @@ def test_running_and_ready(live_server: LiveServers) -> None:
 @pytest.mark.parametrize("why", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
 def test_not_ready_where_nothing_can_be_written(tmp_path: Path, why: int) -> None:
     """On a full or read-only disk the server is not ready and says why; nothing stays behind."""
-    store = Store(f"sqlite:///{tmp_path / 'a.sqlite3'}")
+    services = Services.open(f"sqlite:///{tmp_path / 'a.sqlite3'}")
     there = sorted(tmp_path.iterdir())
-    assert not_ready(store.engine, tmp_path / "a.sqlite3") is None
+    assert not_ready(services.engine, tmp_path / "a.sqlite3") is None
     assert sorted(tmp_path.iterdir()) == there
 
     def full(**_: object) -> None:
@@ -140,10 +139,10 @@ def test_not_ready_where_nothing_can_be_written(tmp_path: Path, why: int) -> Non
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.TemporaryFile", full)
-        said = not_ready(store.engine, tmp_path / "a.sqlite3")
+        said = not_ready(services.engine, tmp_path / "a.sqlite3")
     assert said is not None
     assert os.strerror(why) in said
-    store.close()
+    services.close()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_browsers_stay_with_https(
 def test_not_ready_on_another_schema(live_server: LiveServers, found: str) -> None:
     """A server whose schema is behind or ahead runs and is not ready, and says why."""
     server = live_server()
-    with server.store.engine.begin() as connection:
+    with server.services.engine.begin() as connection:
         connection.execute(text(f"UPDATE alembic_version SET version_num = '{found}'"))
     assert httpx.get(f"{server.url}/healthz").status_code == 200
     answer = httpx.get(f"{server.url}/readyz")

@@ -26,7 +26,7 @@ from tests.server.operations.crowds import (
 )
 from tests.server.operations.page_layout import arrival, chance, joined
 
-from masquerade.server import Store
+from masquerade.server import Services
 
 if TYPE_CHECKING:
     pass
@@ -50,14 +50,14 @@ def test_a_rewritten_file_is_the_same_whatever_the_order_of_arrival(
     before, after = [], []
     for number, order in enumerate(orders(people, 3)):
         file = Path(shutil.copy(base, tmp_path / f"{number}.sqlite3"))
-        store = crowd.open(f"sqlite:///{file}")
+        services = crowd.open(f"sqlite:///{file}")
         for person in order:
-            crowd.come(store, survey, person, long=long, leaves=person < leaving)
+            crowd.come(services, survey, person, long=long, leaves=person < leaving)
         with closing(sqlite3.connect(file)) as reader:
             reader.execute("PRAGMA wal_checkpoint(PASSIVE)")
         before.append(file.read_bytes())
-        assert store.rewrite()
-        store.close()
+        assert services.transactions.rewrite()
+        services.close()
         after.append(file.read_bytes())
         assert not file.with_name(f"{file.name}-wal").exists()
     assert len(set(before)) == 3
@@ -73,13 +73,13 @@ def test_how_often_a_file_was_rewritten_changes_its_counters_alone(
     contents = []
     for number, order in enumerate(orders(20, 2)):
         file = Path(shutil.copy(base, tmp_path / f"{number}.sqlite3"))
-        store = crowd.open(f"sqlite:///{file}")
+        services = crowd.open(f"sqlite:///{file}")
         for place, person in enumerate(order):
-            crowd.come(store, survey, person)
+            crowd.come(services, survey, person)
             if number and place % 3 == 0:
-                assert store.rewrite()
-        assert store.rewrite()
-        store.close()
+                assert services.transactions.rewrite()
+        assert services.transactions.rewrite()
+        services.close()
         contents.append(file.read_bytes())
     found = differing(*contents)
     assert found
@@ -98,18 +98,18 @@ def linked(
         of the other accounts seemed likelier, as a share: a half by chance.
     """
     survey = crowd.empty(f"sqlite:///{file}")
-    store = crowd.open(f"sqlite:///{file}")
+    services = crowd.open(f"sqlite:///{file}")
     secrets_ = [crowd.secret(1000 * salt + person) for person in order]
     for person in order:
-        crowd.come(store, survey, 1000 * salt + person)
-    with store.engine.connect() as connection:
+        crowd.come(services, survey, 1000 * salt + person)
+    with services.engine.connect() as connection:
         key = connection.execute(text("SELECT pseudonym_key FROM survey")).scalar_one()
         rows = connection.execute(text("SELECT id, pseudonym, idempotency FROM participation"))
         participations = [tuple(row) for row in rows]
-    truth = {i.pseudonym(key): i.person for i in map(store.identity, secrets_)}
+    truth = {i.pseudonym(key): i.person for i in map(services.identity, secrets_)}
     if rewritten:
-        assert store.rewrite()
-    store.close()
+        assert services.transactions.rewrite()
+    services.close()
     names = {name: row[0] for row in participations for name in row}
     came = arrival(file, names | {person: person for person in truth.values()})
     ours = {row[0]: came[row[0]] for row in participations}
@@ -161,20 +161,20 @@ def test_a_commit_is_followed_by_a_rewriting_by_itself(crowd: Crowd, tmp_path: P
     file = tmp_path / "a.sqlite3"
     survey = crowd.empty(f"sqlite:///{file}")
     copy = Path(shutil.copy(file, tmp_path / "b.sqlite3"))
-    store = Store(f"sqlite:///{file}", today=lambda: crowd.day)
+    services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
     for person in range(12):
-        crowd.come(store, survey, person)
+        crowd.come(services, survey, person)
     log = file.with_name(f"{file.name}-wal")
     wait_until("the log is not emptied", lambda: log.stat().st_size == 0)
     content = file.read_bytes()
     asked = crowd.open(f"sqlite:///{copy}")
     for person in reversed(range(12)):
         crowd.come(asked, survey, person)
-    assert asked.rewrite()
+    assert asked.transactions.rewrite()
     asked.close()
     found = differing(content, copy.read_bytes())
     assert all(any(place in counter for counter in COUNTERS) for place in found)
-    store.close()
+    services.close()
 
 
 @pytest.mark.parametrize("event", ["close a survey", "sweep", "stop", "start"])
@@ -182,32 +182,32 @@ def test_a_file_is_rewritten_at_each_event(crowd: Crowd, tmp_path: Path, event: 
     """Closing a survey, the daily sweep, the end and the beginning of a server rewrite the file."""
     file = tmp_path / "a.sqlite3"
     survey = crowd.empty(f"sqlite:///{file}")
-    store = Store(f"sqlite:///{file}", today=lambda: crowd.day, rewrites=event == "stop")
+    services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day, rewrites=event == "stop")
     for person in range(12):
-        crowd.come(store, survey, person)
+        crowd.come(services, survey, person)
     if event == "close a survey":
-        store.close_survey(survey.token)
+        services.surveys.close(survey)
     elif event == "sweep":
-        store.sweeper.sweep()
-    store.close()
+        services.daily_jobs.run()
+    services.close()
     if event == "start":
         assert not in_key_order(file)
-        store = Store(f"sqlite:///{file}", today=lambda: crowd.day)
-        assert store.rewrite()
-        store.close()
+        services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
+        assert services.transactions.rewrite()
+        services.close()
     assert in_key_order(file)
 
 
 KILLED = """
 import os, sys, threading
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db import sqlite_order
 
-store = Store(sys.argv[1], rewrites=False)
+services = Services.open(sys.argv[1], rewrites=False)
 threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()
 print("ready", flush=True)
 while True:
-    store.rewrite()
+    services.transactions.rewrite()
 """
 
 
@@ -217,11 +217,11 @@ def test_killed_while_rewriting(crowd: Crowd, tmp_path: Path) -> None:
     """``kill -9`` in the middle of rewritings leaves a whole file with all rows."""
     file = tmp_path / "a.sqlite3"
     survey = crowd.empty(f"sqlite:///{file}")
-    store = crowd.open(f"sqlite:///{file}")
+    services = crowd.open(f"sqlite:///{file}")
     for person in range(60):
-        crowd.come(store, survey, person, long=True)
-    rows = everything(store)
-    store.close()
+        crowd.come(services, survey, person, long=True)
+    rows = everything(services)
+    services.close()
     for number in range(8):
         with subprocess.Popen(
             [sys.executable, "-c", KILLED, f"sqlite:///{file}", str(0.05 + 0.013 * number)],
@@ -231,8 +231,8 @@ def test_killed_while_rewriting(crowd: Crowd, tmp_path: Path) -> None:
             assert process.wait(PATIENCE_SECONDS) == -9
         with closing(plain(file)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    store = Store(f"sqlite:///{file}", today=lambda: crowd.day)
-    assert store.rewrite()
-    assert everything(store) == rows
-    store.close()
+    services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
+    assert services.transactions.rewrite()
+    assert everything(services) == rows
+    services.close()
     assert in_key_order(file)

@@ -32,25 +32,25 @@ def test_rewritten_tables_of_postgresql_tell_no_order(
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
     url = postgres_server.url(name)
     survey = crowd.empty(url)
-    store = crowd.open(url)
+    services = crowd.open(url)
     for person in orders(50, 1)[0]:
-        crowd.come(store, survey, person, long=True, leaves=person % 7 == 0)
+        crowd.come(services, survey, person, long=True, leaves=person % 7 == 0)
     keys = {"participation": "id", "ledger_entry": "person, sequence", "ledger_balance": "person"}
 
     def column(table: str, what: str, by: str) -> list[Any]:
         query = text(f"SELECT {what} FROM {table} ORDER BY {by}")
-        with store.engine.connect() as connection:
+        with services.engine.connect() as connection:
             return list(connection.scalars(query))
 
     for table, key in keys.items():
         assert len(set(column(table, "xmin::text", key))) > 40
         assert column(table, "ctid", key) != column(table, "ctid", "ctid")
-    assert store.rewrite()
+    assert services.transactions.rewrite()
     seen = {xmin for table in keys for xmin in column(table, "xmin::text", keys[table])}
     assert len(seen) == 1
     for table, key in keys.items():
         assert column(table, "ctid", key) == column(table, "ctid", "ctid")
-    store.close()
+    services.close()
 
 
 @pytest.mark.postgres
@@ -63,21 +63,23 @@ def test_long_values_of_postgresql_tell_no_order(
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
     url = postgres_server.url(name)
     survey = crowd.empty(url)
-    store = crowd.open(url)
+    services = crowd.open(url)
     rng, order = np.random.default_rng(1), orders(30, 1)[0]
     for person in order:
-        crowd.come(store, survey, person)
+        crowd.come(services, survey, person)
         reports = rng.integers(10**8, 10**9, 600).tolist()  # too varied to be made shorter
-        [newest] = [r.pseudonym for r in store.responses(survey.token) if len(r.reports) == 2]
+        [newest] = [
+            r.pseudonym for r in services.reports.of_survey(survey.token) if len(r.reports) == 2
+        ]
         rows = table_of(ParticipationRow)
         change = update(rows).where(rows.c.pseudonym == newest)
         lengthened = change.values(reports=reports)
-        store.desk.transactions.write(partial(Connection.execute, statement=lengthened))
-    before = store.responses(survey.token)
+        services.transactions.write(partial(Connection.execute, statement=lengthened))
+    before = services.reports.of_survey(survey.token)
 
     def numbers() -> list[int]:
         """Return the numbers of long values in the order of the rows' keys."""
-        with store.engine.connect() as connection:
+        with services.engine.connect() as connection:
             apart = connection.execute(
                 text("SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = "
                      "'participation'::regclass")
@@ -89,10 +91,10 @@ def test_long_values_of_postgresql_tell_no_order(
         return [found[str(list(r.reports)).replace(" ", "")[:30]] for r in before]
 
     assert numbers() != sorted(numbers())
-    assert store.rewrite()
+    assert services.transactions.rewrite()
     assert numbers() == sorted(numbers())
-    assert store.responses(survey.token) == before
-    store.close()
+    assert services.reports.of_survey(survey.token) == before
+    services.close()
 
 
 @pytest.mark.postgres
@@ -108,18 +110,18 @@ def test_whoever_reads_in_postgresql_keeps_seeing_all_rows(
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
     url = postgres_server.url(name)
     survey = crowd.empty(url)
-    store = crowd.open(url)
+    services = crowd.open(url)
     for person in range(8):
-        crowd.come(store, survey, person)
-    reading = store.engine.execution_options(isolation_level="REPEATABLE READ")
+        crowd.come(services, survey, person)
+    reading = services.engine.execution_options(isolation_level="REPEATABLE READ")
     with reading.connect() as reader, reader.begin():
         # From here on it sees one moment, and holds no lock of the tables.
         reader.execute(text("SELECT 1 FROM survey")).all()
-        assert not store.rewrite(patience=PATIENCE_SECONDS)
+        assert not services.transactions.rewrite(patience=PATIENCE_SECONDS)
         assert reader.execute(text("SELECT count(*) FROM participation")).scalar() == 8
         assert reader.execute(text("SELECT count(*) FROM ledger_entry")).scalar() == 16
-    assert store.rewrite(patience=PATIENCE_SECONDS)
-    store.close()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
+    services.close()
 
 
 @pytest.mark.postgres
@@ -132,10 +134,10 @@ def test_the_log_of_postgresql_is_let_go(
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
     url = postgres_server.url(name)
     survey = crowd.empty(url)
-    store = crowd.open(url)
+    services = crowd.open(url)
     for person in range(12):
-        crowd.come(store, survey, person)
-    with store.engine.connect() as connection:
+        crowd.come(services, survey, person)
+    with services.engine.connect() as connection:
         folder = Path(connection.execute(text("SHOW data_directory")).scalar_one()) / "pg_wal"
         ids = list(connection.scalars(text("SELECT id FROM participation")))
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -146,6 +148,6 @@ def test_the_log_of_postgresql_is_let_go(
         return sum(one.encode() in log for one in ids)
 
     assert told() == 12
-    assert store.rewrite(patience=PATIENCE_SECONDS)
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert told() == 0
-    store.close()
+    services.close()

@@ -18,7 +18,7 @@ from tests.server.operations.crowds import (
     plain,
 )
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db import sqlite_order
 from masquerade.server.db.postgresql_order import PostgresqlOrder
 from masquerade.server.db.sqlite_order import LARGE, SqliteOrder
@@ -175,18 +175,18 @@ def test_without_room_nothing_is_rewritten_and_it_is_told(
     assert "bytes of free disk and there are 10" in order.overdue()
 
 
-def test_no_rows_lie_in_temporary_files(sqlite_store: Store) -> None:
+def test_no_rows_lie_in_temporary_files(sqlite_services: Services) -> None:
     """Every connection sorts in memory, and after a rewriting still does."""
 
     def places() -> set[int]:
-        connections = [sqlite_store.engine.connect() for _ in range(3)]
+        connections = [sqlite_services.engine.connect() for _ in range(3)]
         found = {c.exec_driver_sql("PRAGMA temp_store").scalar_one() for c in connections}
         for connection in connections:
             connection.close()
         return found
 
     assert places() == {2}  # memory
-    assert sqlite_store.rewrite()
+    assert sqlite_services.transactions.rewrite()
     assert places() == {2}
 
 

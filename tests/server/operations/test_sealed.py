@@ -19,9 +19,8 @@ from typer.testing import CliRunner
 
 from masquerade.cli import app
 from masquerade.errors import OperationError, ParameterError, UnreadableFile
-from masquerade.server import Settings, Store
-from masquerade.server.db.database_key import sealed_driver
-from masquerade.server.db.engine import connect
+from masquerade.server import Services, Settings
+from masquerade.server.db.engine import connect, sealed_driver
 from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.restore import restore
@@ -43,11 +42,11 @@ def _sealing() -> None:
 
 
 @pytest.fixture
-def sealed(tmp_path: Path, _sealing: None) -> Iterator[Store]:
+def sealed(tmp_path: Path, _sealing: None) -> Iterator[Services]:
     """An empty store in an encrypted file."""
-    store = Store(f"sqlite:///{tmp_path / 'data' / 'a.sqlite3'}", key=KEY)
-    yield store
-    store.close()
+    services = Services.open(f"sqlite:///{tmp_path / 'data' / 'a.sqlite3'}", key=KEY)
+    yield services
+    services.close()
 
 
 @pytest.fixture(autouse=True)
@@ -55,16 +54,16 @@ def _folder(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
 
 
-def answered(store: Store, people: int = 12) -> list[str]:
+def answered(services: Services, people: int = 12) -> list[str]:
     """Let people answer; return names that stand in the tables."""
-    survey = store.open_survey(define(title="Needle"))
+    survey = services.surveys.open_survey(define(title="Needle"))
     for _ in range(people):
-        Device().send(store, survey)
-    names = [response.pseudonym for response in store.responses(survey.token)]
-    return [*names, *store.persons(), survey.token, "Needle"]
+        Device().send(services, survey)
+    names = [response.pseudonym for response in services.reports.of_survey(survey.token)]
+    return [*names, *services.profiles.persons(), survey.token, "Needle"]
 
 
-def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Store, tmp_path: Path) -> None:
+def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Services, tmp_path: Path) -> None:
     """No name of a person, id or title stands in the files, and their bytes look random."""
     names = answered(sealed)
     for _ in range(2):
@@ -79,56 +78,56 @@ def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Store, tmp_path
         # a fifth with a probability below 1e-10; text in SQLite's pages is off by far more.
         mean = len(content) / 256
         assert max(abs(count - mean) for count in counts.values()) < 0.4 * mean
-        assert sealed.rewrite()
+        assert sealed.transactions.rewrite()
 
 
 @pytest.mark.parametrize("key", [None, OTHER])
-def test_without_the_key_a_sealed_database_does_not_open(sealed: Store, key: str | None) -> None:
+def test_without_the_key_a_sealed_database_does_not_open(sealed: Services, key: str | None) -> None:
     """No key and another key are refused, with what to do; so is a key for a plain database."""
     answered(sealed, 1)
     url = sealed.engine.url.render_as_string()
     sealed.close()
     with pytest.raises(OperationError, match="its key is another one"):
-        Store(url, key=key)
-    Store(url, key=KEY).close()
+        Services.open(url, key=key)
+    Services.open(url, key=KEY).close()
 
 
 @pytest.mark.usefixtures("_sealing")
-def test_a_plain_database_does_not_open_with_a_key(sqlite_store: Store) -> None:
+def test_a_plain_database_does_not_open_with_a_key(sqlite_services: Services) -> None:
     """It is not sealed by naming a key; the refusal says how it can be."""
-    answered(sqlite_store, 1)
-    url = sqlite_store.engine.url.render_as_string()
-    sqlite_store.close()
+    answered(sqlite_services, 1)
+    url = sqlite_services.engine.url.render_as_string()
+    sqlite_services.close()
     with pytest.raises(OperationError, match="back it up and restore it"):
-        Store(url, key=KEY)
+        Services.open(url, key=KEY)
 
 
-def test_a_sealed_database_is_rewritten_too(sealed: Store, tmp_path: Path) -> None:
+def test_a_sealed_database_is_rewritten_too(sealed: Services, tmp_path: Path) -> None:
     """The log is emptied, and nobody's rows are lost."""
     answered(sealed)
     rows = everything(sealed)
-    assert sealed.rewrite()
+    assert sealed.transactions.rewrite()
     assert (tmp_path / "data" / "a.sqlite3-wal").stat().st_size == 0
     assert everything(sealed) == rows
 
 
 @pytest.mark.usefixtures("_sealing")
-def test_sealing_by_backup_and_restore(sqlite_store: Store, tmp_path: Path) -> None:
+def test_sealing_by_backup_and_restore(sqlite_services: Services, tmp_path: Path) -> None:
     """A backup of a plain database can be restored into a sealed one, and back, whole."""
-    answered(sqlite_store)
-    rows = everything(sqlite_store)
+    answered(sqlite_services)
+    rows = everything(sqlite_services)
     url, plain = f"sqlite:///{tmp_path / 'data' / 'b.sqlite3'}", tmp_path / "data" / "c.sqlite3"
     for engine, target, key in (
-        (sqlite_store.engine, url, KEY),
+        (sqlite_services.engine, url, KEY),
         (connect(url, key=KEY), f"sqlite:///{plain}", None),
     ):
         file = io.BytesIO()
         backup(engine, file, server_key=None)
         file.seek(0)
         restore(file, target, key=key, server_key=None)
-    with Store(url, key=KEY).engine.connect() as connection:
+    with Services.open(url, key=KEY).engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM ledger_balance").scalar() == 12
-    back = Store(f"sqlite:///{plain}")
+    back = Services.open(f"sqlite:///{plain}")
     assert everything(back) == rows
     back.close()
     with (
@@ -169,11 +168,11 @@ def test_the_commands_take_the_key_from_a_file(
     found = run("doctor", *data)
     assert found["ok"]
     with pytest.raises(OperationError):
-        Store(f"sqlite:///{tmp_path / 'other' / 'masquerade.sqlite3'}")
+        Services.open(f"sqlite:///{tmp_path / 'other' / 'masquerade.sqlite3'}")
 
 
 def test_doctor_wants_the_key_elsewhere(
-    sealed: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sealed: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key in the data folder, or one that others may read, is a problem; another key too."""
     url = sealed.engine.url.render_as_string()

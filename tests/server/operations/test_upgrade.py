@@ -14,7 +14,7 @@ from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
 from masquerade.errors import WrongSchema
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 from masquerade.server.db.engine import connect, migrate, revision, revisions
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.operations.backup import VERSION_TABLE, backup
@@ -190,11 +190,11 @@ def test_from_the_second_revision(
         url = new_database("sqlite")
         assert restore(file, url, server_key=None).made_at == "0002"
     engine.dispose()
-    store = Store(url)
-    require_kept(before, rows_of(store.engine))
-    assert store.accounts.verify() == len(before["ledger_entry"])
-    assert store.setting("person_key") == "cd" * 32
-    store.close()
+    services = Services.open(url)
+    require_kept(before, rows_of(services.engine))
+    assert services.ledger.verify() == len(before["ledger_entry"])
+    assert services.values.secret("person_key") == "cd" * 32
+    services.close()
     require_sound(url)
 
 
@@ -215,8 +215,8 @@ def test_from_the_first_revision(
         url = new_database("sqlite")
         assert restore(file, url, server_key=None).made_at == "0001"
     engine.dispose()
-    store = Store(url)
-    after = rows_of(store.engine)
+    services = Services.open(url)
+    after = rows_of(services.engine)
     same = {name: before[name] for name in ("survey", "setting")}
     require_kept(same, after)
     names = ("id", "survey", "pseudonym", "reports")
@@ -226,8 +226,8 @@ def test_from_the_first_revision(
     )
     charges = {(row["person"], row["hash"]) for row in before["ledger_entry"]}
     assert {(row["person"], row["key"]) for row in after["ledger_entry"]} == charges
-    assert store.accounts.verify() == len(charges)
-    store.close()
+    assert services.ledger.verify() == len(charges)
+    services.close()
     require_sound(url)
 
 

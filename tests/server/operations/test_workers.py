@@ -22,8 +22,8 @@ from tests.server.devices import Phone
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import OperationError
-from masquerade.server import Settings, Store
-from masquerade.server.db.server_key import make_server_key
+from masquerade.server import Services, Settings
+from masquerade.server.keys import make_server_key
 from masquerade.server.operations.run import listen
 from masquerade.server.operations.workers import Workers
 from masquerade.server.settings import sqlite_url
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.server.operations.conftest import Serve, Served
 
-    from masquerade.server.store import SurveyRecord
+    from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 pytestmark = [
     pytest.mark.slow,  # each test starts processes
@@ -100,21 +100,21 @@ def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> Iterator[tuple[Store, SurveyRecord]]:
+def prepared(tmp_path: Path) -> Iterator[tuple[Services, SurveyRecord]]:
     """The store of the servers to come, with a survey."""
     (tmp_path / "data").mkdir()
     key = make_server_key(tmp_path / "data" / "server.key")
-    store = Store(sqlite_url(tmp_path / "data" / "masquerade.sqlite3"), server_key=key)
-    yield store, store.open_survey(define())
-    store.close()
+    services = Services.open(sqlite_url(tmp_path / "data" / "masquerade.sqlite3"), server_key=key)
+    yield services, services.surveys.open_survey(define())
+    services.close()
 
 
-def test_two_workers(serve: Serve, prepared: tuple[Store, SurveyRecord]) -> None:
+def test_two_workers(serve: Serve, prepared: tuple[Services, SurveyRecord]) -> None:
     """Two processes answer and sweep once; one that is killed is replaced; all end in order.
 
     A request that is under way when they are told to end is answered.
     """
-    store, survey = prepared
+    services, survey = prepared
     server = serve("--workers", "2", MASQUERADE_METRICS="local", MASQUERADE_LOG_FORMAT="json")
     first = wait_for_workers(server, 2)
     for _ in range(8):
@@ -136,7 +136,10 @@ def test_two_workers(serve: Serve, prepared: tuple[Store, SurveyRecord]) -> None
     assert ask_while_it_ends(server, survey.token, participant).startswith(b"HTTP/1.1 201")
     _, log = server.process.communicate(timeout=PATIENCE_SECONDS)
     assert server.process.returncode == 0, log
-    assert [entry.charge.kind for entry in store.ledger(participant)] == ["reserve"]
+    assert [
+        entry.charge.kind
+        for entry in services.ledger.entries(services.identity(participant).person)
+    ] == ["reserve"]
     assert all(gone(process) for process in now)
     lines = [json.loads(line) for line in log.splitlines()]
     died = [line for line in lines if "died" in line["message"]]
@@ -149,8 +152,8 @@ def test_what_any_worker_wrote_is_rewritten(serve: Serve, tmp_path: Path) -> Non
     file = tmp_path / "data" / "masquerade.sqlite3"
     file.parent.mkdir()
     key = make_server_key(file.with_name("server.key"))
-    store = Store(sqlite_url(file), rewrites=False, server_key=key)
-    survey = store.open_survey(define())
+    services = Services.open(sqlite_url(file), rewrites=False, server_key=key)
+    survey = services.surveys.open_survey(define())
     server = serve("--workers", "2")
     log = file.with_name(f"{file.name}-wal")
     for _ in range(6):
@@ -158,8 +161,8 @@ def test_what_any_worker_wrote_is_rewritten(serve: Serve, tmp_path: Path) -> Non
         with httpx.Client(base_url=server.url, trust_env=False) as client:
             Phone(client).take_part(survey)
     wait_until("the log is not emptied", lambda: log.stat().st_size == 0)
-    assert len(store.persons()) == 6
-    store.close()
+    assert len(services.profiles.persons()) == 6
+    services.close()
     assert server.end()[0] == 0
     assert not log.exists()
     with closing(sqlite3.connect(file)) as connection:
@@ -179,15 +182,18 @@ def test_workers_end_with_their_parent(serve: Serve) -> None:
 
 
 def test_a_request_under_way_is_answered(
-    serve: Serve, prepared: tuple[Store, SurveyRecord]
+    serve: Serve, prepared: tuple[Services, SurveyRecord]
 ) -> None:
     """Told to end in the middle of a request, the server answers it and takes no more."""
-    store, survey = prepared
+    services, survey = prepared
     server, participant = serve("--workers", "1"), secrets.token_hex(16)
     assert ask_while_it_ends(server, survey.token, participant).startswith(b"HTTP/1.1 201")
     _, log = server.process.communicate(timeout=PATIENCE_SECONDS)
     assert server.process.returncode == 0, log
-    assert [entry.charge.kind for entry in store.ledger(participant)] == ["reserve"]
+    assert [
+        entry.charge.kind
+        for entry in services.ledger.entries(services.identity(participant).person)
+    ] == ["reserve"]
 
 
 RACE = """
@@ -195,16 +201,17 @@ import secrets, sys, threading
 from masquerade.accounting import Caps
 from masquerade.errors import InsufficientBudget
 from masquerade.exact import Loss
-from masquerade.server import Store
+from masquerade.server import Services
 url, cost, one, other = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-store = Store(url, caps=Caps(Loss(cost), Caps().delta))
+services = Services.open(url, caps=Caps(Loss(cost), Caps().delta))
 print("ready", flush=True)
 for secret in sys.stdin.read().split():
-    who, won = store.identity(secret), []
+    who, won = services.identity(secret), []
     def attempt(token):
         try:
             key = secrets.token_hex(16)
-            won.append(store.participations.reserve(who, token, "medium", idempotency_key=key)[1])
+            steps = services.participations
+            won.append(steps.reserve(who, token, "medium", idempotency_key=key)[1])
         except InsufficientBudget:
             won.append(False)
     threads = [threading.Thread(target=attempt, args=(t,)) for t in (one, other) * 4]
@@ -212,15 +219,15 @@ for secret in sys.stdin.read().split():
     for thread in threads: thread.join()
     assert len(won) == 8, won
     print(sum(won), flush=True)
-store.close()
+services.close()
 """
 
 
 @pytest.mark.both_databases
 def test_the_race_for_a_budget_between_processes(database_url: str) -> None:
     """Two processes reserve two surveys for the same people: each person pays for one, once."""
-    store = Store(database_url)
-    surveys = [store.open_survey(define(title=title)) for title in ("One", "Other")]
+    services = Services.open(database_url)
+    surveys = [services.surveys.open_survey(define(title=title)) for title in ("One", "Other")]
     cost = surveys[0].definition.levels[0].cost("").micro_epsilon
     people = [secrets.token_hex(16) for _ in range(12)]
     words = [sys.executable, "-c", RACE, database_url, str(cost), *(s.token for s in surveys)]
@@ -246,10 +253,10 @@ def test_the_race_for_a_budget_between_processes(database_url: str) -> None:
         won.append([int(line) for line in output.split()])
     assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(people)
     for person in people:
-        balance = store.accounts.balance(store.identity(person).person)
+        balance = services.ledger.balance(services.identity(person).person)
         assert (balance.entries, balance.open, balance.reserved_epsilon) == (1, 1, cost)
-    assert store.accounts.verify() == len(people)
-    store.close()
+    assert services.ledger.verify() == len(people)
+    services.close()
 
 
 def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -265,7 +272,7 @@ def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 
 def test_two_workers_admit_what_one_admits(
-    serve: Serve, prepared: tuple[Store, SurveyRecord]
+    serve: Serve, prepared: tuple[Services, SurveyRecord]
 ) -> None:
     """Beginnings and sign-ins that spread over two processes are limited as if there were one.
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tests.server.devices import Device
 
-from masquerade.server import Store
-from masquerade.server.participants.participations import (
+from masquerade.server import Services
+from masquerade.server.db.tables import (
     ABANDONED,
     EXPIRED,
     OPENED,
     RESERVED,
     SEALED,
+    SUBMITTED,
     WITHDRAWN,
-    Participation,
 )
-from masquerade.server.surveys.frozen_surveys import SUBMITTED, SurveyRecord
+from masquerade.server.participants.participations import Participation
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 
 STATES = (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, EXPIRED, ABANDONED)
@@ -25,18 +26,18 @@ REPORTS, SALT = [1, 4], "5a" * 16
 class Run:
     """One participant in one survey, and the steps that can be tried."""
 
-    def __init__(self, store: Store, survey: SurveyRecord, device: Device) -> None:
-        self.store, self.survey, self.device = store, survey, device
-        self.who = store.identity(device.participant)
-        self.begun = device.reserve(store, survey, level="medium")
+    def __init__(self, services: Services, survey: SurveyRecord, device: Device) -> None:
+        self.services, self.survey, self.device = services, survey, device
+        self.who = services.identity(device.participant)
+        self.begun = device.reserve(services, survey, level="medium")
 
     def step(self, name: str) -> Participation:
         """Try a step."""
-        steps, id_ = self.store.participations, self.begun.id
+        steps, id_ = self.services.participations, self.begun.id
         if name == "seal":
             return steps.seal(self.who, id_, commitment_of(id_, REPORTS, SALT))
         if name == "respond":
-            return self.device.respond(self.store, self.begun, REPORTS, SALT)[0]
+            return self.device.respond(self.services, self.begun, REPORTS, SALT)[0]
         return {"open": steps.open, "withdraw": steps.withdraw, "abandon": steps.abandon}[name](
             self.who, id_
         )

@@ -19,7 +19,7 @@ import pytest
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ class Person:
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
 def test_killed_under_load(database_url: str) -> None:
     """After ``kill -9`` under load every acknowledged step is there, and everybody paid once."""
-    store = Store(database_url)
-    survey = store.open_survey(define(levels=LEVELS))
-    store.close()
+    services = Services.open(database_url)
+    survey = services.surveys.open_survey(define(levels=LEVELS))
+    services.close()
     people: list[Person] = []
     count, end = threading.Lock(), threading.Event()
 
@@ -138,10 +138,13 @@ def test_killed_under_load(database_url: str) -> None:
             client.join(PATIENCE_SECONDS)
     assert acknowledged() >= ACKNOWLEDGED_BEFORE_THE_KILL
 
-    store = Store(database_url)
-    kept = {r.reports for r in store.responses(survey.token)}
+    services = Services.open(database_url)
+    kept = {r.reports for r in services.reports.of_survey(survey.token)}
     for person in people:
-        kinds = [entry.charge.kind for entry in store.ledger(person.participant)]
+        kinds = [
+            entry.charge.kind
+            for entry in services.ledger.entries(services.identity(person.participant).person)
+        ]
         if "opened" in person.acknowledged:
             assert kinds == ["reserve", "commit"]
         elif "reserved" in person.acknowledged:
@@ -151,9 +154,9 @@ def test_killed_under_load(database_url: str) -> None:
         if "submitted" in person.acknowledged:
             assert tuple(person.reports) in kept
     sent = sum("submitted" in person.acknowledged for person in people)
-    assert sent <= len(store.responses(survey.token)) <= sent + CLIENTS
-    store.accounts.verify()
-    store.close()
+    assert sent <= len(services.reports.of_survey(survey.token)) <= sent + CLIENTS
+    services.ledger.verify()
+    services.close()
 
     # Everybody whose run was cut short goes on where they were, without a second draw.
     with running(database_url) as (_, port):
@@ -161,12 +164,12 @@ def test_killed_under_load(database_url: str) -> None:
         for person in people:
             person.go_on(connection, survey)
         connection.close()
-    store = Store(database_url)
-    assert store.survey(survey.token).responses == len(people)
-    tally = sorted((r.level, r.reports) for r in store.responses(survey.token))
+    services = Services.open(database_url)
+    assert services.surveys.record(survey.token).responses == len(people)
+    tally = sorted((r.level, r.reports) for r in services.reports.of_survey(survey.token))
     assert tally == sorted((person.level, tuple(person.reports)) for person in people)
     for person in people:
-        entries = store.ledger(person.participant)
+        entries = services.ledger.entries(services.identity(person.participant).person)
         assert [entry.charge.kind for entry in entries] == ["reserve", "commit"]
-    assert store.accounts.verify() == 2 * len(people)
-    store.close()
+    assert services.ledger.verify() == 2 * len(people)
+    services.close()

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import func, select
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
 from masquerade.server.db.tables import FIRST_TEAM, table_of
 from masquerade.server.payments.double_entry import Book, Place
 from masquerade.server.payments.rewards import Reward
-from masquerade.server.store import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 _ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 
@@ -24,35 +24,33 @@ _ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 class Till:
     """A store's money, and surveys that spend it."""
 
-    store: Store
+    services: Services
 
     def pay_in(self, amount: int, key: str = "k") -> None:
         """Give the first team some money."""
-        self.store.desk.funds.pay_in(
-            FIRST_TEAM, amount=amount, currency="credits", note="", key=key
-        )
+        self.services.funds.pay_in(FIRST_TEAM, amount=amount, currency="credits", note="", key=key)
 
     def paying(self, budget: int, *, commission: int = 0, kind: str = "wallet") -> SurveyRecord:
         """Open a survey that gives 8 at medium and 5 at high."""
         reward = Reward(kind, "credits", {"medium": 8, "high": 5}, commission)
-        return self.store.open_survey(
+        return self.services.surveys.open_survey(
             define(levels=("high", "medium")), reward=reward, budget=budget
         )
 
     def at(self, kind: str, holder: str = "") -> int:
         """Return what is in an account of the first team."""
-        with self.store.engine.connect() as connection:
+        with self.services.engine.connect() as connection:
             book = Book(connection, day="2026-03-14")
             return book.balance(Place(FIRST_TEAM, "credits", kind, holder))
 
     def wallet(self, device: Any) -> int:
         """Return what somebody is owed."""
-        wallets, _ = self.store.desk.wallets.of(self.store.identity(device.participant))
+        wallets, _ = self.services.wallets.of(self.services.identity(device.participant))
         return sum(one.balance for one in wallets)
 
     def holds(self) -> bool:
         """Return whether all accounts add up to nothing, and each is what its transfers say."""
-        with self.store.engine.connect() as connection:
+        with self.services.engine.connect() as connection:
             total = connection.scalar(select(func.sum(_ACCOUNT.c.balance))) or 0
             for row in connection.execute(select(_ACCOUNT)):
                 came = select(func.coalesce(func.sum(_TRANSFER.c.amount), 0))
@@ -65,22 +63,22 @@ class Till:
         return total == 0
 
 
-MakeTill = Callable[[Store], Till]
+MakeTill = Callable[[Services], Till]
 
 
 @pytest.fixture
-def till(store: Store) -> Till:
+def till(services: Services) -> Till:
     """A till on each kind of database."""
-    return Till(store)
+    return Till(services)
 
 
 @pytest.fixture
-def sqlite_till(sqlite_store: Store) -> Till:
+def sqlite_till(sqlite_services: Services) -> Till:
     """A till on SQLite, where the kind of database does not matter."""
-    return Till(sqlite_store)
+    return Till(sqlite_services)
 
 
 @pytest.fixture
 def make_till() -> MakeTill:
     """Return what makes a till of a store."""
-    return lambda store: Till(store)
+    return lambda services: Till(services)

@@ -9,36 +9,36 @@ from sqlalchemy import text
 from tests.server.devices import Device, all_at_once
 
 from masquerade.errors import BrokenChain
-from masquerade.server import Settings, Store
+from masquerade.server import Services, Settings
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.operations.check_result import OK, PROBLEM
+from masquerade.server.operations.content_checks import audit_findings, book_findings
 from masquerade.server.operations.doctor import examine
-from masquerade.server.payments.integrity import audit_findings, book_findings
 from masquerade.server.routes.audit_trail import ACTIONS, READING, UNLOGGED, action_of
 
 if TYPE_CHECKING:
     from tests.server.payments.conftest import Till
 
 
-def add(store: Store, action: str, object_: str = "") -> bool:
+def add(services: Services, action: str, object_: str = "") -> bool:
     """Write that the owner did something."""
-    return store.desk.audit.add(
+    return services.audit_log.add(
         FIRST_TEAM, account="a" * 32, login="owner", action=action, object=object_
     )
 
 
-def change(store: Store, statement: str) -> None:
+def change(services: Services, statement: str) -> None:
     """Change the database behind everybody's back."""
-    with store.engine.execution_options(write=True).begin() as connection:
+    with services.engine.execution_options(write=True).begin() as connection:
         connection.execute(text(statement))
 
 
-def test_entries_are_chained(store: Store) -> None:
+def test_entries_are_chained(services: Services) -> None:
     """Each entry follows on the one before; the same twice in a row is one."""
-    assert [add(store, one) for one in ("x", "y", "y", "x")] == [True, True, False, True]
-    deeds = store.desk.audit.page(FIRST_TEAM)
+    assert [add(services, one) for one in ("x", "y", "y", "x")] == [True, True, False, True]
+    deeds = services.audit_log.page(FIRST_TEAM)
     assert [(one.sequence, one.action) for one in deeds] == [(2, "x"), (1, "y"), (0, "x")]
-    assert store.desk.audit.verify(FIRST_TEAM) == (3, deeds[0].hash)
+    assert services.audit_log.verify(FIRST_TEAM) == (3, deeds[0].hash)
 
 
 @pytest.mark.parametrize(
@@ -52,23 +52,23 @@ def test_entries_are_chained(store: Store) -> None:
         "UPDATE audit_entry SET team = 'another' WHERE sequence = 1",
     ],
 )
-def test_every_change_shows(sqlite_store: Store, statement: str) -> None:
+def test_every_change_shows(sqlite_services: Services, statement: str) -> None:
     """A changed, deleted or moved entry breaks the chain."""
     for action in ("x", "y", "z"):
-        add(sqlite_store, action)
-    change(sqlite_store, statement)
+        add(sqlite_services, action)
+    change(sqlite_services, statement)
     with pytest.raises(BrokenChain):
-        sqlite_store.desk.audit.verify(FIRST_TEAM)
-    with sqlite_store.engine.connect() as connection:
+        sqlite_services.audit_log.verify(FIRST_TEAM)
+    with sqlite_services.engine.connect() as connection:
         assert PROBLEM in [one.status for one in audit_findings(connection)]
 
 
 @pytest.mark.both_databases
-def test_many_write_at_once(store: Store) -> None:
+def test_many_write_at_once(services: Services) -> None:
     """Eight entries at once are eight, in one chain."""
-    outcomes = all_at_once(*(lambda n=n: add(store, f"did {n}") for n in range(8)))
+    outcomes = all_at_once(*(lambda n=n: add(services, f"did {n}") for n in range(8)))
     assert outcomes == [True] * 8
-    assert store.desk.audit.verify(FIRST_TEAM)[0] == 8
+    assert services.audit_log.verify(FIRST_TEAM)[0] == 8
 
 
 def test_every_change_has_words_or_its_route() -> None:
@@ -99,11 +99,11 @@ def test_doctor_finds_a_book_that_does_not_hold(
 ) -> None:
     """A changed balance, a changed or missing transfer: each is a problem that says where."""
     sqlite_till.pay_in(100)
-    Device().send(sqlite_till.store, sqlite_till.paying(50))
-    with sqlite_till.store.engine.connect() as connection:
+    Device().send(sqlite_till.services, sqlite_till.paying(50))
+    with sqlite_till.services.engine.connect() as connection:
         assert [one.status for one in book_findings(connection)] == [OK]
-    change(sqlite_till.store, statement)
-    with sqlite_till.store.engine.connect() as connection:
+    change(sqlite_till.services, statement)
+    with sqlite_till.services.engine.connect() as connection:
         found = list(book_findings(connection))
     assert {one.status for one in found} == {PROBLEM}
     assert any(said in one.detail for one in found)
@@ -111,9 +111,9 @@ def test_doctor_finds_a_book_that_does_not_hold(
 
 def test_doctor_looks_at_the_desk(database_url: str) -> None:
     """The whole examination names the book and the audit log."""
-    store = Store(database_url)
-    add(store, "x")
-    store.close()
+    services = Services.open(database_url)
+    add(services, "x")
+    services.close()
     found = {one.check: one.status for one in examine(Settings(database_url))}
     assert found["book"] == OK
     assert found["audit log"] == OK

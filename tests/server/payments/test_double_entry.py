@@ -20,7 +20,7 @@ pytestmark = pytest.mark.both_databases
 
 def test_money_comes_from_outside_and_goes_back(till: Till) -> None:
     """A deposit makes funds and a debt outside; a withdrawal undoes it."""
-    funds = till.store.desk.funds
+    funds = till.services.funds
     till.pay_in(100)
     assert (till.at("funds"), till.at("external")) == (100, -100)
     taken: Any = {"amount": 30, "currency": "credits", "note": "back", "key": "w"}
@@ -41,21 +41,21 @@ def test_the_same_request_moves_money_once(till: Till) -> None:
 
 def test_keys_of_teams_are_apart(sqlite_till: Till) -> None:
     """Two teams can use one key."""
-    store = sqlite_till.store
-    team = store.surveyors.teams
+    services = sqlite_till.services
+    team = services.teams
     team.found("Second", login="second", name="S", password="four words in a row")
     second = team.named("Second")
     assert second is not None
     sqlite_till.pay_in(10)
-    assert store.desk.funds.pay_in(second.id, amount=7, currency="credits", note="", key="k")
+    assert services.funds.pay_in(second.id, amount=7, currency="credits", note="", key="k")
     assert sqlite_till.at("funds") == 10
-    assert store.desk.funds.overview(second.id).standings[0].free == 7
+    assert services.funds.overview(second.id).standings[0].free == 7
 
 
 def test_no_more_leaves_than_is_there(till: Till) -> None:
     """Taking out one unit too many is refused and says what is there; exactly enough is enough."""
     till.pay_in(100)
-    funds = till.store.desk.funds
+    funds = till.services.funds
     with pytest.raises(InsufficientFunds, match="takes 101 credits and there are 100") as caught:
         funds.take_out(FIRST_TEAM, amount=101, currency="credits", note="", key="a")
     assert (caught.value.needed, caught.value.there) == (101, 100)
@@ -69,7 +69,7 @@ def test_the_database_itself_refuses_a_negative_balance(till: Till) -> None:
     overspend = text("UPDATE book_account SET balance = -1 WHERE kind = 'funds'")
     with (
         pytest.raises(IntegrityError),
-        till.store.engine.execution_options(write=True).begin() as connection,
+        till.services.engine.execution_options(write=True).begin() as connection,
     ):
         connection.execute(overspend)
 
@@ -90,13 +90,13 @@ def test_what_is_no_amount_is_refused(sqlite_till: Till, wrong: dict[str, object
     """Amounts are whole and positive, currencies named, notes short."""
     values: dict[str, object] = {"amount": 5, "currency": "credits", "note": "", "key": "k"}
     with pytest.raises(ParameterError):
-        sqlite_till.store.desk.funds.pay_in(FIRST_TEAM, **{**values, **wrong})  # type: ignore[arg-type]
+        sqlite_till.services.funds.pay_in(FIRST_TEAM, **{**values, **wrong})  # type: ignore[arg-type]
 
 
 def test_many_take_out_at_once(till: Till) -> None:
     """Of ten withdrawals at once that have money for three, exactly three succeed."""
     till.pay_in(35)
-    funds = till.store.desk.funds
+    funds = till.services.funds
 
     def take(place: int) -> bool:
         return funds.take_out(

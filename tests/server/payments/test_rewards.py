@@ -9,7 +9,7 @@ import pytest
 from tests.server.devices import Device, all_at_once, everything
 
 from masquerade.errors import InsufficientFunds, QuotaFull, WrongState
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys.survey import commitment_of
@@ -24,15 +24,15 @@ def test_the_way_of_money(till: Till) -> None:
     survey = till.paying(50)
     assert (till.at("funds"), till.at("escrow", survey.token)) == (50, 50)
     device = Device()
-    device.open(till.store, survey, level="medium")
+    device.open(till.services, survey, level="medium")
     assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (42, 8)
     done = Device()
-    done.send(till.store, survey, level="medium")
+    done.send(till.services, survey, level="medium")
     assert till.wallet(done) == 8
     assert till.wallet(device) == 0
     assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (34, 8)
     assert till.at("wages") == 0
-    till.store.close_survey(survey.token)
+    till.services.surveys.close(survey)
     assert (till.at("escrow", survey.token), till.at("held", survey.token)) == (0, 0)
     assert till.at("funds") == 92
     assert till.holds()
@@ -43,7 +43,7 @@ def test_a_survey_needs_its_money_at_the_opening(till: Till) -> None:
     till.pay_in(49)
     with pytest.raises(InsufficientFunds):
         till.paying(50)
-    assert till.store.surveys() == []
+    assert till.services.surveys.records() == []
     assert till.at("funds") == 49
 
 
@@ -52,12 +52,12 @@ def test_who_comes_too_late_is_told_before_any_question(till: Till) -> None:
     till.pay_in(17)
     survey = till.paying(17)
     for _ in range(2):
-        Device().reserve(till.store, survey, level="medium")
+        Device().reserve(till.services, survey, level="medium")
     late = Device()
     with pytest.raises(QuotaFull, match="no money left"):
-        late.reserve(till.store, survey, level="medium")
-    assert till.store.ledger(late.participant) == []
-    assert till.store.responses(survey.token) == []
+        late.reserve(till.services, survey, level="medium")
+    assert till.services.ledger.entries(till.services.identity(late.participant).person) == []
+    assert till.services.reports.of_survey(survey.token) == []
     assert till.at("escrow", survey.token) == 1
     assert till.holds()
 
@@ -68,7 +68,7 @@ def test_payment_does_not_depend_on_reports(sqlite_till: Till, reports: list[int
     sqlite_till.pay_in(100)
     survey = sqlite_till.paying(100)
     device = Device()
-    device.send(sqlite_till.store, survey, reports, level="high")
+    device.send(sqlite_till.services, survey, reports, level="high")
     assert sqlite_till.wallet(device) == 5
 
 
@@ -77,12 +77,12 @@ def test_sending_again_pays_once(till: Till) -> None:
     till.pay_in(100)
     survey = till.paying(100)
     device, salt = Device(), secrets.token_hex(16)
-    begun = device.open(till.store, survey, level="high")
-    who = till.store.identity(device.participant)
+    begun = device.open(till.services, survey, level="high")
+    who = till.services.identity(device.participant)
     sealed = commitment_of(begun.id, [0, 0], salt)
-    till.store.participations.seal(who, begun.id, sealed)
+    till.services.participations.seal(who, begun.id, sealed)
     for _ in range(3):
-        device.respond(till.store, begun, [0, 0], salt)
+        device.respond(till.services, begun, [0, 0], salt)
     assert till.wallet(device) == 5
     assert till.holds()
 
@@ -92,7 +92,7 @@ def test_the_operators_part_comes_on_top(till: Till) -> None:
     till.pay_in(100)
     survey = till.paying(18, commission=10)
     device = Device()
-    device.send(till.store, survey, level="medium")
+    device.send(till.services, survey, level="medium")
     assert till.wallet(device) == 8
     assert till.at("commission") == 1
     assert till.at("escrow", survey.token) == 9
@@ -105,31 +105,31 @@ def test_giving_up_gives_money_back(till: Till) -> None:
     survey = till.paying(10)
     first, second = Device(), Device()
     for device, begin in ((first, first.reserve), (second, second.open)):
-        begun = begin(till.store, survey, level="medium")
+        begun = begin(till.services, survey, level="medium")
         assert till.at("held", survey.token) == 8
-        till.store.participations.abandon(till.store.identity(device.participant), begun.id)
+        till.services.participations.abandon(till.services.identity(device.participant), begun.id)
         assert till.at("held", survey.token) == 0
-    Device().send(till.store, survey, level="medium")
+    Device().send(till.services, survey, level="medium")
     assert till.holds()
 
 
 def test_lapsed_reservations_give_money_back(database_url: str, make_till: MakeTill) -> None:
     """A reservation that lapses frees its money; the same person can begin again."""
     days = ["2026-03-14"]
-    store = Store(database_url, today=lambda: days[0])
-    till = make_till(store)
+    services = Services.open(database_url, today=lambda: days[0])
+    till = make_till(services)
     till.pay_in(100)
     survey = till.paying(8)
     device = Device()
-    device.reserve(store, survey, level="medium")
+    device.reserve(services, survey, level="medium")
     days[0] = "2026-03-20"
-    store.sweeper.sweep()
-    store.sweeper.sweep()
+    services.daily_jobs.run()
+    services.daily_jobs.run()
     assert till.at("escrow", survey.token) == 8
-    device.send(store, survey, level="medium")
+    device.send(services, survey, level="medium")
     assert till.wallet(device) == 8
     assert till.holds()
-    store.close()
+    services.close()
 
 
 def test_closing_keeps_nothing_back(till: Till) -> None:
@@ -137,16 +137,16 @@ def test_closing_keeps_nothing_back(till: Till) -> None:
     till.pay_in(100)
     survey = till.paying(100)
     waiting, answering = Device(), Device()
-    waiting.reserve(till.store, survey, level="medium")
-    begun = answering.open(till.store, survey, level="medium")
-    till.store.lifecycle.close(survey, grace_days=1)
+    waiting.reserve(till.services, survey, level="medium")
+    begun = answering.open(till.services, survey, level="medium")
+    till.services.surveys.close(survey, grace_days=1)
     assert till.at("held", survey.token) == 8
-    salt, who = secrets.token_hex(16), till.store.identity(answering.participant)
+    salt, who = secrets.token_hex(16), till.services.identity(answering.participant)
     sealed = commitment_of(begun.id, [0, 0], salt)
-    till.store.participations.seal(who, begun.id, sealed)
-    answering.respond(till.store, begun, [0, 0], salt)
+    till.services.participations.seal(who, begun.id, sealed)
+    answering.respond(till.services, begun, [0, 0], salt)
     assert till.wallet(answering) == 8
-    till.store.lifecycle.close(till.store.survey(survey.token))
+    till.services.surveys.close(till.services.surveys.record(survey.token))
     assert till.at("funds") == 92
     assert till.holds()
 
@@ -154,25 +154,25 @@ def test_closing_keeps_nothing_back(till: Till) -> None:
 def test_who_had_begun_a_cancelled_survey_is_paid(database_url: str, make_till: MakeTill) -> None:
     """Whoever had seen the questions gets paid by giving up, for thirty days."""
     days = ["2026-03-14"]
-    store = Store(database_url, today=lambda: days[0])
-    till = make_till(store)
+    services = Services.open(database_url, today=lambda: days[0])
+    till = make_till(services)
     till.pay_in(100)
     survey = till.paying(100)
     soon, late, unopened = (Device() for _ in range(3))
-    begun = {one.participant: one.open(store, survey, level="medium") for one in (soon, late)}
-    unopened.reserve(store, survey, level="medium")
-    store.lifecycle.cancel(survey)
+    begun = {one.participant: one.open(services, survey, level="medium") for one in (soon, late)}
+    unopened.reserve(services, survey, level="medium")
+    services.surveys.cancel(survey)
     assert (till.at("funds"), till.at("held", survey.token)) == (84, 16)
-    give_up = store.participations.abandon
-    give_up(store.identity(soon.participant), begun[soon.participant].id)
+    give_up = services.participations.abandon
+    give_up(services.identity(soon.participant), begun[soon.participant].id)
     assert till.wallet(soon) == 8
     days[0] = "2026-04-20"
-    store.sweeper.sweep()
+    services.daily_jobs.run()
     assert (till.at("funds"), till.at("held", survey.token)) == (92, 0)
-    give_up(store.identity(late.participant), begun[late.participant].id)
+    give_up(services.identity(late.participant), begun[late.participant].id)
     assert till.wallet(late) == 0
     assert till.holds()
-    store.close()
+    services.close()
 
 
 def test_withdrawing_keeps_the_pay(sqlite_till: Till) -> None:
@@ -180,10 +180,10 @@ def test_withdrawing_keeps_the_pay(sqlite_till: Till) -> None:
     sqlite_till.pay_in(100)
     survey = sqlite_till.paying(100)
     device = Device()
-    device.send(sqlite_till.store, survey, level="high")
-    who = sqlite_till.store.identity(device.participant)
-    sqlite_till.store.people.leave(who)
-    assert sqlite_till.store.responses(survey.token) == []
+    device.send(sqlite_till.services, survey, level="high")
+    who = sqlite_till.services.identity(device.participant)
+    sqlite_till.services.profiles.leave(who)
+    assert sqlite_till.services.reports.of_survey(survey.token) == []
     assert sqlite_till.wallet(device) == 5
 
 
@@ -191,18 +191,18 @@ def test_an_open_survey_can_get_more(till: Till) -> None:
     """More money lets more people in; a closed survey takes none."""
     till.pay_in(100)
     survey = till.paying(8)
-    Device().send(till.store, survey, level="medium")
+    Device().send(till.services, survey, level="medium")
     with pytest.raises(QuotaFull):
-        Device().send(till.store, survey, level="medium")
-    assert till.store.desk.funds.top_up(survey, 8, key="t")
-    assert not till.store.desk.funds.top_up(survey, 8, key="t")
-    Device().send(till.store, survey, level="medium")
-    reward = till.store.survey(survey.token).reward
+        Device().send(till.services, survey, level="medium")
+    assert till.services.funds.top_up(survey.team, survey.token, 8, key="t")
+    assert not till.services.funds.top_up(survey.team, survey.token, 8, key="t")
+    Device().send(till.services, survey, level="medium")
+    reward = till.services.surveys.record(survey.token).reward
     assert reward is not None
     assert reward.given == 16
-    till.store.close_survey(survey.token)
+    till.services.surveys.close(survey)
     with pytest.raises(WrongState):
-        till.store.desk.funds.top_up(survey, 8, key="later")
+        till.services.funds.top_up(survey.team, survey.token, 8, key="later")
     assert till.holds()
 
 
@@ -213,7 +213,7 @@ def test_never_overspent_in_a_race(till: Till) -> None:
     survey = till.paying(44)
     devices = [Device() for _ in range(12)]
     outcomes = all_at_once(
-        *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices)
+        *(lambda one=one: one.send(till.services, survey, level="medium") for one in devices)
     )
     refused = [one for one in outcomes if isinstance(one, QuotaFull)]
     assert len(refused) == 7, outcomes
@@ -229,14 +229,14 @@ def test_paying_and_closing_race(till: Till) -> None:
     survey = till.paying(100)
     devices = [Device() for _ in range(6)]
     outcomes: list[Any] = all_at_once(
-        *(lambda one=one: one.send(till.store, survey, level="medium") for one in devices),
-        lambda: till.store.close_survey(survey.token),
+        *(lambda one=one: one.send(till.services, survey, level="medium") for one in devices),
+        lambda: till.services.surveys.close(survey),
     )
     sent = sum(isinstance(one, dict) for one in outcomes)
     others = [one for one in outcomes[:-1] if not isinstance(one, dict)]
     assert all(isinstance(one, WrongState) for one in others), others
-    assert len(till.store.responses(survey.token)) == sent
-    till.store.sweeper.sweep()
+    assert len(till.services.reports.of_survey(survey.token)) == sent
+    till.services.daily_jobs.run()
     assert till.at("funds") == 100 - 8 * sent
     assert till.at("held", survey.token) == till.at("escrow", survey.token) == 0
     assert till.holds()
@@ -247,8 +247,8 @@ def test_no_row_leads_from_money_to_a_response(till: Till) -> None:
     till.pay_in(100)
     survey = till.paying(100)
     for _ in range(3):
-        Device().send(till.store, survey, level="medium")
-    rows = everything(till.store)
+        Device().send(till.services, survey, level="medium")
+    rows = everything(till.services)
     rest = {survey.token, "medium", "submitted", "2026-03-14", FIRST_TEAM, "", "credits"}
 
     def values(*tables: str) -> set[str]:

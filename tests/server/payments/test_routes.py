@@ -49,7 +49,7 @@ def draft(site: Site, plan: dict[str, Any]) -> str:
 def take_part(site: Site, token: str, phone: Any = None) -> dict[str, Any]:
     """Answer a survey and return what the server acknowledged."""
     phone = phone or site.phone()
-    last = phone.take_part(site.store.survey(token), [0])[-1].json()
+    last = phone.take_part(site.services.surveys.record(token), [0])[-1].json()
     assert isinstance(last, dict)
     return last
 
@@ -166,7 +166,9 @@ def test_amounts_do_not_change_lengths(site: Site) -> None:
     """Answers about what was paid have one length at every level."""
     deposit(site, 10**9)
     reward = Reward("wallet", "credits", {"high": 1, "medium": 100_000_000})
-    survey = site.store.open_survey(define(levels=("high", "medium")), reward=reward, budget=10**9)
+    survey = site.services.surveys.open_survey(
+        define(levels=("high", "medium")), reward=reward, budget=10**9
+    )
     lengths = set()
     for level in ("high", "medium"):
         phone = site.phone()
@@ -190,7 +192,7 @@ def test_codes_are_given_and_checked(site: Site) -> None:
     token = draft(site, {"people": 4, "reward": "codes"})
     site.owner.post(f"{API}/surveys/{token}/open")
     phone = site.phone()
-    answers = phone.take_part(site.store.survey(token), [0])
+    answers = phone.take_part(site.services.surveys.record(token), [0])
     code = answers[-1].json()["completion_code"]
     other = take_part(site, token)["completion_code"]
     assert code != other
@@ -218,7 +220,7 @@ def test_no_row_leads_from_a_code_to_a_response(site: Site) -> None:
     site.owner.post(f"{API}/surveys/{token}/open")
     for _ in range(4):
         take_part(site, token)
-    rows = everything(site.store)
+    rows = everything(site.services)
     assert {len(row) for row in rows["completion_code"]} == {3}
     codes = {row[1] for row in rows["completion_code"]}
     rest = repr([rows[name] for name in rows if name != "completion_code"])
@@ -228,7 +230,7 @@ def test_no_row_leads_from_a_code_to_a_response(site: Site) -> None:
 
 def test_other_surveys_give_no_codes(site: Site) -> None:
     """Without codes nothing is given, and checking says so."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     assert site.phone().take_part(survey)[-1].json()["completion_code"] is None
     answer = site.owner.post(f"{API}/surveys/{survey.token}/codes/check", json={"codes": ["x"]})
     assert answer.status_code == 409
@@ -271,7 +273,7 @@ def test_the_log_says_who_did_what(site: Site) -> None:
 
 def test_the_log_is_not_about_participants(site: Site) -> None:
     """No request of a participant makes an entry."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     phone.take_part(survey)
     before = site.owner.get(f"{API}/audit").json()
@@ -283,9 +285,7 @@ def test_the_log_is_not_about_participants(site: Site) -> None:
 def test_who_signs_in_is_logged(site: Site) -> None:
     """Signing in is an entry in the team's log; an attempt that fails is none."""
     password = "four words in a row"
-    site.store.surveyors.teams.add(
-        FIRST_TEAM, role="viewer", login="ann", name="Ann", password=password
-    )
+    site.services.teams.add(FIRST_TEAM, role="viewer", login="ann", name="Ann", password=password)
     for typed, status in (("five words in a row", 401), (password, 303)):
         sent = {"login": "ann", "password": typed}
         headers = {"Origin": site.server.url, "Accept": "text/html"}
@@ -300,7 +300,7 @@ def test_integrity_finds_what_was_changed(site: Site) -> None:
     """A changed entry, a changed balance: each check says so, and names nobody."""
     deposit(site, 50)
     assert site.owner.get(f"{API}/audit/integrity").json()["holds"]
-    with site.store.engine.execution_options(write=True).begin() as connection:
+    with site.services.engine.execution_options(write=True).begin() as connection:
         connection.execute(text("UPDATE audit_entry SET action = 'did nothing'"))
         connection.execute(text("UPDATE book_account SET balance = 51 WHERE kind = 'funds'"))
     found = site.owner.get(f"{API}/audit/integrity").json()

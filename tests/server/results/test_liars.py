@@ -12,8 +12,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
-from masquerade.server import Store
-from masquerade.server.results.cache import ResultCache
+from masquerade.server import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
 from masquerade.surveys.levels import possible_reports
@@ -28,10 +27,10 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def survey_with(store: Store, *, honest: int, liars: int, level: str) -> SurveyRecord:
+def survey_with(services: Services, *, honest: int, liars: int, level: str) -> SurveyRecord:
     """Return a published survey of people whose answer is 10 hours, and of liars."""
     definition: Survey = define(*QUESTIONS, level=level)
-    survey = store.open_survey(definition)
+    survey = services.surveys.open_survey(definition)
     noise, choice = definition.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
     assert isinstance(choice, CategoricalMechanism)
@@ -39,27 +38,27 @@ def survey_with(store: Store, *, honest: int, liars: int, level: str) -> SurveyR
     for _ in range(honest):
         kept = rng.random() < float(choice.keep_probability)
         hours = round(10 + rng.normal(0, float(noise.sigma)))
-        Device().send(store, survey, [hours, 0 if kept else 1])
+        Device().send(services, survey, [hours, 0 if kept else 1])
     for _ in range(liars):
-        Device().send(store, survey, [possible_reports(noise)[1], 1])
-    store.close_survey(survey.token)
-    store.lifecycle.publish(store.survey(survey.token))
-    return store.survey(survey.token)
+        Device().send(services, survey, [possible_reports(noise)[1], 1])
+    services.surveys.close(survey)
+    services.surveys.publish(services.surveys.record(survey.token))
+    return services.surveys.record(survey.token)
 
 
-def test_what_no_mask_gives_is_refused(store: Store) -> None:
+def test_what_no_mask_gives_is_refused(services: Services) -> None:
     """A report farther than 9 sigma outside of the range is refused, the last before it is not."""
-    survey = store.open_survey(define(*QUESTIONS, level="high"))
+    survey = services.surveys.open_survey(define(*QUESTIONS, level="high"))
     [noise, _] = survey.definition.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
     low, high = possible_reports(noise)
     assert -low == high - 40 == int(9 * noise.sigma) + 1
-    Device().send(store, survey, [high, 0])
-    Device().send(store, survey, [low, 0])
+    Device().send(services, survey, [high, 0])
+    Device().send(services, survey, [low, 0])
     for beyond in (low - 1, high + 1):
         with pytest.raises(InvalidReport, match="none that its mask gives"):
-            Device().send(store, survey, [beyond, 0])
-    assert store.survey(survey.token).responses == 2
+            Device().send(services, survey, [beyond, 0])
+    assert services.surveys.record(survey.token).responses == 2
 
 
 def test_the_pages_warn_of_five_liars(site: Site) -> None:
@@ -67,8 +66,8 @@ def test_the_pages_warn_of_five_liars(site: Site) -> None:
 
     The mean is in its range and interval, and not farther from that without liars than 1.5 errors.
     """
-    plain = survey_with(site.store, honest=200, liars=0, level="high")
-    survey = survey_with(site.store, honest=200, liars=5, level="high")
+    plain = survey_with(site.services, honest=200, liars=0, level="high")
+    survey = survey_with(site.services, honest=200, liars=5, level="high")
     results: list[Any] = [
         site.visitor.get(f"/api/v1/surveys/{one.token}/results").json() for one in (plain, survey)
     ]
@@ -97,10 +96,10 @@ def test_the_pages_warn_of_five_liars(site: Site) -> None:
             assert all(0 <= number <= 40 for number in numbers(figure.text))
 
 
-def test_both_databases_bound_liars_alike(store: Store) -> None:
+def test_both_databases_bound_liars_alike(services: Services) -> None:
     """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
-    survey = survey_with(store, honest=60, liars=3, level="medium")
-    question = ResultCache(store).result(survey)["questions"][0]
+    survey = survey_with(services, honest=60, liars=3, level="medium")
+    question = services.results.result(survey)["questions"][0]
     assert question["plausibility"]["doubtful"]
     assert (
         0 <= question["mean"]["low"] <= question["mean"]["shown"] <= question["mean"]["high"] <= 40

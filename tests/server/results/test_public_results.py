@@ -12,9 +12,8 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.results import Codebook, SurveyReports, survey_result
-from masquerade.server import Store
-from masquerade.server.results.cache import ResultCache
-from masquerade.server.store import SurveyRecord
+from masquerade.server import Services
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.survey import Survey
 
@@ -28,25 +27,25 @@ QUESTIONS = (
 )
 
 
-def answered(store: Store, people: int = 24) -> tuple[SurveyRecord, list[str]]:
+def answered(services: Services, people: int = 24) -> tuple[SurveyRecord, list[str]]:
     """Return a published survey and its participants' secrets, in the order of arrival."""
-    survey = store.open_survey(define(*QUESTIONS, levels=("high", "medium")))
+    survey = services.surveys.open_survey(define(*QUESTIONS, levels=("high", "medium")))
     secrets_ = []
     for number in range(people):
         device = Device()
         device.send(
-            store, survey, [number % 2, number % 5, number], level=("high", "medium")[number % 2]
+            services, survey, [number % 2, number % 5, number], level=("high", "medium")[number % 2]
         )
         secrets_.append(device.participant)
-    store.close_survey(survey.token)
-    store.lifecycle.publish(store.survey(survey.token))
-    return store.survey(survey.token), secrets_
+    services.surveys.close(survey)
+    services.surveys.publish(services.surveys.record(survey.token))
+    return services.surveys.record(survey.token), secrets_
 
 
-def test_rows_of_files_tell_no_order_of_arrival(store: Store) -> None:
+def test_rows_of_files_tell_no_order_of_arrival(services: Services) -> None:
     """Rows come by pseudonym, which is random, and hold no time; on both databases."""
-    survey, _ = answered(store)
-    text = b"".join(ResultCache(store).file(survey, "csv")).decode()
+    survey, _ = answered(services)
+    text = b"".join(services.results.file(survey, "csv")).decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     names = [row["survey_pseudonym"] for row in rows]
     assert names == sorted(names)
@@ -59,11 +58,11 @@ def test_rows_of_files_tell_no_order_of_arrival(store: Store) -> None:
 
 def test_what_is_published_names_nobody(site: Site) -> None:
     """Pages, picture, JSON and CSV hold no pseudonym, no secret, and no name of the database."""
-    survey, secrets_ = answered(site.store)
-    rows = site.store.report_rows(survey.token)
+    survey, secrets_ = answered(site.services)
+    rows = site.services.reports.rows(survey.token)
     names = {str(pseudonym) for pseudonym, _, _ in rows} | set(secrets_)
     metadata = MetaData()
-    with site.store.engine.begin() as connection:
+    with site.services.engine.begin() as connection:
         metadata.reflect(connection)
         for table in metadata.sorted_tables:
             for column in table.columns:

@@ -15,7 +15,8 @@ from tests.surveys.small_surveys import define
 from masquerade.accounting import Caps
 from masquerade.errors import WrongState
 from masquerade.server.routes.publication import EMBED_POLICY
-from masquerade.server.store import Store, SurveyRecord
+from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:
@@ -25,26 +26,28 @@ if TYPE_CHECKING:
 LEVELS = ("high", "medium")
 
 
-def closed(store: Store, *, title: str = "Work", people: int = 14) -> SurveyRecord:
+def closed(services: Services, *, title: str = "Work", people: int = 14) -> SurveyRecord:
     """Return a closed survey; fewer than five people chose the second level."""
-    survey = store.open_survey(define(levels=LEVELS, title=title, description="About work."))
+    survey = services.surveys.open_survey(
+        define(levels=LEVELS, title=title, description="About work.")
+    )
     for number in range(people):
-        Device().send(store, survey, [number % 2, number % 5], level=LEVELS[number % 4 == 0])
-    return store.close_survey(survey.token)
+        Device().send(services, survey, [number % 2, number % 5], level=LEVELS[number % 4 == 0])
+    return services.surveys.close(survey)
 
 
 @pytest.fixture
 def published(site: Site) -> SurveyRecord:
     """A survey with published results."""
-    survey = closed(site.store)
-    site.store.lifecycle.publish(survey)
-    return site.store.survey(survey.token)
+    survey = closed(site.services)
+    site.services.surveys.publish(survey)
+    return site.services.surveys.record(survey.token)
 
 
 def test_only_what_is_published_is_there(site: Site) -> None:
     """Open, closed, unpublished and unknown surveys are answered alike."""
-    opened = site.store.open_survey(define())
-    survey = closed(site.store)
+    opened = site.services.surveys.open_survey(define())
+    survey = closed(site.services)
     ask = {"Accept": "text/html"}
 
     def pages(token: str) -> list[tuple[int, str]]:
@@ -133,8 +136,8 @@ def test_the_embedded_page_has_a_policy_of_its_own(site: Site, published: Survey
 def test_links_name_the_public_address(live_server: LiveServers) -> None:
     """Where a public address is set, link and code begin with it."""
     server = live_server(public_url="https://surveys.example")
-    survey = closed(server.store)
-    server.store.lifecycle.publish(survey)
+    survey = closed(server.services)
+    server.services.surveys.publish(survey)
     with httpx.Client(trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link)
         page = owner.get(f"{server.url}/surveys/{survey.token}").text
@@ -143,16 +146,16 @@ def test_links_name_the_public_address(live_server: LiveServers) -> None:
     assert f"&lt;iframe src=&#34;{link}/embed&#34;" in page
 
 
-def test_what_can_be_unpublished(sqlite_store: Store) -> None:
+def test_what_can_be_unpublished(sqlite_services: Services) -> None:
     """A published survey is closed again, twice is no harm, an open one is refused."""
-    lifecycle = sqlite_store.lifecycle
-    survey = closed(sqlite_store)
+    lifecycle = sqlite_services.surveys
+    survey = closed(sqlite_services)
     lifecycle.publish(survey)
     for _ in range(2):
-        lifecycle.unpublish(sqlite_store.survey(survey.token))
-        assert sqlite_store.survey(survey.token).state == "closed"
+        lifecycle.unpublish(sqlite_services.surveys.record(survey.token))
+        assert sqlite_services.surveys.record(survey.token).state == "closed"
     with pytest.raises(WrongState, match="only a published one"):
-        lifecycle.unpublish(sqlite_store.open_survey(define()))
+        lifecycle.unpublish(sqlite_services.surveys.open_survey(define()))
 
 
 def test_unpublishing_by_the_interface(site: Site, published: SurveyRecord) -> None:
@@ -171,9 +174,9 @@ def test_markup_is_text(site: Site) -> None:
         Choice("c", poison, (poison[:60], "B")), Rating("r", "R", low_label=poison[:40]),
         title=poison, description=poison,
     )  # fmt: skip
-    survey = site.store.open_survey(definition)
-    Device().send(site.store, survey, [0, 0])
-    site.store.lifecycle.publish(site.store.close_survey(survey.token))
+    survey = site.services.surveys.open_survey(definition)
+    Device().send(site.services, survey, [0, 0])
+    site.services.surveys.publish(site.services.surveys.close(survey))
     for path in ("", "/embed"):
         page = site.visitor.get(f"/r/{survey.token}{path}").text
         assert "<script>alert" not in page
@@ -184,10 +187,10 @@ def test_clear_answers_are_not_called_masked(live_server: LiveServers) -> None:
     """Where a level sends answers as they are, no page says that all were masked."""
     server = live_server(allow_clear=True, caps=Caps(Caps().epsilon, Caps().delta, 9))
     for levels, masked in ((("high", "none"), False), (("high",), True)):
-        survey = server.store.open_survey(define(levels=levels))
+        survey = server.services.surveys.open_survey(define(levels=levels))
         for level in levels:
-            Device().send(server.store, survey, level=level)
-        server.store.lifecycle.publish(server.store.close_survey(survey.token))
+            Device().send(server.services, survey, level=level)
+        server.services.surveys.publish(server.services.surveys.close(survey))
         for path, words in (("", "nobody’s true answer was ever sent"), ("/embed", "each masked")):
             page = httpx.get(f"{server.url}/r/{survey.token}{path}", trust_env=False).text
             lead = page[page.find("<h1") :][:700]

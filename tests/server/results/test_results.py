@@ -27,11 +27,10 @@ from masquerade.results import (
     result_table,
     survey_result,
 )
-from masquerade.server import Store
+from masquerade.server import Services
+from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.results import cache
-from masquerade.server.results.cache import ResultCache
-from masquerade.server.store import SurveyRecord
-from masquerade.server.surveys.frozen_surveys import PUBLISHED
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 
@@ -47,9 +46,9 @@ QUESTIONS: tuple[Question, ...] = (
 LEVELS = ("high", "medium")  # four questions at "low" would exceed everybody's cap
 
 
-def answered(store: Store, people: int = 24, **asked: Any) -> SurveyRecord:
+def answered(services: Services, people: int = 24, **asked: Any) -> SurveyRecord:
     """Return an open survey with responses at every level, drawn from a fixed seed."""
-    survey = store.open_survey(define(*QUESTIONS, levels=LEVELS, **asked))
+    survey = services.surveys.open_survey(define(*QUESTIONS, levels=LEVELS, **asked))
     rng = np.random.default_rng(3)
     for number in range(people):
         level = survey.definition.levels[number % 2]
@@ -59,21 +58,21 @@ def answered(store: Store, people: int = 24, **asked: Any) -> SurveyRecord:
             else int(rng.integers(-20, 60))
             for m in level.mechanisms
         ]
-        Device().send(store, survey, reports, level=level.name)
+        Device().send(services, survey, reports, level=level.name)
     return survey
 
 
-def publish(store: Store, survey: SurveyRecord) -> None:
+def publish(services: Services, survey: SurveyRecord) -> None:
     """Publish a closed survey."""
-    store.lifecycle.publish(store.survey(survey.token))
-    assert store.survey(survey.token).state == PUBLISHED
+    services.surveys.publish(services.surveys.record(survey.token))
+    assert services.surveys.record(survey.token).state == PUBLISHED
 
 
 @pytest.mark.parametrize("kind", list(REPORT_FORMATS))
-def test_files_give_the_servers_result(store: Store, tmp_path: Path, kind: str) -> None:
+def test_files_give_the_servers_result(services: Services, tmp_path: Path, kind: str) -> None:
     """The result computed from a downloaded file is the server's, to the last byte."""
-    survey = store.close_survey(answered(store).token)
-    results = ResultCache(store)
+    survey = services.surveys.close(answered(services))
+    results = services.results
     path = tmp_path / f"reports.{kind}"
     path.write_bytes(b"".join(results.file(survey, kind)))
     book = tmp_path / "codebook.json"
@@ -83,31 +82,33 @@ def test_files_give_the_servers_result(store: Store, tmp_path: Path, kind: str) 
     assert result_bytes(survey_result(reports)).decode() == results.result_text(survey)
 
 
-def test_a_result_is_computed_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_computed_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was computed is kept: it does not change when the program would compute it otherwise."""
-    survey = store.close_survey(answered(store).token)
-    first = ResultCache(store).result_text(survey)
+    survey = services.surveys.close(answered(services))
+    first = services.results.result_text(survey)
 
     def other(_reports: object) -> dict[str, Any]:
         raise AssertionError("computed again")
 
     monkeypatch.setattr("masquerade.results.survey_result", other)
-    assert ResultCache(store).result_text(survey) == first
+    assert services.results.result_text(survey) == first
 
 
 @pytest.mark.both_databases
-def test_two_who_ask_at_once_get_the_same(store: Store) -> None:
+def test_two_who_ask_at_once_get_the_same(services: Services) -> None:
     """Whoever comes first decides what is kept."""
     texts = iter(["one", "two"])
-    outcomes = all_at_once(*[lambda: store.get_or_create("result:x", lambda: next(texts))] * 2)
+    outcomes = all_at_once(
+        *[lambda: services.values.get_or_create("result:x", lambda: next(texts))] * 2
+    )
     assert len(set(outcomes)) == 1
-    assert store.get_or_create("result:x", lambda: "three") == outcomes[0]
+    assert services.values.get_or_create("result:x", lambda: "three") == outcomes[0]
 
 
-def test_files_are_read_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_in_pieces(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of any size make the same file, and nobody is lost or twice between them."""
-    survey = store.close_survey(answered(store).token)
-    results = ResultCache(store)
+    survey = services.surveys.close(answered(services))
+    results = services.results
     whole = b"".join(results.file(survey, "csv"))
     for size in (1, 5, 24, 25):
         monkeypatch.setattr(cache, "CHUNK", size)
@@ -115,10 +116,10 @@ def test_files_are_read_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert len(whole.splitlines()) == 24 * 4 + 1
 
 
-def test_an_open_survey_has_neither(sqlite_store: Store) -> None:
+def test_an_open_survey_has_neither(sqlite_services: Services) -> None:
     """Before the close there are no results, files, codebook, notebook or cross-table."""
-    survey = answered(sqlite_store, 3)
-    results = ResultCache(sqlite_store)
+    survey = answered(sqlite_services, 3)
+    results = sqlite_services.results
     for ask in (
         results.result_text,
         results.codebook,
@@ -130,12 +131,12 @@ def test_an_open_survey_has_neither(sqlite_store: Store) -> None:
             ask(survey)
 
 
-def test_the_estimator_is_fixed_by_the_definition(sqlite_store: Store) -> None:
+def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> None:
     """The headline is what the definition said; it is part of the hash that devices saw."""
-    survey = answered(sqlite_store, 12, estimator="respondent")
+    survey = answered(sqlite_services, 12, estimator="respondent")
     assert survey.definition.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
-    found = ResultCache(sqlite_store).result(sqlite_store.close_survey(survey.token))
+    found = sqlite_services.results.result(sqlite_services.surveys.close(survey))
     assert found["estimator"] == "respondent"
     option = found["questions"][0]["options"][0]
     assert option["value"] == option["estimators"]["respondent"]["value"]
@@ -158,25 +159,25 @@ def test_an_unknown_estimator_is_refused() -> None:
         define(*QUESTIONS, estimator="median")
 
 
-def test_withdrawn_reports_are_in_nothing(store: Store) -> None:
+def test_withdrawn_reports_are_in_nothing(services: Services) -> None:
     """Who withdrew before the close is in no file and no result."""
-    survey = answered(store, 6)
+    survey = answered(services, 6)
     device = Device()
-    device.send(store, survey, [0, 0, 0, 0], level="high")
-    who = store.identity(device.participant)
-    begun, _ = store.participations.reserve(
+    device.send(services, survey, [0, 0, 0, 0], level="high")
+    who = services.identity(device.participant)
+    begun, _ = services.participations.reserve(
         who, survey.token, "high", idempotency_key=secrets.token_hex(16)
     )
-    store.participations.withdraw(who, begun.id)
-    survey = store.close_survey(survey.token)
-    assert ResultCache(store).result(survey)["responses"] == 6
-    assert len(b"".join(ResultCache(store).file(survey, "jsonl")).splitlines()) == 24
+    services.participations.withdraw(who, begun.id)
+    survey = services.surveys.close(survey)
+    assert services.results.result(survey)["responses"] == 6
+    assert len(b"".join(services.results.file(survey, "jsonl")).splitlines()) == 24
 
 
 @pytest.fixture
 def closed(site: Site) -> tuple[Site, str]:
     """A running server with a closed survey, and its address."""
-    survey = site.store.close_survey(answered(site.store).token)
+    survey = site.services.surveys.close(answered(site.services))
     return site, f"/api/v1/surveys/{survey.token}"
 
 
@@ -234,7 +235,7 @@ def test_only_results_of_published_surveys_are_public(closed: tuple[Site, str]) 
     files += [f"{address}/cross-table?first=%3Dc&second=p"]
     for path in (f"{address}/results", f"{address}/results.csv", *files):
         assert site.visitor.get(path).status_code == 401
-    publish(site.store, site.store.survey(address.rpartition("/")[2]))
+    publish(site.services, site.services.surveys.record(address.rpartition("/")[2]))
     assert site.visitor.get(f"{address}/results").status_code == 200
     assert site.visitor.get(f"{address}/results.csv").status_code == 200
     for path in files:
@@ -264,7 +265,7 @@ Ask = Callable[[str], httpx.Response]
 
 def test_what_is_not_there(site: Site) -> None:
     """An unknown survey is 404, an unknown kind of file 422, an open survey 409."""
-    survey = answered(site.store, 3)
+    survey = answered(site.services, 3)
     headers = {"Accept": "*/*"}
     ask: Ask = lambda path: site.owner.get(f"/api/v1/surveys/{path}", headers=headers)  # noqa: E731
     assert ask("0123456789abcdef/results").status_code == 404

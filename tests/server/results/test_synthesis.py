@@ -60,9 +60,9 @@ def test_a_file_becomes_synthetic_claims(site: Site) -> None:
 
 def test_nothing_is_kept(site: Site) -> None:
     """The database is the same afterwards, but for an entry of the audit log without a claim."""
-    before = everything(site.store)
+    before = everything(site.services)
     told(ask(site, "synthetic", CLAIMS, **RANGE))
-    after = everything(site.store)
+    after = everything(site.services)
     assert {name for name in after if after[name] != before[name]} <= {"audit_entry"}
     assert "w29" not in repr(after)
 
@@ -163,12 +163,12 @@ def test_a_file_may_be_large_but_not_too_large(site: Site) -> None:
 def test_reports_of_a_survey(site: Site) -> None:
     """Numbers and ratings of a closed survey are taken with their own range; no other team's."""
     questions = (Number("n", "How long?", 0, 40, "hours"), Rating("r", "How good?"))
-    survey = site.store.open_survey(define(*questions, Choice("c", "?", ("A", "B"))))
+    survey = site.services.surveys.open_survey(define(*questions, Choice("c", "?", ("A", "B"))))
     for number in range(6):
-        Device().send(site.store, survey, [number * 30, number % 5, 0])
+        Device().send(site.services, survey, [number * 30, number % 5, 0])
     query = {"survey": survey.token, "epsilon": "4"}
     assert ask(site, "promise", **query).status_code == 409
-    site.store.close_survey(survey.token)
+    site.services.surveys.close(survey)
     assert "2 objects with their own ends" in ask(site, "promise", **query).json()["sentence"]
     made = told(ask(site, "synthetic", **query, level="medium"))[-1]["release"]
     rows = list(csv.DictReader(io.StringIO(made["csv"])))

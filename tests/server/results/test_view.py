@@ -8,9 +8,8 @@ import pytest
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.results.axis import Axis
-from masquerade.server.results.cache import ResultCache
 from masquerade.server.results.view import Figures, result_view
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
@@ -22,21 +21,21 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def shown(store: Store, *questions: Question, people: int = 24, **asked: Any) -> Any:
+def shown(services: Services, *questions: Question, people: int = 24, **asked: Any) -> Any:
     """Return the view of a closed survey and its result."""
-    survey = store.open_survey(define(*(questions or QUESTIONS), **asked))
+    survey = services.surveys.open_survey(define(*(questions or QUESTIONS), **asked))
     for number in range(people):
         level = survey.definition.levels[number % len(survey.definition.levels)]
         reports = [(number + 2 * place) % 2 for place in range(len(level.mechanisms))]
-        Device().send(store, survey, reports, level=level.name)
-    closed = store.close_survey(survey.token)
-    result = ResultCache(store).result(closed)
+        Device().send(services, survey, reports, level=level.name)
+    closed = services.surveys.close(survey)
+    result = services.results.result(closed)
     return result_view(closed.definition, result), result
 
 
-def test_every_estimator_is_there(sqlite_store: Store) -> None:
+def test_every_estimator_is_there(sqlite_services: Services) -> None:
     """The one that was fixed comes first; each question has a part for each."""
-    view, result = shown(sqlite_store, levels=("high", "medium"), estimator="ivw")
+    view, result = shown(sqlite_services, levels=("high", "medium"), estimator="ivw")
     names = [one["name"] for one in view["estimators"]]
     assert names == ["ivw", "eb", "respondent", "mle"]
     assert [one["headline"] for one in view["estimators"]] == [True, False, False, False]
@@ -49,17 +48,17 @@ def test_every_estimator_is_there(sqlite_store: Store) -> None:
         assert likeliest == [option["likeliest_share"] for option in found["options"]]
 
 
-def test_one_level_has_one_estimate(sqlite_store: Store) -> None:
+def test_one_level_has_one_estimate(sqlite_services: Services) -> None:
     """Where all estimators are the same, there is one beside the likeliest shares."""
-    view, _ = shown(sqlite_store)
+    view, _ = shown(sqlite_services)
     assert [one["name"] for one in view["estimators"]] == ["eb", "mle"]
-    view, _ = shown(sqlite_store, QUESTIONS[2])
+    view, _ = shown(sqlite_services, QUESTIONS[2])
     assert [one["name"] for one in view["estimators"]] == ["eb"]
 
 
-def test_means_stand_on_the_scale_that_was_asked(sqlite_store: Store) -> None:
+def test_means_stand_on_the_scale_that_was_asked(sqlite_services: Services) -> None:
     """Everybody comes first, then each level with its people; the axis is the question's."""
-    view, result = shown(sqlite_store, levels=("high", "medium"))
+    view, result = shown(sqlite_services, levels=("high", "medium"))
     mean = view["questions"][1]["views"][0]["mean"]
     assert (mean["axis"].low, mean["axis"].high) == (1, 5)
     assert [row["label"] for row in mean["rows"]] == ["Everybody", "high", "medium"]
@@ -72,18 +71,18 @@ def test_means_stand_on_the_scale_that_was_asked(sqlite_store: Store) -> None:
     assert likeliest["mean"]["text"] == hours["text"]
 
 
-def test_few_people_at_a_level_are_not_shown_apart(sqlite_store: Store) -> None:
+def test_few_people_at_a_level_are_not_shown_apart(sqlite_services: Services) -> None:
     """With four at a level that level has no line of its own anywhere."""
-    view, _ = shown(sqlite_store, people=8, levels=("high", "medium"))
+    view, _ = shown(sqlite_services, people=8, levels=("high", "medium"))
     for question in view["questions"]:
         assert question["by_level"] == []
         for part in question["views"]:
             assert part["mean"] is None or len(part["mean"]["rows"]) == 1
 
 
-def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_store: Store) -> None:
+def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_services: Services) -> None:
     """Parts are of the shown estimate's variance; the top answer's probability is the result's."""
-    view, result = shown(sqlite_store, levels=("high", "medium"))
+    view, result = shown(sqlite_services, levels=("high", "medium"))
     found = result["questions"][0]["options"]
     best = max(found, key=lambda option: float(option["value"]))
     sure = view["questions"][0]["views"][0]["sure"]
@@ -97,19 +96,19 @@ def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_store: Store) -> No
     assert (other["top"], other["together"], other["sensitivity"]) == (None, None, None)
 
 
-def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_store: Store) -> None:
+def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_services: Services) -> None:
     """At a glance a pair is named by its items."""
     pairs = (Comparison("p", "Which?", "X", "Y"), Comparison("q", "Which?", "Y", "Z"))
-    view, result = shown(sqlite_store, *pairs)
+    view, result = shown(sqlite_services, *pairs)
     assert [one["short"] for one in view["questions"]] == ["Which? X / Y", "Which? Y / Z"]
     [group] = view["ranking"]
     assert [row["label"] for row in group["rows"]] == [row["item"] for row in result["ranking"]]
     assert not any(group["axis"].outside(row[end]) for row in group["rows"] for end in ("low",))
 
 
-def test_nobody_answered(sqlite_store: Store) -> None:
+def test_nobody_answered(sqlite_services: Services) -> None:
     """An empty result has an empty view."""
-    view, _ = shown(sqlite_store, people=0)
+    view, _ = shown(sqlite_services, people=0)
     assert (view["questions"], view["ranking"], view["few"]) == ([], [], False)
 
 

@@ -29,7 +29,7 @@ def created(site: Site, template: str, **changes: Any) -> str:
     page = site.owner.post("/surveys/new", data={"template": template})
     assert page.status_code == 200, page.text
     token = page.url.path.split("/")[2]
-    lifecycle = site.store.lifecycle
+    lifecycle = site.services.surveys
     if changes:
         lifecycle.drafts.change(token, changes, team=FIRST_TEAM, version=1)
     version = lifecycle.drafts.draft(token, team=FIRST_TEAM).version
@@ -51,8 +51,8 @@ def test_not_found_in_two_forms(site: Site) -> None:
 
 def test_every_response_carries_the_policy(site: Site) -> None:
     """Pages, data, files, redirects and errors of every kind carry all security headers."""
-    survey = site.store.open_survey(define())
-    closed = site.store.close_survey(site.store.open_survey(define()).token)
+    survey = site.services.surveys.open_survey(define())
+    closed = site.services.surveys.close(site.services.surveys.open_survey(define()))
     visitor, owner = site.visitor, site.owner
     answers = [
         visitor.get("/"),
@@ -100,14 +100,14 @@ def test_an_unexpected_error_tells_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An unforeseen failure gives a plain 500 with all headers; the log has no text of it."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
 
     reports = [3, 1, 4]
 
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"reports are {reports}")
 
-    monkeypatch.setattr(type(site.store.participations), "_reserve", fail)
+    monkeypatch.setattr(type(site.services.participations), "_reserve", fail)
     with caplog.at_level(logging.DEBUG):
         answer = site.phone().reserve(survey.token, "medium")
     problem_of(answer, 500, "server-error")
@@ -121,16 +121,16 @@ def test_an_unexpected_error_tells_nothing(
 
 def test_forms_of_our_own_pages_are_accepted(site: Site) -> None:
     """The owner's own pages, which name their origin, may close a survey."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     headers = {"Origin": site.server.url, "Sec-Fetch-Site": "same-origin"}
     assert site.owner.post(f"/surveys/{survey.token}/close", headers=headers).status_code == 200
-    assert site.store.survey(survey.token).state == "closed"
+    assert site.services.surveys.record(survey.token).state == "closed"
 
 
 def test_the_owner_link_works_once(site: Site) -> None:
     """The owner's link gives one browser a session cookie that scripts cannot read, then ends."""
     with httpx.Client(base_url=site.server.url, trust_env=False) as browser:
-        token = site.store.new_owner_token()
+        token = site.services.values.new_owner_token()
         first = browser.get("/owner", params={"token": token})
         assert (first.status_code, first.headers["location"]) == (303, "/surveys")
         cookie = first.headers["set-cookie"]
@@ -149,7 +149,7 @@ def test_the_owner_link_works_once(site: Site) -> None:
 
 def test_the_cookie_stays_on_https(site: Site) -> None:
     """Behind a proxy that speaks https, the cookie is sent over https only."""
-    params = {"token": site.store.new_owner_token()}
+    params = {"token": site.services.values.new_owner_token()}
     proxied = site.visitor.get("/owner", params=params, headers={"X-Forwarded-Proto": "https"})
     assert "; Secure" in proxied.headers["set-cookie"]
 
@@ -158,7 +158,7 @@ def test_the_cookie_stays_on_https(site: Site) -> None:
 def test_a_survey_from_each_template(site: Site, template: str) -> None:
     """Each template, used as it is, opens a survey to answer, on pages that name it."""
     token = created(site, template)
-    survey = site.store.survey(token)
+    survey = site.services.surveys.record(token)
     assert (survey.state, survey.definition.template) == ("open", template)
     title = survey.definition.title
     assert title in html.unescape(site.owner.get("/surveys").text)
@@ -176,7 +176,7 @@ def test_an_unknown_template_is_not_found(site: Site) -> None:
     """Nothing is made of a template that does not exist."""
     assert site.owner.post("/surveys/new", data={"template": "x"}).status_code == 404
     assert site.owner.post("/surveys/new", data={}).status_code == 422
-    assert site.store.lifecycle.listed(team=FIRST_TEAM) == []
+    assert site.services.surveys.listed(team=FIRST_TEAM) == []
 
 
 def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
@@ -185,7 +185,7 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
     file = site.owner.get(f"/api/v1/surveys/{token}/document")
     assert 'filename="imported.json"' in file.headers["content-disposition"]
     page = site.owner.post("/surveys/import", files={"file": ("a.json", file.content)})
-    draft = site.store.lifecycle.drafts.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
+    draft = site.services.surveys.drafts.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
     assert draft.document.text().encode() == file.content
     for content, says in (
         (b"{", "line 1, column 2"),
@@ -203,14 +203,14 @@ def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
     """Its review says what is missing; so does the attempt to open it."""
     page = site.owner.post("/surveys/new", data={"template": "pick"})
     token = page.url.path.split("/")[2]
-    site.store.lifecycle.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
+    site.services.surveys.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
     review = site.owner.get(f"/surveys/{token}/review")
     assert "Give the survey a title." in review.text
     assert "Open it now" not in review.text
     for version in (1, 2):
         refused = site.owner.post(f"/surveys/{token}/open", data={"version": version})
         assert refused.status_code == 422
-    assert site.store.surveys() == []
+    assert site.services.surveys.records() == []
     gone = site.owner.post(f"/surveys/{token}/delete")
     assert gone.url.path == "/surveys"
     assert site.owner.get(f"/surveys/{token}/edit").status_code == 404
@@ -224,13 +224,13 @@ def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
     if "options" in question:
         poisoned |= {"options": [f"O{POISON}", f"P{POISON}"], "truth": None}
     changes = {"title": f"T{POISON}", "description": f"D{POISON}", "questions": [poisoned]}
-    draft, _ = site.store.lifecycle.drafts.create(
+    draft, _ = site.services.surveys.drafts.create(
         changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
     )
     drafts = [site.owner.get(f"/surveys/{draft.token}/{name}").text
               for name in ("edit", "audience", "review")]  # fmt: skip
     token = created(site, template, **changes)
-    survey = site.store.survey(token)
+    survey = site.services.surveys.record(token)
     for _ in range(6):
         site.phone().take_part(survey)
     pages = [
@@ -259,7 +259,9 @@ def test_texts_in_addresses_are_not_run(site: Site) -> None:
 
 def test_results_come_after_the_close(site: Site) -> None:
     """Results are refused while a survey is open and the same everywhere once it is closed."""
-    survey = site.store.open_survey(define(Rating("r", "How?"), Choice("c", "?", ("A", "B"))))
+    survey = site.services.surveys.open_survey(
+        define(Rating("r", "How?"), Choice("c", "?", ("A", "B")))
+    )
     for report in (0, 1, 4):
         site.phone().take_part(survey, [report, report % 2])
     for name in ("results", "results.csv"):
@@ -280,7 +282,7 @@ def test_results_come_after_the_close(site: Site) -> None:
 
 def test_a_survey_that_nobody_answered(site: Site) -> None:
     """Closing a survey without responses gives a page that says so, and empty files."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     page = site.owner.post(f"/surveys/{survey.token}/close")
     assert page.status_code == 200
     assert "Nobody answered" in page.text
@@ -293,7 +295,7 @@ def test_a_survey_that_nobody_answered(site: Site) -> None:
 def test_share_links_name_the_public_address(live_server: LiveServers) -> None:
     """Where a public address is set, share links begin with it."""
     server = live_server(public_url="https://surveys.example")
-    survey = server.store.open_survey(define())
+    survey = server.services.surveys.open_survey(define())
     with httpx.Client(trust_env=False, follow_redirects=True) as owner:
         owner.get(server.owner_link)
         page = owner.get(f"{server.url}/surveys/{survey.token}").text

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServers
     from tests.server.conftest import Site
 
-    from masquerade.server import Store
+    from masquerade.server import Services
 
 LEVELS = ("high", "medium", "low")
 
 
 @pytest.mark.both_databases
-def test_caps_changed_at_once_do_not_undo_each_other(store: Store) -> None:
+def test_caps_changed_at_once_do_not_undo_each_other(services: Services) -> None:
     """Changes are made of the caps at that moment: two that lower different caps both hold."""
     device, together = Device(), threading.Barrier(2)
-    device.send(store, store.open_survey(define()))
-    who = store.identity(device.participant)
+    device.send(services, services.surveys.open_survey(define()))
+    who = services.identity(device.participant)
 
     def lower(change: Callable[[Caps], Caps]) -> bool:
         together.wait()
-        return store.people.set_caps(who, change, confirm=True)
+        return services.profiles.set_caps(who, change, confirm=True)
 
     def less_epsilon(now: Caps) -> Caps:
         return Caps(Loss(5_000_000), now.delta, now.clear)
@@ -43,12 +43,12 @@ def test_caps_changed_at_once_do_not_undo_each_other(store: Store) -> None:
     def less_delta(now: Caps) -> Caps:
         return Caps(now.epsilon, now.delta / 2, now.clear)
 
-    before = store.people.account(who).balance.caps
+    before = services.profiles.account(who).balance.caps
     done = all_at_once(lambda: lower(less_epsilon), lambda: lower(less_delta))
     assert done == [True, True]
-    after = store.people.account(who).balance.caps
+    after = services.profiles.account(who).balance.caps
     assert after == less_delta(less_epsilon(before))
-    assert store.people.caps_to_come(who) is None
+    assert services.profiles.caps_to_come(who) is None
 
 
 def paged(phone: Phone) -> list[int]:
@@ -71,7 +71,7 @@ def test_lengths_of_the_account_are_equal_across_levels(
         *(Rating(f"r{n}", "?") for n in range(60)),
         *(Number(f"n{n}", "?", 0, 1000, "h", 0.5) for n in range(40)),
     )
-    survey = server.store.open_survey(define(*questions, levels=(*LEVELS, "none")))
+    survey = server.services.surveys.open_survey(define(*questions, levels=(*LEVELS, "none")))
     found = set()
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         for level in (*LEVELS, "none"):
@@ -84,13 +84,13 @@ def test_lengths_of_the_account_are_equal_across_levels(
 
 def test_no_request_of_a_participant_reads_a_whole_table(site: Site) -> None:
     """Every statement finds the rows of participations and accounts by an index, the sweep too."""
-    survey = site.store.open_survey(define(), listed=True)
+    survey = site.services.surveys.open_survey(define(), listed=True)
     asked: set[tuple[str, tuple[Any, ...]]] = set()
 
     def note(_c: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
         asked.add((statement, () if isinstance(parameters, list) else tuple(parameters)))
 
-    event.listen(site.store.engine, "before_cursor_execute", note)
+    event.listen(site.services.engine, "before_cursor_execute", note)
     phone = site.phone()
     answers = phone.take_part(survey)
     id_ = answers[0].json()["id"]
@@ -99,10 +99,10 @@ def test_no_request_of_a_participant_reads_a_whole_table(site: Site) -> None:
     assert phone.ask("POST", f"/participations/{id_}/withdraw").status_code == 200
     assert phone.ask("PATCH", "/me/caps", {"epsilon": 1}).status_code == 200
     assert phone.ask("DELETE", "/me").status_code == 200
-    site.store.sweeper.sweep()
-    event.remove(site.store.engine, "before_cursor_execute", note)
+    site.services.daily_jobs.run()
+    event.remove(site.services.engine, "before_cursor_execute", note)
     plans = []
-    with site.store.engine.connect() as connection:
+    with site.services.engine.connect() as connection:
         for statement, parameters in asked:
             if statement.lstrip().startswith(("SELECT", "UPDATE", "DELETE")):
                 plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)

@@ -28,7 +28,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, di
     file = tmp_path_factory.mktemp("page") / "a.sqlite3"
     app = create_app(Settings(f"sqlite:///{file}"))
     found = app.openapi()
-    app.state.store.close()
+    app.state.services.close()
     return found
 
 

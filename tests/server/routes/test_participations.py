@@ -25,7 +25,7 @@ from masquerade.surveys.survey import commitment_of
 if TYPE_CHECKING:
     from tests.server.conftest import Site
 
-    from masquerade.server.store import SurveyRecord
+    from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 SALT = "5a" * 16
 
@@ -43,7 +43,7 @@ def of_all_kinds(**asked: Any) -> Any:
 
 def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
     """An invitation has levels with odds and words, kinds and counts, and no text of a question."""
-    survey = site.store.open_survey(of_all_kinds(description="Why"))
+    survey = site.services.surveys.open_survey(of_all_kinds(description="Why"))
     answer = site.visitor.get(f"/api/v1/surveys/{survey.token}/invitation")
     found = answer.json()
     for hidden in ("SECRET", "OPTION", "ITEM", "TIELABEL", "LOWLABEL", "UNITS", "truth"):
@@ -59,7 +59,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
         assert shown["epsilon_event"] == guarantee.epsilon_event.to_json()
         assert shown["rho"] == level.cost("").micro_rho / 1e6
         assert all(shown[name] for name in ("odds", "words", "words_all", "blur"))
-    fixed = site.store.open_survey(of_all_kinds(levels=("high",), topic="sensitive"))
+    fixed = site.services.surveys.open_survey(of_all_kinds(levels=("high",), topic="sensitive"))
     found = site.visitor.get(f"/api/v1/surveys/{fixed.token}/invitation").json()
     assert (found["fixed_level"], found["reveal"]) == ("high", "after_send")
     for token in ("0" * 16, "%00", "%ff", "ü"):
@@ -69,11 +69,11 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_whole_run(site: Site, level: str) -> None:
     """Reserve, open, seal and send give what the contract says, each once and each again."""
-    survey = site.store.open_survey(of_all_kinds())
+    survey = site.services.surveys.open_survey(of_all_kinds())
     chosen = survey.definition.level(level)
     phone, key = site.phone(), secrets.token_hex(16)
-    person = site.store.identity(phone.participant).person
-    site.store.accounts.raise_caps(person, Caps(Loss(50_000_000)))
+    person = site.services.identity(phone.participant).person
+    site.services.ledger.raise_caps(person, Caps(Loss(50_000_000)))
     first = phone.reserve(survey.token, level, key)
     again = phone.reserve(survey.token, level, key)
     assert (first.status_code, again.status_code) == (201, 200)
@@ -115,17 +115,17 @@ def test_a_whole_run(site: Site, level: str) -> None:
     bill = sent.json()["bill"]
     assert (sent.json()["state"], bill["surveys"]) == ("submitted", 1)
     assert bill["survey_epsilon"] == chosen.guarantee().epsilon_user.to_json()
-    [response] = site.store.responses(survey.token)
+    [response] = site.services.reports.of_survey(survey.token)
     assert (response.reports, response.level) == (tuple(reports), level)
     withdrawn = phone.ask("POST", f"/participations/{id_}/withdraw")
     assert (withdrawn.status_code, withdrawn.json()["state"]) == (200, "withdrawn")
-    assert site.store.responses(survey.token) == []
+    assert site.services.reports.of_survey(survey.token) == []
 
 
 def refusals(site: Site) -> Iterator[tuple[httpx.Response, int, str]]:
     """Yield answers to what must be refused, with status and slug."""
-    survey = site.store.open_survey(define(levels=LEVELS))
-    closed = site.store.close_survey(site.store.open_survey(define()).token)
+    survey = site.services.surveys.open_survey(define(levels=LEVELS))
+    closed = site.services.surveys.close(site.services.surveys.open_survey(define()))
     phone, stranger, key = site.phone(), site.phone(), secrets.token_hex(16)
     begun = phone.reserve(survey.token, "medium", key).json()
     id_ = begun["id"]
@@ -172,10 +172,10 @@ def test_what_is_refused_is_a_problem(site: Site) -> None:
 
 def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
     """A level that does not fit the cap is refused with what it needs and what is left."""
-    survey = site.store.open_survey(define(levels=LEVELS))
+    survey = site.services.surveys.open_survey(define(levels=LEVELS))
     phone = site.phone()
-    who = site.store.identity(phone.participant)
-    site.store.people.set_caps(who, lambda _: Caps(Loss(1_000_000)), confirm=False)
+    who = site.services.identity(phone.participant)
+    site.services.profiles.set_caps(who, lambda _: Caps(Loss(1_000_000)), confirm=False)
     found = problem_of(phone.reserve(survey.token, "low"), 409, "privacy-cap-exceeded")
     assert found["needed"] > found["residual"] > 0
     assert found["unit"] == "epsilon"
@@ -215,7 +215,7 @@ EVERY_ROUTE = [
 
 def test_every_route_needs_the_secret(site: Site) -> None:
     """Without the participant's secret, or with something else, each route answers 401."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     document = site.visitor.get("/api/v1/openapi.json").json()
@@ -228,7 +228,7 @@ def test_every_route_needs_the_secret(site: Site) -> None:
     open_to_all = {("GET", "/surveys/{token}/invitation"), ("GET", "/levels")}
     ours = {(m, p.replace("{id}", "{participation}")) for m, p, _ in EVERY_ROUTE}
     assert listed == ours | open_to_all
-    before = everything(site.store)
+    before = everything(site.services)
     for secret in (None, "", "xyzzy", "A" * 32, "a" * 31, "a" * 33, "é" * 32):
         for method, path, body in EVERY_ROUTE:
             headers = {b"Idempotency-Key": b"0" * 32}
@@ -239,12 +239,12 @@ def test_every_route_needs_the_secret(site: Site) -> None:
             )
             problem_of(answer, 401, "unauthenticated")
             assert "xyzzy" not in answer.text
-    assert everything(site.store) == before
+    assert everything(site.services) == before
 
 
 def test_a_stranger_sees_none_of_it(site: Site) -> None:
     """What belongs to one person is not there for another, in any list or export."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone, stranger = site.phone(), site.phone()
     phone.take_part(survey)
     assert stranger.ask("GET", "/me/ledger").json()["entries"] == []
@@ -285,7 +285,7 @@ OTHER_FORMS: list[dict[str, Any]] = [
 
 def test_a_body_of_another_form_is_refused(site: Site) -> None:
     """Unknown fields, other types and missing fields are refused, and no value is repeated."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     phone.open(id_)
@@ -308,7 +308,7 @@ def test_a_body_of_another_form_is_refused(site: Site) -> None:
         answer = site.phone().ask("POST", "/participations", other, **headers)
         problem_of(answer, 422, "validation-error")
         assert "SECRET" not in answer.text
-    assert site.store.survey(survey.token).responses == 0
+    assert site.services.surveys.record(survey.token).responses == 0
 
 
 NO_BODIES: list[Any] = [
@@ -328,7 +328,7 @@ NO_BODIES: list[Any] = [
 
 def test_bytes_that_are_no_body_are_refused(site: Site) -> None:
     """Bytes that are no JSON object of the right form give problem details and are not repeated."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     id_ = phone.reserve(survey.token, "medium").json()["id"]
     for content, status in NO_BODIES:
@@ -344,7 +344,7 @@ def test_bytes_that_are_no_body_are_refused(site: Site) -> None:
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_large_body_is_refused(site: Site, announced: bool) -> None:
     """Bodies above 256 KiB are refused whether or not they announce their length."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     sent = json.dumps({"survey": survey.token, "level": "medium"}).encode()
     most = sent + b" " * (LARGEST_BODY - len(sent))
@@ -389,7 +389,7 @@ def test_bodies_are_as_long_at_every_level(site: Site, extra: int) -> None:
     """
     questions = of_all_kinds().questions
     longer = (Choice("x", "?" + "x" * (extra // 3), ("A", "B" * (1 + extra // 4))), *questions)
-    survey = site.store.open_survey(define(*longer, levels=LEVELS))
+    survey = site.services.surveys.open_survey(define(*longer, levels=LEVELS))
     found = {
         tuple(sizes(site.phone(), survey, level, reports))
         for level in ("high", "medium")
@@ -399,7 +399,7 @@ def test_bodies_are_as_long_at_every_level(site: Site, extra: int) -> None:
     assert all(size % 1024 == 0 for size in next(iter(found)))
     half = "x" * (extra // 2)
     small = define(Choice("x", f"?{half}", (f"A{half}", "B")), levels=LEVELS)
-    survey = site.store.open_survey(small)
+    survey = site.services.surveys.open_survey(small)
     lengths = set()
     for level in LEVELS:
         answers = site.phone().take_part(survey, [1], level=level)
@@ -440,7 +440,7 @@ def test_nothing_about_participants_is_logged(
 ) -> None:
     """No log line and no output of the server holds anything of what devices send."""
     with caplog.at_level(logging.DEBUG):
-        survey = site.store.open_survey(define())
+        survey = site.services.surveys.open_survey(define())
         phone = site.phone()
         answers = phone.take_part(survey, [1, 4])
         id_ = answers[0].json()["id"]
@@ -451,8 +451,8 @@ def test_nothing_about_participants_is_logged(
             assert phone.ask("GET", path).status_code == 200
         site.visitor.get(f"/s/{survey.token}")
         site.owner.post(f"/surveys/{survey.token}/close")
-    [response] = site.store.responses(survey.token)
-    person = site.store.persons()[0]
+    [response] = site.services.reports.of_survey(survey.token)
+    person = site.services.profiles.persons()[0]
     ours = [r.getMessage() for r in caplog.records if not r.name.startswith(("httpx", "httpcore"))]
     output = capfd.readouterr()
     for text in (*ours, output.out, output.err):
@@ -463,7 +463,7 @@ def test_nothing_about_participants_is_logged(
 
 def test_the_participant_page_tells_nothing_of_the_questions(site: Site) -> None:
     """The page is for everybody, sets no cookie, and has no text or right answer of a question."""
-    survey = site.store.open_survey(of_all_kinds())
+    survey = site.services.surveys.open_survey(of_all_kinds())
     page = site.visitor.get(f"/s/{survey.token}", headers={"Accept": "text/html"})
     assert page.status_code == 200
     assert "set-cookie" not in page.headers

@@ -26,7 +26,7 @@ def test_me(site: Site) -> None:
         "method": "pure",
     }
     assert (fresh["caps"]["epsilon"], fresh["open_reservations"]) == (10, 0)
-    survey, other = (site.store.open_survey(define(title=t)) for t in ("One", "Other"))
+    survey, other = (site.services.surveys.open_survey(define(title=t)) for t in ("One", "Other"))
     phone.take_part(survey)
     phone.reserve(other.token, "medium")
     now = phone.ask("GET", "/me").json()
@@ -37,7 +37,9 @@ def test_me(site: Site) -> None:
 
 def test_the_ledger_page_by_page(site: Site) -> None:
     """The ledger comes oldest first, in pages that together are the whole, with titles and caps."""
-    surveys = [site.store.open_survey(define(title=f"S{n}", level="high")) for n in range(3)]
+    surveys = [
+        site.services.surveys.open_survey(define(title=f"S{n}", level="high")) for n in range(3)
+    ]
     phone = site.phone()
     for survey in surveys:
         phone.take_part(survey)
@@ -52,7 +54,7 @@ def test_the_ledger_page_by_page(site: Site) -> None:
     assert [entry["kind"] for entry in entries] == ["reserve", "commit"] * 3
     assert [entry["title"] for entry in entries] == ["S0", "S0", "S1", "S1", "S2", "S2"]
     assert entries[0]["caps"]["epsilon"] == 10
-    kept = site.store.ledger(phone.participant)
+    kept = site.services.ledger.entries(site.services.identity(phone.participant).person)
     assert [entry["hash"] for entry in entries] == [entry.hash for entry in kept]
     whole = phone.ask("GET", "/me/ledger").json()
     assert (whole["total"], whole["entries"], whole["unit"]) == (6, entries, "worker")
@@ -66,8 +68,8 @@ def test_the_ledger_page_by_page(site: Site) -> None:
 
 def test_invitations_page_by_page(site: Site) -> None:
     """Listed and begun surveys come in pages that together are all, with the participation."""
-    begun = site.store.open_survey(define())
-    listed = [site.store.open_survey(define(), listed=True) for _ in range(4)]
+    begun = site.services.surveys.open_survey(define())
+    listed = [site.services.surveys.open_survey(define(), listed=True) for _ in range(4)]
     phone = site.phone()
     id_ = phone.reserve(begun.token, "medium").json()["id"]
     found: list[Any] = []
@@ -99,13 +101,13 @@ def test_caps_over_the_interface(site: Site) -> None:
 
 def test_leaving_over_the_interface(site: Site) -> None:
     """Leaving deletes reports of open surveys and says that the ledger stays, and why."""
-    survey = site.store.open_survey(define())
+    survey = site.services.surveys.open_survey(define())
     phone = site.phone()
     phone.take_part(survey)
     left = phone.ask("DELETE", "/me").json()
     assert (left["withdrawn"], left["given_up"], left["kept"]) == (1, 0, 0)
     assert "ledger stay" in " ".join(left["explanation"])
-    assert site.store.responses(survey.token) == []
+    assert site.services.reports.of_survey(survey.token) == []
     assert len(phone.ask("GET", "/me/ledger").json()["entries"]) == 2
 
 

@@ -16,8 +16,8 @@ LEVELS = ("high", "medium")
 
 def test_no_answer_tells_how_many_places_are_left(site: Site) -> None:
     """Quotas and how many have begun are in no answer; only that one is full is."""
-    survey = site.store.open_survey(define(levels=LEVELS), listed=True)
-    site.store.lifecycle.set_seats(survey, {"high": 987_654, "medium": 1})
+    survey = site.services.surveys.open_survey(define(levels=LEVELS), listed=True)
+    site.services.surveys.set_seats(survey, {"high": 987_654, "medium": 1})
     first = site.phone()
     answers = first.take_part(survey, level="high")
     answers.append(site.phone().reserve(survey.token, "medium"))
@@ -41,7 +41,7 @@ def test_no_answer_tells_how_many_places_are_left(site: Site) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_others_do_changes_no_answer(site: Site, level: str) -> None:
     """Whether nobody or many took part, a survey's invitation and steps are answered alike."""
-    survey = site.store.open_survey(define(levels=LEVELS), listed=True)
+    survey = site.services.surveys.open_survey(define(levels=LEVELS), listed=True)
 
     def told() -> list[object]:
         phone = site.phone()

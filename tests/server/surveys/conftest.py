@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import Connection, insert
 from tests.serving import serving
 
-from masquerade.server import Settings, Store, create_app
+from masquerade.server import Services, Settings, create_app
 from masquerade.server.accounts.accounts import insert_account
-from masquerade.server.accounts.sessions import COOKIE, csrf_token
 from masquerade.server.accounts.teams import join
 from masquerade.server.db.account_tables import TeamRow
 from masquerade.server.db.tables import table_of
+from masquerade.server.http.session_cookie import COOKIE, csrf_token
 from masquerade.server.operations.run import address
 from masquerade.server.surveys.lifecycle import Lifecycle
 
@@ -29,25 +29,25 @@ class Desk:
     Attributes
     ----------
     client : httpx.Client
-    store : Store
+    services : Services
     csrf, team : str
     """
 
     client: httpx.Client
-    store: Store
+    services: Services
     csrf: str
     team: str
 
     @property
     def lifecycle(self) -> Lifecycle:
         """What makes and ends surveys."""
-        return self.store.lifecycle
+        return self.services.surveys
 
     def become(self, role: str) -> None:
         """Sign in as a new member of the team, in another role."""
-        with self.store.engine.execution_options(write=True).begin() as connection:
+        with self.services.engine.execution_options(write=True).begin() as connection:
             account = new_member(connection, self.team, role)
-        secret = self.store.surveyors.sessions.start(account, self.team)
+        secret = self.services.sessions.start(account, self.team)
         self.client.cookies.set(COOKIE, secret)
         self.csrf = csrf_token(secret)
 
@@ -88,26 +88,26 @@ def new_member(connection: Connection, team: str, role: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Services]]:
     """A server for the tests of a module, each of which has a team of its own."""
     folder = tmp_path_factory.mktemp("site")
     settings = Settings(f"sqlite:///{folder / 'a.sqlite3'}", rate_participant=0, rate_address=0)
     app = create_app(settings, sweeps=False)
     with serving(app) as (bound, _):
-        yield address(bound), app.state.store
+        yield address(bound), app.state.services
 
 
 @pytest.fixture
-def desk(site: tuple[str, Store]) -> Iterator[Desk]:
+def desk(site: tuple[str, Services]) -> Iterator[Desk]:
     """An editor of a new team, at an empty home."""
-    url, store = site
+    url, services = site
     team = secrets.token_hex(16)
-    with store.engine.execution_options(write=True).begin() as connection:
+    with services.engine.execution_options(write=True).begin() as connection:
         row = {"id": team, "name": "Sociologists", "day": "2026-03-14"}
         connection.execute(insert(table_of(TeamRow)), row)
         account = new_member(connection, team, "editor")
-    secret = store.surveyors.sessions.start(account, team)
+    secret = services.sessions.start(account, team)
     headers = {"Origin": url, "Accept": "text/html"}
     with httpx.Client(base_url=url, follow_redirects=True, headers=headers) as client:
         client.cookies.set(COOKIE, secret)
-        yield Desk(client, store, csrf_token(secret), team)
+        yield Desk(client, services, csrf_token(secret), team)

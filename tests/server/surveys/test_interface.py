@@ -91,7 +91,7 @@ def test_what_is_open_is_frozen(desk: Desk) -> None:
     """Opening freezes the definition by its hash; only a later last day can still be set."""
     survey = desk.opened(template="rate")
     token = survey["token"]
-    definition = desk.store.survey(token).definition
+    definition = desk.services.surveys.record(token).definition
     assert survey["hash"] == definition.content_hash()
     path = f"/{token}"
     problem_of(desk.ask("PATCH", path, {"title": "B"}, If_Match='"v1"'), 409, "wrong-state")
@@ -100,28 +100,28 @@ def test_what_is_open_is_frozen(desk: Desk) -> None:
     assert desk.ask("PATCH", path, {"closes": "2999-01-02"}).json()["closes"] == "2999-01-02"
     for earlier in ("2999-01-01", "soon", 5):
         problem_of(desk.ask("PATCH", path, {"closes": earlier}), 422, "validation-error")
-    assert desk.store.survey(token).hash == survey["hash"]
+    assert desk.services.surveys.record(token).hash == survey["hash"]
 
 
 def test_the_whole_life(desk: Desk) -> None:
     """Open, closing while somebody answers, closed, published; other orders are refused."""
     survey = desk.opened(template="pick")
     token = survey["token"]
-    kept = desk.store.survey(token)
+    kept = desk.services.surveys.record(token)
     problem_of(desk.ask("POST", f"/{token}/publish"), 409, "wrong-state")
     waiting, late = Device(), Device()
-    begun = waiting.open(desk.store, kept, level="high")
-    reserved = late.reserve(desk.store, kept, level="high")
+    begun = waiting.open(desk.services, kept, level="high")
+    reserved = late.reserve(desk.services, kept, level="high")
     answer = desk.ask("POST", f"/{token}/close", {})
     assert answer.json()["state"] == "closing"
     # What was only reserved is given back; what was opened can be finished; nobody can begin.
     with pytest.raises(Exception, match="expired"):
-        desk.store.participations.open(desk.store.identity(late.participant), reserved.id)
+        desk.services.participations.open(desk.services.identity(late.participant), reserved.id)
     with pytest.raises(Exception, match="closed"):
-        Device().reserve(desk.store, kept, level="high")
-    who, salt = desk.store.identity(waiting.participant), "ab" * 16
-    desk.store.participations.seal(who, begun.id, commitment_of(begun.id, [0], salt))
-    waiting.respond(desk.store, begun, [0], salt)
+        Device().reserve(desk.services, kept, level="high")
+    who, salt = desk.services.identity(waiting.participant), "ab" * 16
+    desk.services.participations.seal(who, begun.id, commitment_of(begun.id, [0], salt))
+    waiting.respond(desk.services, begun, [0], salt)
     invitation = desk.client.get(f"/api/v1/surveys/{token}/invitation").json()
     assert invitation["state"] == "closing"
     answer = desk.ask("POST", f"/{token}/close", {"grace_days": 0})
@@ -143,12 +143,12 @@ def test_a_cancelled_survey_has_no_results(desk: Desk) -> None:
     """It takes nothing more, what was charged stays charged, and nothing is worked out."""
     token = desk.opened(template="pick")["token"]
     device = Device()
-    device.send(desk.store, desk.store.survey(token), [0], level="high")
+    device.send(desk.services, desk.services.surveys.record(token), [0], level="high")
     assert desk.ask("POST", f"/{token}/cancel").json()["state"] == "cancelled"
-    assert len(desk.store.ledger(device.participant)) == 2
+    assert len(desk.services.ledger.entries(desk.services.identity(device.participant).person)) == 2
     problem_of(desk.ask("GET", f"/{token}/results"), 409, "wrong-state")
     with pytest.raises(Exception, match="closed"):
-        Device().reserve(desk.store, desk.store.survey(token), level="high")
+        Device().reserve(desk.services, desk.services.surveys.record(token), level="high")
 
 
 def test_pages_of_surveys(desk: Desk) -> None:
@@ -170,16 +170,16 @@ def test_pages_of_surveys(desk: Desk) -> None:
 def test_progress_is_counts_alone(desk: Desk) -> None:
     """Levels with fewer than 5 are not counted apart, nor is one that would give them away."""
     token = desk.opened(template="pick")["token"]
-    survey = desk.store.survey(token)
+    survey = desk.services.surveys.record(token)
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
         for _ in range(count):
-            Device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.services, survey, [0], level=level)
     found = desk.ask("GET", f"/{token}/progress").json()
     assert found["responses"] == 15
     shown = {one["name"]: one["responses"] for one in found["levels"]}
     assert shown == {"high": None, "medium": 7, "low": None}
     for _ in range(3):
-        Device().send(desk.store, survey, [0], level="low")
+        Device().send(desk.services, survey, [0], level="low")
     found = desk.ask("GET", f"/{token}/progress").json()
     assert {one["name"]: one["responses"] for one in found["levels"]} == {
         "high": 6, "medium": 7, "low": 5,
@@ -227,11 +227,11 @@ def test_a_selection_is_kept_and_explained(desk: Desk) -> None:
     desk.ask("POST", f"/{draft['token']}/open")
     wave = {"budget": 20, "wave": 1, "response_rate": 0.5, "apply": True}
     run = desk.ask("POST", path, wave, Idempotency_Key=secrets.token_hex(16)).json()
-    seats = desk.store.survey(draft["token"]).seats
+    seats = desk.services.surveys.record(draft["token"]).seats
     assert seats == {level["name"]: level["seats"] for level in run["levels"]}
     assert sum(seats.values()) == 24  # 0.6 of the money, twice as many as are expected to come
-    assert desk.store.survey(draft["token"]).definition == Survey.from_json(
-        desk.store.survey(draft["token"]).definition.to_json()
+    assert desk.services.surveys.record(draft["token"]).definition == Survey.from_json(
+        desk.services.surveys.record(draft["token"]).definition.to_json()
     )
 
 
@@ -243,14 +243,20 @@ def test_seats_are_never_taken_twice(desk: Desk) -> None:
     )
     devices = [Device() for _ in range(10)]
     outcomes = all_at_once(
-        *(lambda d=d: d.reserve(desk.store, survey, level="high") for d in devices)
+        *(lambda d=d: d.reserve(desk.services, survey, level="high") for d in devices)
     )
     assert sum(not isinstance(one, Exception) for one in outcomes) == 3
     assert {str(one) for one in outcomes if isinstance(one, Exception)} == {
         "as many people as this survey asks for at this level have begun it. Nothing was "
         "charged; another level may still be open."
     }
-    assert sum(len(desk.store.ledger(d.participant)) for d in devices) == 3
+    assert (
+        sum(
+            len(desk.services.ledger.entries(desk.services.identity(d.participant).person))
+            for d in devices
+        )
+        == 3
+    )
     answer = desk.client.post(
         "/api/v1/participations",
         json={"survey": survey.token, "level": "medium"},
@@ -301,7 +307,7 @@ def test_who_may_only_look_sees_a_draft_and_cannot_change_it(desk: Desk) -> None
 def test_closing_pages_lead_on(desk: Desk) -> None:
     """The buttons of a live survey's page: a last day, time to finish, the end, a copy."""
     token = desk.opened(template="pick")["token"]
-    Device().open(desk.store, desk.store.survey(token), level="high")
+    Device().open(desk.services, desk.services.surveys.record(token), level="high")
 
     def press(name: str, **data: str) -> str:
         answer = desk.client.post(f"/surveys/{token}/{name}", data={"csrf": desk.csrf, **data})
@@ -312,13 +318,13 @@ def test_closing_pages_lead_on(desk: Desk) -> None:
     assert "Open until you close it" in press("extend", closes="")
     assert "still answering" in press("close", grace_days="1")
     press("close", grace_days="0")
-    assert desk.store.survey(token).state == "closed"
+    assert desk.services.surveys.record(token).state == "closed"
     press("publish")
-    assert desk.store.survey(token).state == "published"
+    assert desk.services.surveys.record(token).state == "published"
     assert 'id="outline"' in press("copy")
     token = desk.opened(template="pick")["token"]
     assert "cancelled" in press("cancel")
-    assert desk.store.survey(token).state == "cancelled"
+    assert desk.services.surveys.record(token).state == "cancelled"
 
 
 def test_the_review_tells_what_it_costs(desk: Desk) -> None:

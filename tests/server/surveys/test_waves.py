@@ -24,7 +24,7 @@ def run_of(wave: int | None, *, applied: bool, responses: int = 0) -> dict[str, 
 
 def seats_of(desk: Desk, token: str) -> dict[str, int]:
     """Return how many may take part at each level, where that is limited."""
-    seats = desk.store.survey(token).seats
+    seats = desk.services.surveys.record(token).seats
     assert seats is not None
     return seats
 
@@ -77,7 +77,7 @@ def test_waves_from_the_page(desk: Desk) -> None:
     assert "Plan wave 1" in page
     page = plan(desk, token, budget="20", alpha="0.25")
     assert "Wave 1, worked out and not opened" in page
-    assert desk.store.survey(token).seats is None
+    assert desk.services.surveys.record(token).seats is None
     page = plan(desk, token, budget="20", alpha="0.25", take="true")
     assert "Wave 1, worked out" not in page
     assert "Plan wave 2" in page
@@ -85,10 +85,10 @@ def test_waves_from_the_page(desk: Desk) -> None:
     assert (first["budget"], first["alpha"], first["response_rate"]) == (20, 0.25, 0.5)
     assert sum(seats_of(desk, token).values()) == 24  # 0.6 of 20, for one in two
     assert first["expected"] == 12
-    survey = desk.store.survey(token)
+    survey = desk.services.surveys.record(token)
     for level, count in (("low", 5), ("medium", 2)):
         for _ in range(count):
-            Device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.services, survey, [0], level=level)
     assert re.search(r'id="came" data-before="0">7<', desk.client.get(f"/surveys/{token}").text)
     plan(desk, token, budget="20", take="true")
     second = desk.lifecycle.runs(token)[-1]
@@ -110,7 +110,7 @@ def test_a_wave_to_which_all_expected_came_is_told(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Webhooks are told of each wave once, by the sweep, and not before enough have come."""
-    hooks = desk.store.desk.webhooks
+    hooks = desk.services.webhooks
     monkeypatch.setattr(hooks, "private", True)
     hook, _ = hooks.create(desk.team, url="http://127.0.0.1:9/hook", events=["wave.finished"])
     draft = desk.make(template="pick")
@@ -119,18 +119,18 @@ def test_a_wave_to_which_all_expected_came_is_told(
     desk.ask("POST", f"/{token}/open")
     plan(desk, token, budget="4", percent="100", take="true")
     expected = desk.lifecycle.runs(token)[-1]["expected"]
-    survey = desk.store.survey(token)
+    survey = desk.services.surveys.record(token)
     assert expected == sum(seats_of(desk, token).values()) > 1
     told = []
     for level, seats in seats_of(desk, token).items():
         for _ in range(seats):
-            desk.store.sweeper.sweep()
-            desk.store.sweeper.sweep()
+            desk.services.daily_jobs.run()
+            desk.services.daily_jobs.run()
             told.append(len(hooks.log(desk.team, webhook=hook.id)))
-            Device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.services, survey, [0], level=level)
     assert set(told) == {0}
     for _ in range(3):
-        desk.store.sweeper.sweep()
+        desk.services.daily_jobs.run()
     [told_of] = hooks.log(desk.team, webhook=hook.id)
     assert (told_of.event, told_of.survey) == ("wave.finished", token)
 
@@ -138,9 +138,9 @@ def test_a_wave_to_which_all_expected_came_is_told(
 def test_a_refused_wave_is_said_on_the_page(desk: Desk) -> None:
     """The page comes back with the reason, and nothing is changed or kept."""
     token = desk.opened(template="pick")["token"]
-    survey = desk.store.survey(token)
+    survey = desk.services.surveys.record(token)
     for _ in range(6):
-        Device().send(desk.store, survey, [0], level="low")
+        Device().send(desk.services, survey, [0], level="low")
     page = plan(desk, token, 422, budget="6")
     assert "nothing is left of the budget of 6" in page
     assert "Plan wave 1" in page
@@ -166,10 +166,10 @@ def test_where_nobody_is_paid_a_wave_divides_people(desk: Desk) -> None:
 def test_a_run_tells_no_more_than_the_page(desk: Desk) -> None:
     """Levels that few chose share their sum in the proportions that were expected."""
     token = desk.opened(template="pick")["token"]
-    survey = desk.store.survey(token)
+    survey = desk.services.surveys.record(token)
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
         for _ in range(count):
-            Device().send(desk.store, survey, [0], level=level)
+            Device().send(desk.services, survey, [0], level=level)
     progress = desk.lifecycle.progress(survey)
     found = known_levels(survey, progress, {})
     assert found["medium"] == 7
@@ -208,11 +208,11 @@ def test_places_can_be_changed_while_it_is_open(desk: Desk) -> None:
     token = desk.opened(template="pick")["token"]
     levels: dict[str, Any] = {"level": ["high", "medium", "low"]}
     press(desk, token, "seats", **levels, places=["3", "0", "12"])
-    assert desk.store.survey(token).seats == {"high": 3, "medium": 0, "low": 12}
+    assert desk.services.surveys.record(token).seats == {"high": 3, "medium": 0, "low": 12}
     page = press(desk, token, "seats", 422, **levels, places=["3", "", "12"])
     assert "places, expected a number" in page
     press(desk, token, "seats", **levels, places=["", "", ""], limit="false")
-    assert desk.store.survey(token).seats is None
+    assert desk.services.surveys.record(token).seats is None
     seats = {"high": 1, "medium": 2, "low": 3}
     assert desk.ask("PATCH", f"/{token}", {"seats": seats}).json()["seats"] == seats
     for wrong in (

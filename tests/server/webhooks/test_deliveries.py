@@ -18,7 +18,7 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.webhooks import deliveries
 from masquerade.server.webhooks.addresses import Target, resolve
@@ -69,28 +69,28 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def open_store(database_url: str) -> Iterator[Store]:
+def open_services(database_url: str) -> Iterator[Services]:
     """A store whose webhooks may lead to this computer."""
-    store = Store(database_url, today=lambda: "2026-03-14", webhook_private=True)
-    yield store
-    store.close()
+    services = Services.open(database_url, today=lambda: "2026-03-14", webhook_private=True)
+    yield services
+    services.close()
 
 
-def sender(store: Store, **options: Any) -> Deliveries:
+def sender(services: Services, **options: Any) -> Deliveries:
     """Return what sends a store's messages."""
-    return Deliveries(store.desk.transactions, private=True, **options)
+    return Deliveries(services.transactions, private=True, **options)
 
 
-def test_a_message_is_signed_and_says_little(open_store: Store, receiver: Receiver) -> None:
+def test_a_message_is_signed_and_says_little(open_services: Services, receiver: Receiver) -> None:
     """Body, signature and headers are as documented; no count, no report, no person is in it."""
-    store = open_store
-    hooks = store.desk.webhooks
+    services = open_services
+    hooks = services.webhooks
     _, secret = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     device = Device()
-    device.send(store, survey)
-    store.close_survey(survey.token)
-    sender(store, clock=lambda: 1_700_000_000.5).deliver()
+    device.send(services, survey)
+    services.surveys.close(survey)
+    sender(services, clock=lambda: 1_700_000_000.5).deliver()
     assert sorted(receiver.events) == ["survey.closed", "survey.results_ready"]
     for headers, body in receiver.got:
         told = json.loads(body)
@@ -101,17 +101,17 @@ def test_a_message_is_signed_and_says_little(open_store: Store, receiver: Receiv
         assert seconds == "t=1700000000"
         expected = hmac.digest(secret.encode(), b"1700000000." + body, "sha256").hex()
         assert mac == expected
-    assert sender(store).deliver() == 0
+    assert sender(services).deliver() == 0
     log = hooks.log(FIRST_TEAM)
     assert {(one.state, one.outcome, one.attempts) for one in log} == {
         ("delivered", "answered 200", 1)
     }
 
 
-def test_each_event_is_told_once(open_store: Store, receiver: Receiver) -> None:
+def test_each_event_is_told_once(open_services: Services, receiver: Receiver) -> None:
     """Opening, a low budget, closing (twice): one message each, to who chose it."""
-    store = open_store
-    hooks = store.desk.webhooks
+    services = open_services
+    hooks = services.webhooks
     hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
     from masquerade.server.payments.rewards import Reward
     from masquerade.server.surveys.document import read_document
@@ -123,16 +123,17 @@ def test_each_event_is_told_once(open_store: Store, receiver: Receiver) -> None:
             "questions": [{"kind": "choice", "id": "q", "text": "?", "options": ["A", "B"]}],
         }
     )
-    store.desk.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
-    draft, _ = store.lifecycle.drafts.create(document, team=FIRST_TEAM)
+    services.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
+    draft, _ = services.surveys.drafts.create(document, team=FIRST_TEAM)
     reward = Reward("wallet", "credits", {"high": 3})
-    survey = store.lifecycle.drafts.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
+    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
     for _ in range(3):
-        Device().send(store, survey)
-    store.close_survey(survey.token)
-    store.close_survey(survey.token)
-    store.sweeper.sweep()
-    sender(store).deliver()
+        Device().send(services, survey)
+    services.surveys.close(survey)
+    with pytest.raises(WrongState):
+        services.surveys.close(survey)
+    services.daily_jobs.run()
+    sender(services).deliver()
     assert sorted(receiver.events) == [
         "budget.low", "survey.closed", "survey.opened", "survey.results_ready",
     ]  # fmt: skip
@@ -141,15 +142,15 @@ def test_each_event_is_told_once(open_store: Store, receiver: Receiver) -> None:
 def test_a_survey_that_lapses_is_told(database_url: str, receiver: Receiver) -> None:
     """The day on which a survey ends by itself tells of it too; a cancelled one has no results."""
     days = ["2026-03-14"]
-    store = Store(database_url, today=lambda: days[0], webhook_private=True)
-    store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    lapsing, cancelled = (store.open_survey(define()) for _ in range(2))
-    store.lifecycle.extend(lapsing, "2026-03-15")
-    store.lifecycle.cancel(cancelled)
+    services = Services.open(database_url, today=lambda: days[0], webhook_private=True)
+    services.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    lapsing, cancelled = (services.surveys.open_survey(define()) for _ in range(2))
+    services.surveys.extend(lapsing, "2026-03-15")
+    services.surveys.cancel(cancelled)
     for day in ("2026-03-16", "2026-03-17", "2026-03-18", "2026-03-19"):
         days[0] = day
-        store.sweeper.sweep()
-    sender(store).deliver()
+        services.daily_jobs.run()
+    sender(services).deliver()
     told = sorted((json.loads(b)["event"], json.loads(b)["survey"]) for _, b in receiver.got)
     assert told == sorted(
         [
@@ -158,32 +159,34 @@ def test_a_survey_that_lapses_is_told(database_url: str, receiver: Receiver) -> 
             ("survey.closed", cancelled.token),
         ]
     )
-    store.close()
+    services.close()
 
 
-def test_only_the_team_itself_is_told(open_store: Store, receiver: Receiver) -> None:
+def test_only_the_team_itself_is_told(open_services: Services, receiver: Receiver) -> None:
     """A webhook of one team is not told of another's survey, nor shown to it."""
-    store = open_store
-    store.surveyors.teams.found("Second", login="second", name="S", password="four words in a row")
-    second = store.surveyors.teams.named("Second")
+    services = open_services
+    services.teams.found("Second", login="second", name="S", password="four words in a row")
+    second = services.teams.named("Second")
     assert second is not None
-    made, _ = store.desk.webhooks.create(second.id, url=receiver.url, events=EVENTS)
-    store.close_survey(store.open_survey(define()).token)
-    assert sender(store).deliver() == 0
-    assert store.desk.webhooks.of_team(FIRST_TEAM) == []
-    for work in (store.desk.webhooks.remove, store.desk.webhooks.test):
+    made, _ = services.webhooks.create(second.id, url=receiver.url, events=EVENTS)
+    services.surveys.close(services.surveys.open_survey(define()))
+    assert sender(services).deliver() == 0
+    assert services.webhooks.of_team(FIRST_TEAM) == []
+    for work in (services.webhooks.remove, services.webhooks.test):
         with pytest.raises(NotFound):
             work(FIRST_TEAM, made.id)
 
 
-def test_what_does_not_arrive_is_tried_for_a_day(open_store: Store, receiver: Receiver) -> None:
+def test_what_does_not_arrive_is_tried_for_a_day(
+    open_services: Services, receiver: Receiver
+) -> None:
     """It is tried again after each pause and not before, then given up: a day all together."""
-    store = open_store
-    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    services = open_services
+    made, _ = services.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    services.webhooks.test(FIRST_TEAM, made.id)
     receiver.status = 500
     now = [1000.0]
-    sends = sender(store, clock=lambda: now[0])
+    sends = sender(services, clock=lambda: now[0])
     sends.deliver()
     for pause in PAUSES_SECONDS:
         count = len(receiver.got)
@@ -194,55 +197,57 @@ def test_what_does_not_arrive_is_tried_for_a_day(open_store: Store, receiver: Re
         sends.deliver()
         assert len(receiver.got) == count + 1
     assert 23 * 3600 < sum(PAUSES_SECONDS) < 25 * 3600
-    [told] = store.desk.webhooks.log(FIRST_TEAM)
+    [told] = services.webhooks.log(FIRST_TEAM)
     assert (told.state, told.attempts, told.outcome) == ("failed", 7, "answered 500")
     now[0] += 10**6
     assert sends.deliver() == 0
     assert len(receiver.got) == 7
 
 
-def test_a_restart_forgets_no_message(open_store: Store, receiver: Receiver) -> None:
+def test_a_restart_forgets_no_message(open_services: Services, receiver: Receiver) -> None:
     """What waits is tried at once by the next process."""
-    store = open_store
-    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    services = open_services
+    made, _ = services.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    services.webhooks.test(FIRST_TEAM, made.id)
     receiver.status = 503
-    assert sender(store).deliver() == 0
+    assert sender(services).deliver() == 0
     receiver.status = 204
-    assert sender(store).deliver() == 1
+    assert sender(services).deliver() == 1
 
 
-def test_redirects_are_not_followed(open_store: Store, receiver: Receiver) -> None:
+def test_redirects_are_not_followed(open_services: Services, receiver: Receiver) -> None:
     """An answer that leads elsewhere is a failure, and nobody is asked elsewhere."""
-    store = open_store
-    made, _ = store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    services = open_services
+    made, _ = services.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
+    services.webhooks.test(FIRST_TEAM, made.id)
     receiver.status, receiver.location = 302, receiver.url
-    sender(store).deliver()
+    sender(services).deliver()
     assert len(receiver.got) == 1
-    [told] = store.desk.webhooks.log(FIRST_TEAM)
+    [told] = services.webhooks.log(FIRST_TEAM)
     assert told.outcome == "answered 302; redirects are not followed"
 
 
-def test_results_are_there_before_they_are_told(open_store: Store, receiver: Receiver) -> None:
+def test_results_are_there_before_they_are_told(
+    open_services: Services, receiver: Receiver
+) -> None:
     """The message about results waits until what makes them has made them."""
-    store = open_store
-    store.desk.webhooks.create(FIRST_TEAM, url=receiver.url, events=["survey.results_ready"])
-    survey = store.open_survey(define())
-    store.close_survey(survey.token)
+    services = open_services
+    services.webhooks.create(FIRST_TEAM, url=receiver.url, events=["survey.results_ready"])
+    survey = services.surveys.open_survey(define())
+    services.surveys.close(survey)
     made: list[str] = []
 
     def fail(token: str) -> None:
         made.append(token)
         raise RuntimeError
 
-    assert sender(store, before={"survey.results_ready": fail}).deliver() == 0
+    assert sender(services, before={"survey.results_ready": fail}).deliver() == 0
     assert made == [survey.token]
     assert receiver.got == []
-    assert sender(store, before={"survey.results_ready": made.append}).deliver() == 1
+    assert sender(services, before={"survey.results_ready": made.append}).deliver() == 1
 
 
-def test_a_slow_answer_is_cut(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_answer_is_cut(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that dribbles in is given up after a while, whatever it sends meanwhile."""
     monkeypatch.setattr(deliveries, "_PATIENCE_SECONDS", 0.5)
     ended = threading.Event()
@@ -288,33 +293,33 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_message_goes_to_the_address_that_was_checked(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+    sqlite_services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that leads inside a moment later changes nothing: it is looked up once, and anew."""
-    store = sqlite_store
+    services = sqlite_services
     monkeypatch.setattr(socket, "getaddrinfo", answers("1.1.1.1"))
-    made, _ = store.desk.webhooks.create(FIRST_TEAM, url="https://rebind.example/", events=EVENTS)
-    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    made, _ = services.webhooks.create(FIRST_TEAM, url="https://rebind.example/", events=EVENTS)
+    services.webhooks.test(FIRST_TEAM, made.id)
     sent: list[str] = []
 
     def send(target: Target, address: str, body: bytes, headers: Mapping[str, str]) -> int:
         sent.append(address)
         return 200
 
-    sends = Deliveries(store.desk.transactions, private=False, send=send)
+    sends = Deliveries(services.transactions, private=False, send=send)
     assert sends.deliver() == 1
     assert sent == ["1.1.1.1"]
-    store.desk.webhooks.test(FIRST_TEAM, made.id)
+    services.webhooks.test(FIRST_TEAM, made.id)
     monkeypatch.setattr(socket, "getaddrinfo", answers("127.0.0.1"))
     assert sends.deliver() == 0
     assert sent == ["1.1.1.1"]
-    waiting = store.desk.webhooks.log(FIRST_TEAM)[0]
+    waiting = services.webhooks.log(FIRST_TEAM)[0]
     assert "no public address" in waiting.outcome
 
 
-def test_limits(open_store: Store, receiver: Receiver) -> None:
+def test_limits(open_services: Services, receiver: Receiver) -> None:
     """Unknown events, no event, too many webhooks and too many tests are refused."""
-    hooks = open_store.desk.webhooks
+    hooks = open_services.webhooks
     for events in ([], ["survey.answered"]):
         with pytest.raises(ParameterError):
             hooks.create(FIRST_TEAM, url=receiver.url, events=events)
@@ -334,16 +339,16 @@ def test_limits(open_store: Store, receiver: Receiver) -> None:
 def test_old_messages_are_forgotten(database_url: str, receiver: Receiver) -> None:
     """After 30 days what was told is deleted, and what still waits is not."""
     days = ["2026-03-14"]
-    store = Store(database_url, today=lambda: days[0], webhook_private=True)
-    hooks = store.desk.webhooks
+    services = Services.open(database_url, today=lambda: days[0], webhook_private=True)
+    hooks = services.webhooks
     made, _ = hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
     hooks.test(FIRST_TEAM, made.id)
-    sender(store).deliver()
+    sender(services).deliver()
     hooks.test(FIRST_TEAM, made.id)
     days[0] = "2026-04-14"
     hooks.forget_old()
     assert [one.state for one in hooks.log(FIRST_TEAM)] == ["waiting"]
-    store.close()
+    services.close()
 
 
 @given(st.binary(max_size=64), st.integers(0, 2**40))

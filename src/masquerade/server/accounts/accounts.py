@@ -19,7 +19,7 @@ from masquerade.server.accounts.passwords import (
     verify_password,
 )
 from masquerade.server.db.account_tables import AccountRow
-from masquerade.server.db.server_key import Seals, place_of
+from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Path, Request
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
-from starlette.responses import Response
 
 from masquerade.server.db.account_tables import SessionRow
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
+from masquerade.server.http.session_cookie import SESSION_DAYS
 
-COOKIE = "masquerade"
-SECURE_COOKIE = "__Host-masquerade"
-SESSION_DAYS = 30
 IDLE_DAYS = 7
 """A session in which nothing was asked for so many days is over."""
-Hex = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
-"""An id or a digest in an address; anything else a database may refuse to look for."""
-
 _SESSION = table_of(SessionRow)
 
 
@@ -39,36 +31,6 @@ def holds(today: str) -> ColumnElement[bool]:
     began = (now - timedelta(days=SESSION_DAYS)).isoformat()
     used = (now - timedelta(days=IDLE_DAYS)).isoformat()
     return (_SESSION.c.day >= began) & (_SESSION.c.used >= used)
-
-
-def csrf_token(secret: str) -> str:
-    """Return what forms of a session carry; says nothing about the cookie."""
-    return hmac.digest(secret.encode(), b"csrf", "sha256").hex()
-
-
-def session_secret(request: Request, *, https: bool) -> str:
-    """Return what the session cookie of a request holds, or an empty text."""
-    return request.cookies.get(SECURE_COOKIE if https else COOKIE, "")
-
-
-def set_cookie(response: Response, secret: str, *, https: bool) -> None:
-    """Let `response` sign its reader in."""
-    response.set_cookie(
-        SECURE_COOKIE if https else COOKIE,
-        secret,
-        max_age=SESSION_DAYS * 24 * 3600,
-        httponly=True,
-        samesite="lax",
-        secure=https,
-        path="/",
-    )
-
-
-def forget_cookie(response: Response, *, https: bool) -> None:
-    """Let `response` take the cookie back."""
-    response.delete_cookie(
-        SECURE_COOKIE if https else COOKIE, httponly=True, samesite="lax", secure=https, path="/"
-    )
 
 
 class Sessions:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from masquerade.errors import TooManyAttempts
-from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.rate_limit import Buckets, network_of
 
 WINDOW_SECONDS = 900

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import alembic.command
@@ -14,7 +16,6 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
 from masquerade.errors import OperationError, WrongSchema
-from masquerade.server.db.database_key import sealed_driver, unlock
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
@@ -46,7 +47,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
         ) from error
     if engine.dialect.name == "sqlite":
         if key is not None:
-            event.listen(engine, "connect", unlock(key))
+            event.listen(engine, "connect", _unlock(key))
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
     return engine
@@ -146,3 +147,30 @@ def _require_readable(cursor: Any) -> None:
 def _begin(connection: Any) -> None:
     write = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def sealed_driver() -> ModuleType:
+    """Return the driver for encrypted SQLite databases.
+
+    Raises
+    ------
+    OperationError
+        It is not installed.
+    """
+    try:
+        from sqlcipher3 import dbapi2
+    except ImportError as error:
+        raise OperationError(
+            "a database with a key needs SQLCipher; pip install 'masquerade[sealed]'."
+        ) from error
+    found: ModuleType = dbapi2
+    return found
+
+
+def _unlock(key: str) -> Callable[[Any, Any], None]:
+    """Return what gives a new connection the key, before anything else is asked of it."""
+
+    def give(connection: Any, _record: Any) -> None:
+        connection.execute(f"PRAGMA key=\"x'{key}'\"")
+
+    return give

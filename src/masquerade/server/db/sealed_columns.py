@@ -8,15 +8,9 @@ from sqlalchemy import Connection, Table, delete, select, update
 
 from masquerade.server.db.account_tables import AccountRow
 from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
-from masquerade.server.db.server_key import (
-    Seals,
-    ServerKey,
-    is_sealed,
-    require_same_key,
-    reseal,
-    set_key,
-)
+from masquerade.server.db.seals import Seals, is_sealed, require_same_key, reseal, set_key
 from masquerade.server.db.tables import table_of
+from masquerade.server.keys import ServerKey
 
 _ACCOUNT, _WEBHOOK = table_of(AccountRow), table_of(WebhookRow)
 _DELIVERY = table_of(DeliveryRow)

@@ -28,6 +28,17 @@ PAID_WORDS = "kind IN ('commit', 'clear_disclosure')"
 FIRST_TEAM = "0" * 32
 """The team that every database begins with."""
 
+OPEN, CLOSING, CLOSED = "open", "closing", "closed"
+PUBLISHED, CANCELLED = "published", "cancelled"
+TAKING = (OPEN, CLOSING)
+"""States of a survey in which what was begun can be finished."""
+FINISHED = (CLOSED, PUBLISHED)
+"""States of a survey in which there are results."""
+
+RESERVED, OPENED, SEALED, SUBMITTED = "reserved", "opened", "sealed", "submitted"
+WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
+"""States of a participation."""
+
 
 class Base(DeclarativeBase):
     """Base of all tables."""

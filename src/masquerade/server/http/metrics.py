@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-if TYPE_CHECKING:
-    from masquerade.server.operations.daily_jobs import Swept
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where the processes of one server put their counts, so that each can tell those of all."""
@@ -64,12 +61,15 @@ class Metrics:
         if (method, route, status) == _RESPONSE:
             self._accepted.inc()
 
-    def sweep(self, swept: Swept | None) -> None:
-        """Count a sweep; None is one that failed."""
-        self._sweeps.labels("failed" if swept is None else "done").inc()
-        if swept is not None:
-            self._released.inc(swept.released)
-            self._raised.inc(swept.raised)
+    def sweep(self, *, released: int, raised: int) -> None:
+        """Count the daily jobs, with the reservations they gave back and the caps they raised."""
+        self._sweeps.labels("done").inc()
+        self._released.inc(released)
+        self._raised.inc(raised)
+
+    def sweep_failed(self) -> None:
+        """Count daily jobs that failed."""
+        self._sweeps.labels("failed").inc()
 
     def text(self) -> bytes:
         """Return all counts, those of the other processes of this server too."""

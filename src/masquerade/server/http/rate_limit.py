@@ -7,19 +7,16 @@ import math
 import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from masquerade.errors import TooManyAttempts
-from masquerade.server.accounts.sessions import COOKIE, SECURE_COOKIE
-from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.problem import problem
-
-if TYPE_CHECKING:
-    from masquerade.server.surveys.frozen_surveys import FrozenSurvey
+from masquerade.server.http.session_cookie import COOKIE, SECURE_COOKIE
 
 _WINDOW_SECONDS = 60
 _HOUR = 3600
@@ -69,6 +66,18 @@ class Buckets:
         self._table.give_back(self._prefix + asker, quota=self.quota, seconds=self._seconds)
 
 
+class BegunSurvey(Protocol):
+    """A survey that somebody begins."""
+
+    @property
+    def token(self) -> str:
+        """Its name."""
+
+    @property
+    def reward(self) -> object | None:
+        """What it gives; None: nothing."""
+
+
 class Beginnings:
     """How many may begin one survey from one address in an hour, so that none is emptied at once.
 
@@ -99,11 +108,11 @@ class Beginnings:
         """Return what counts one participant at an address, if they begin."""
         return Newcomer(self, network_of(address))
 
-    def buckets(self, asked: FrozenSurvey) -> Buckets | None:
+    def buckets(self, asked: BegunSurvey) -> Buckets | None:
         """Return those of a survey."""
         return self._other if asked.reward is None else self._rewarded
 
-    def take(self, asked: FrozenSurvey, network: bytes) -> None:
+    def take(self, asked: BegunSurvey, network: bytes) -> None:
         """Count somebody who begins a survey.
 
         Raises
@@ -122,7 +131,7 @@ class Beginnings:
                 seconds=seconds,
             )
 
-    def give_back(self, asked: FrozenSurvey, network: bytes) -> None:
+    def give_back(self, asked: BegunSurvey, network: bytes) -> None:
         """Count somebody no more, who was refused afterwards."""
         buckets = self.buckets(asked)
         if buckets is not None:
@@ -141,9 +150,9 @@ class Newcomer:
     def __init__(self, beginnings: Beginnings, network: bytes) -> None:
         self._beginnings = beginnings
         self._network = network
-        self._counted: FrozenSurvey | None = None
+        self._counted: BegunSurvey | None = None
 
-    def count(self, asked: FrozenSurvey) -> None:
+    def count(self, asked: BegunSurvey) -> None:
         """Count the participant; raise `TooManyAttempts` where there were too many."""
         if self._counted is None:
             self._beginnings.take(asked, self._network)
@@ -155,7 +164,7 @@ class Newcomer:
             self._beginnings.give_back(self._counted, self._network)
 
 
-def _at(asked: FrozenSurvey, network: bytes) -> bytes:
+def _at(asked: BegunSurvey, network: bytes) -> bytes:
     return asked.token.encode() + b"\0" + network
 
 

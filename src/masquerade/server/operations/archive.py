@@ -38,7 +38,7 @@ from typing import IO, Any, Final, cast
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Integer, LargeBinary, String
 
 from masquerade.errors import BrokenBackup, OperationError
-from masquerade.server.db.server_key import ServerKey
+from masquerade.server.keys import ServerKey
 
 VERSION = 1
 _IN_MEMORY = 64 * 2**20

@@ -13,9 +13,14 @@ import masquerade.server.app  # noqa: F401
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.sealed_columns import plain_texts
-from masquerade.server.db.server_key import require_same_key
+from masquerade.server.db.seals import require_same_key
 from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, Finding
-from masquerade.server.operations.content_checks import ledger_findings, survey_findings
+from masquerade.server.operations.content_checks import (
+    audit_findings,
+    book_findings,
+    ledger_findings,
+    survey_findings,
+)
 from masquerade.server.operations.database_checks import (
     clock_findings,
     file_findings,
@@ -25,7 +30,6 @@ from masquerade.server.operations.database_checks import (
 )
 from masquerade.server.operations.order_checks import file_order_findings, table_order_findings
 from masquerade.server.operations.settings_checks import settings_findings
-from masquerade.server.payments.integrity import audit_findings, book_findings
 from masquerade.server.settings import Settings
 
 _CONTENT = ("surveys", "ledger", "book", "audit log")

@@ -27,7 +27,7 @@ from masquerade.accounting import Ledger
 from masquerade.errors import BrokenBackup, NotEmpty
 from masquerade.server.db.engine import connect, require_known, revision, upgrade
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.server_key import ServerKey
+from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveReader, authentic
 from masquerade.server.operations.backup import is_json, tables_of
 

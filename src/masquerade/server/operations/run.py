@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from masquerade.errors import ParameterError
 from masquerade.server.http.connections import BACKLOG, OpenConnections, most_connections
@@ -68,7 +67,9 @@ class _Server(uvicorn.Server):
             self._ready()
 
 
-def server_of(app: FastAPI, settings: Settings, *, ready: Callable[[], None]) -> uvicorn.Server:
+def server_of(
+    app: Callable[..., Any], settings: Settings, *, ready: Callable[[], None]
+) -> uvicorn.Server:
     """Return what serves `app` and calls `ready` once it does.
 
     No access log is written: it would say who answered when.
@@ -97,7 +98,7 @@ def server_of(app: FastAPI, settings: Settings, *, ready: Callable[[], None]) ->
 
 
 def serve(
-    app: FastAPI,
+    app: Callable[..., Any],
     bound: socket.socket,
     *,
     ready: Callable[[], None],

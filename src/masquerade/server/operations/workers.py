@@ -17,11 +17,12 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from masquerade.errors import OperationError, ParameterError
-from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.db.engine import connect
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import configure, described, fields
 from masquerade.server.http.metrics import FOLDER_VARIABLE
 from masquerade.server.settings import Settings
-from masquerade.server.store import Store
 
 _LOGGER = logging.getLogger(__name__)
 _GLANCE_SECONDS = 0.2
@@ -107,11 +108,10 @@ class Workers:
                 finally:
                     self._stop()
             # The one that rewrites may have ended before another wrote its last.
-            Store(
-                self._settings.database,
-                key=self._settings.database_key,
-                server_key=self._settings.server_key,
-            ).close()
+            engine = connect(self._settings.database, key=self._settings.database_key)
+            transactions = Transactions(engine)
+            transactions.write(lambda _: None)  # begins the thread that rewrites
+            transactions.close()
         finally:
             for one, handler in previous.items():
                 signal.signal(one, handler)

@@ -17,11 +17,12 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
 
-from masquerade.accounting import Balance, Caps
+from masquerade.accounting import Balance, Caps, Ledger
 from masquerade.errors import (
     AlreadyParticipated,
     BrokenChain,
@@ -34,26 +35,31 @@ from masquerade.errors import (
     TooManyReservations,
     WrongState,
 )
-from masquerade.server.context import Ground
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
+from masquerade.server.db.tables import (
+    ABANDONED,
+    CANCELLED,
+    EXPIRED,
+    OPEN,
+    OPENED,
+    RESERVED,
+    SEALED,
+    SUBMITTED,
+    TAKING,
+    WITHDRAWN,
+    ParticipationRow,
+    SurveyRow,
+    table_of,
+)
+from masquerade.server.db.transactions import Transactions
 from masquerade.server.participants.privacy_balance import Account
 from masquerade.server.payments.completion_codes import code_of, give_code
 from masquerade.server.payments.rewards import BY_CODE, purse_of
-from masquerade.server.surveys.frozen_surveys import (
-    CANCELLED,
-    OPEN,
-    SUBMITTED,
-    TAKING,
-    FrozenSurvey,
-)
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.surveys.levels import CLEAR, OfferedLevel
 from masquerade.surveys.survey import commitment_of
-
-RESERVED, OPENED, SEALED = "reserved", "opened", "sealed"
-WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -104,11 +110,31 @@ class Participations:
 
     Parameters
     ----------
-    ground : Ground
+    transactions : Transactions
+    surveys : Surveys
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
+    unopened_reservations : int
+        How many surveys a person may begin on a day without opening them; 0 is without limit.
     """
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+        unopened_reservations: int,
+    ) -> None:
+        self._transactions = transactions
+        self._surveys = surveys
+        self._today = today
+        self._caps = caps
+        self._unopened_reservations = unopened_reservations
+        self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
     def reserve(
         self,
@@ -141,7 +167,7 @@ class Participations:
         InsufficientBudget, ClearDisclosureRefused
             The person's cap does not leave enough.
         """
-        return self._ground.transactions.write(
+        return self._transactions.write(
             lambda c: self._reserve(
                 c, who, survey, level, who.idempotency(idempotency_key), admit or _anybody
             )
@@ -156,8 +182,8 @@ class Participations:
         request: str,
         admit: Callable[[FrozenSurvey], None],
     ) -> tuple[Participation, bool]:
-        asked = self._ground.surveys.asked(connection, token)
-        standing = self._ground.surveys.standing(connection, token, hold=True)
+        asked = self._surveys.asked(connection, token)
+        standing = self._surveys.standing(connection, token, hold=True)
         offered = asked.definition.level(level)
         pseudonym = who.pseudonym(asked.pseudonym_key)
         found = connection.execute(
@@ -178,7 +204,7 @@ class Participations:
             return self._standing(connection, who, row), False
         if standing.state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
-        if level == CLEAR and not self._ground.surveys.allow_clear:
+        if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         tables = LedgerTables(connection)
         admit(asked)
@@ -191,7 +217,7 @@ class Participations:
             "level": level,
             "state": RESERVED,
             "attempt": attempt,
-            "day": self._ground.today(),
+            "day": self._today(),
             "idempotency": request,
         }
         if row is None:
@@ -201,12 +227,12 @@ class Participations:
             connection.execute(_STEP, {"one": row.id, **values})
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
-        self._ground.ledger(tables).reserve(who.person, key, offered.cost(token))
+        self._ledger_of(tables).reserve(who.person, key, offered.cost(token))
         self._require_patience(tables, who)
         purse = purse_of(connection, token) if _pays(asked) else None
         if purse is not None:
-            purse.hold(connection, who, level, attempt, day=self._ground.today())
-        account = account_of(tables, who, self._ground.caps)
+            purse.hold(connection, who, level, attempt, day=self._today())
+        account = account_of(tables, who, self._caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
     def open(self, who: Identity, participation: str) -> Participation:
@@ -223,12 +249,12 @@ class Participations:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
                 key = who.ledger_key(asked.token, row.attempt)
-                self._ground.ledger(LedgerTables(connection)).commit(who.person, key)
+                self._ledger_of(LedgerTables(connection)).commit(who.person, key)
                 # How often it lapsed before stands in the ledger; here it would tell whose it is.
                 _step(connection, row, state=OPENED, day=None, attempt=0)
             return _at(row, asked, OPENED)
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def seal(self, who: Identity, participation: str, commitment: str) -> Participation:
         """Bind the participant to the reports that were drawn, without seeing them.
@@ -253,7 +279,7 @@ class Participations:
             _step(connection, row, state=SEALED, commitment=commitment)
             return _at(row, asked, SEALED)
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def respond(
         self,
@@ -307,7 +333,7 @@ class Participations:
             self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def withdraw(self, who: Identity, participation: str) -> Participation:
         """Delete the reports, unless the survey is closed; what they cost stays spent.
@@ -325,7 +351,7 @@ class Participations:
                 self.forget(connection, row)
             return _at(row, asked, WITHDRAWN)
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def abandon(self, who: Identity, participation: str) -> Participation:
         """Give up; what was reserved is given back where no question was shown yet.
@@ -342,18 +368,18 @@ class Participations:
             self._require(row, RESERVED, OPENED, SEALED)
             return _at(row, asked, self.give_up(connection, who, row, asked))
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def give_up(
         self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
     ) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
         # Held, so that nobody counts who takes part while one leaves.
-        survey_state = self._ground.surveys.state(connection, asked.token, hold=True)
+        survey_state = self._surveys.state(connection, asked.token, hold=True)
         leave(connection, asked.token, row.level)
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
-            self._ground.ledger(LedgerTables(connection)).release(who.person, key)
+            self._ledger_of(LedgerTables(connection)).release(who.person, key)
             _step(connection, row, state=EXPIRED, day=None)
             self._give_back(connection, row, asked)
             return EXPIRED
@@ -379,14 +405,14 @@ class Participations:
     ) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
-            account = account_of(LedgerTables(connection), who, self._ground.caps)
+            account = account_of(LedgerTables(connection), who, self._caps)
             attempt = _attempt_of(row, who, account)
-            purse.pay(connection, who, row.level, attempt, day=self._ground.today())
+            purse.pay(connection, who, row.level, attempt, day=self._today())
 
     def _give_back(self, connection: Connection, row: Row[Any], asked: FrozenSurvey) -> None:
         purse = purse_of(connection, asked.token) if _pays(asked) else None
         if purse is not None:
-            purse.release(connection, row.level, 1, day=self._ground.today())
+            purse.release(connection, row.level, 1, day=self._today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation, whose survey is held."""
@@ -402,7 +428,7 @@ class Participations:
         possible = _ID.fullmatch(participation)
         row = connection.execute(query, {"one": participation}).first() if possible else None
         if row is not None:
-            asked = self._ground.surveys.asked(connection, row.survey)
+            asked = self._surveys.asked(connection, row.survey)
             if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
                 return row, asked
         raise NotFound("there is no such participation of yours; begin the survey again.")
@@ -423,14 +449,14 @@ class Participations:
         """
         state = row.survey_state
         if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
-            state = self._ground.surveys.state(connection, row.survey, hold=True)
+            state = self._surveys.state(connection, row.survey, hold=True)
         if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
 
     def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
         """Raise where a person has reserved too much today without opening it, this one counted."""
-        most = self._ground.unopened_reservations
-        if most and tables.unopened(who.person, day=self._ground.today(), most=most) > most:
+        most = self._unopened_reservations
+        if most and tables.unopened(who.person, day=self._today(), most=most) > most:
             raise TooManyReservations(
                 f"{most} surveys were begun and not opened by this device today. Nothing was "
                 "charged; open one that waits, or begin another tomorrow."
@@ -439,8 +465,8 @@ class Participations:
     def _standing(
         self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
     ) -> Participation:
-        asked = self._ground.surveys.asked(connection, row.survey)
-        account = account_of(LedgerTables(connection), who, self._ground.caps)
+        asked = self._surveys.asked(connection, row.survey)
+        account = account_of(LedgerTables(connection), who, self._caps)
         key = who.ledger_key(asked.token, _attempt_of(row, who, account))
         now = state or row.state
         code = None

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from masquerade.accounting import Caps, Entry
+from masquerade.accounting import Caps, Entry, Ledger
 from masquerade.accounting.statement import statement
 from masquerade.errors import ConfirmationNeeded
-from masquerade.server.context import Ground
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.tables import ParticipationRow, RaiseRow, SurveyRow, table_of
-from masquerade.server.participants.participations import (
+from masquerade.server.db.tables import (
+    OPEN,
     OPENED,
     RESERVED,
     SEALED,
-    Participations,
-    account_of,
-)
-from masquerade.server.participants.privacy_balance import Account
-from masquerade.server.surveys.frozen_surveys import (
-    OPEN,
     SUBMITTED,
     TAKING,
-    FrozenSurvey,
-    participants_state,
+    ParticipationRow,
+    RaiseRow,
+    SurveyRow,
+    table_of,
 )
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.participants.participations import Participations, account_of
+from masquerade.server.participants.privacy_balance import Account
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
@@ -60,7 +60,7 @@ class Invitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Departure:
     """What became of a person's responses when they left.
 
     Attributes
@@ -75,24 +75,43 @@ class Left:
     kept: int
 
 
-class People:
-    """Everybody's accounts.
+class Profiles:
+    """The profiles of all participants.
 
     Parameters
     ----------
-    ground : Ground
+    transactions : Transactions
+    surveys : Surveys
     participations : Participations
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
     """
 
-    def __init__(self, ground: Ground, participations: Participations) -> None:
-        self._ground = ground
+    def __init__(
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        participations: Participations,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+    ) -> None:
+        self._transactions = transactions
+        self._surveys = surveys
         self._participations = participations
+        self._today = today
+        self._caps = caps
+        self._ledger_of = partial(Ledger, clock=today, caps=caps)
+
+    def persons(self) -> list[str]:
+        """Return the ledger's names of all persons."""
+        return self._transactions.read(lambda c: LedgerTables(c).persons())
 
     def account(self, who: Identity) -> Account:
         """Return where a person stands."""
-        return self._ground.transactions.read(
-            lambda c: account_of(LedgerTables(c), who, self._ground.caps)
-        )
+        return self._transactions.read(lambda c: account_of(LedgerTables(c), who, self._caps))
 
     def statement(self, account: Account) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
@@ -103,25 +122,23 @@ class People:
 
         def work(connection: Connection) -> tuple[Account, Sequence[Entry]]:
             tables = LedgerTables(connection)
-            account = account_of(tables, who, self._ground.caps)
+            account = account_of(tables, who, self._caps)
             return account, tables.page(who.person, start, end)
 
-        return self._ground.transactions.read(work)
+        return self._transactions.read(work)
 
     def surveys(self, entries: Iterable[Entry]) -> dict[str, FrozenSurvey]:
         """Return the surveys that entries name, by token."""
         tokens = {entry.charge.survey for entry in entries} - {""}
         query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
-        return self._ground.transactions.read(
-            lambda c: {
-                token: self._ground.surveys.asked(c, token) for token in c.scalars(query).all()
-            }
+        return self._transactions.read(
+            lambda c: {token: self._surveys.asked(c, token) for token in c.scalars(query).all()}
         )
 
     def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
         """Return the higher caps that a person confirmed and the day on which they begin."""
         query = select(_RAISE).where(_RAISE.c.person == who.person)
-        row = self._ground.transactions.read(lambda c: c.execute(query).first())
+        row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
     def set_caps(self, who: Identity, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
@@ -145,7 +162,7 @@ class People:
 
         def work(connection: Connection) -> bool:
             tables = LedgerTables(connection)
-            ledger = self._ground.ledger(tables)
+            ledger = self._ledger_of(tables)
             tables.hold(who.person)
             now = ledger.balance(who.person).caps
             caps = change(now)
@@ -160,14 +177,14 @@ class People:
                 if caps != now:
                     ledger.lower_caps(who.person, caps)
                 return True
-            start = date.fromisoformat(self._ground.today()) + timedelta(days=RAISE_DAYS)
+            start = date.fromisoformat(self._today()) + timedelta(days=RAISE_DAYS)
             connection.execute(
                 insert(_RAISE),
                 {"person": who.person, "caps": caps.text, "day": start.isoformat()},
             )
             return False
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def invitations(
         self, who: Identity, *, after: str, limit: int
@@ -188,7 +205,7 @@ class People:
                 found.append(invitation)
             return found, None
 
-        return self._ground.transactions.read(work)
+        return self._transactions.read(work)
 
     def _invited(
         self, connection: Connection, who: Identity, after: str = ""
@@ -196,7 +213,7 @@ class People:
         query = select(_SURVEY.c.token, _SURVEY.c.state).order_by(_SURVEY.c.token).limit(_AT_ONCE)
         while rows := connection.execute(query.where(_SURVEY.c.token > after)).all():
             after = rows[-1].token
-            asked = {row.token: self._ground.surveys.asked(connection, row.token) for row in rows}
+            asked = {row.token: self._surveys.asked(connection, row.token) for row in rows}
             # A pseudonym is of one survey only, so that it alone finds the participation.
             names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
             begun = select(
@@ -235,15 +252,15 @@ class People:
                 "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
             }
 
-        return self._ground.transactions.read(work)
+        return self._transactions.read(work)
 
-    def leave(self, who: Identity) -> Left:
+    def leave(self, who: Identity) -> Departure:
         """Delete a person's reports of open surveys and end what they have begun.
 
         The ledger stays under its keyed name, so that a return does not begin with a new budget.
         """
 
-        def work(connection: Connection) -> Left:
+        def work(connection: Connection) -> Departure:
             withdrawn = given_up = kept = 0
             for invitation in list(self._invited(connection, who)):
                 begun = invitation.participation
@@ -256,13 +273,13 @@ class People:
                     given_up += 1
                 elif (
                     row.state == SUBMITTED
-                    and self._ground.surveys.state(connection, row.survey, hold=True) in TAKING
+                    and self._surveys.state(connection, row.survey, hold=True) in TAKING
                 ):
                     self._participations.forget(connection, row)
                     withdrawn += 1
                 else:
                     kept += row.state == SUBMITTED
             connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
-            return Left(withdrawn, given_up, kept)
+            return Departure(withdrawn, given_up, kept)
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)

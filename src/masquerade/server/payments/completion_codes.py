@@ -19,7 +19,7 @@ from masquerade.server.db.payment_tables import CompletionCodeRow
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.surveys.frozen_surveys import TAKING, SurveyRecord
+from masquerade.server.payments.rewards import BY_CODE, Reward
 
 MOST_AT_ONCE = 2000
 VALID, USED, UNKNOWN = "valid", "checked-before", "unknown"
@@ -86,15 +86,16 @@ class CompletionCodes:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    def of_survey(self, survey: SurveyRecord) -> Codes:
-        """Return what a surveyor may see of a survey's codes."""
-        query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey.token)
+    def of_survey(self, survey: str, *, over: bool) -> Codes:
+        """Return what a surveyor may see of a survey's codes; which, once it is over."""
+        query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey)
         rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
         codes = [(row.code, bool(row.checked)) for row in rows]
-        over = survey.state not in TAKING
         return Codes(len(codes), sum(done for _, done in codes), codes if over else None)
 
-    def check(self, survey: SurveyRecord, typed: Iterable[str]) -> list[tuple[str, str]]:
+    def check(
+        self, survey: str, reward: Reward | None, typed: Iterable[str]
+    ) -> list[tuple[str, str]]:
         """Check codes off; return each with whether it is valid, was checked before, or unknown.
 
         A code that comes twice in one list is valid the first time.
@@ -109,12 +110,11 @@ class CompletionCodes:
         codes = [written(one) for one in typed if one.strip()]
         if not 0 < len(codes) <= MOST_AT_ONCE:
             raise ParameterError(f"{len(codes)} codes were given; give 1 to {MOST_AT_ONCE}.")
-        if survey.reward is None or survey.reward.kind != "codes":
+        if reward is None or reward.kind != BY_CODE:
             raise WrongState("this survey gives no completion codes.")
-        token = survey.token
 
         def work(connection: Connection) -> list[tuple[str, str]]:
-            return [(code, _check(connection, token, code)) for code in codes]
+            return [(code, _check(connection, survey, code)) for code in codes]
 
         return self._transactions.write(work)
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import aliased
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow, PayoutRow
-from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.db.tables import OPEN, SurveyRow, table_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.double_entry import (
     CLEARING,
@@ -37,7 +37,6 @@ from masquerade.server.payments.wallets import (
     held_payout,
     payout_of,
 )
-from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
 
 LARGEST_AMOUNT = 10**12
 LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
@@ -186,8 +185,8 @@ class Funds:
         here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
         return self._move(here, there, amount, what="withdrawal", key=f"{team} {key}", note=note)
 
-    def top_up(self, survey: SurveyRecord, amount: int, *, key: str) -> bool:
-        """Give an open survey more to spend; return whether that was done now.
+    def top_up(self, team: str, survey: str, amount: int, *, key: str) -> bool:
+        """Give an open survey of a team more to spend; return whether that was done now.
 
         Raises
         ------
@@ -199,14 +198,12 @@ class Funds:
 
         def work(connection: Connection) -> bool:
             state = connection.execute(
-                select(_SURVEY.c.state).where(_SURVEY.c.token == survey.token).with_for_update()
+                select(_SURVEY.c.state).where(_SURVEY.c.token == survey).with_for_update()
             ).scalar_one()
-            purse = purse_of(connection, survey.token)
+            purse = purse_of(connection, survey)
             if state != OPEN or purse is None:
                 raise WrongState("only an open survey that pays into wallets takes more money.")
-            return purse.fill(
-                connection, amount, day=self._today(), key=_digest(f"{survey.team} {key}")
-            )
+            return purse.fill(connection, amount, day=self._today(), key=_digest(f"{team} {key}"))
 
         return self._transactions.write(work)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -26,9 +26,6 @@ from masquerade.server.payments.double_entry import (
     Place,
 )
 from masquerade.server.webhooks.webhooks import BUDGET_LOW, tell
-
-if TYPE_CHECKING:
-    from masquerade.server.surveys.document import Plan
 
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 LOW_PERCENT = 20
@@ -94,22 +91,30 @@ class Reward:
 
 
 def reward_and_budget(
-    plan: Plan, asked: Mapping[str, int], commission_percent: int
+    kind: str,
+    *,
+    currency: str,
+    prices: Mapping[str, int],
+    people: Mapping[str, int],
+    commission_percent: int,
 ) -> tuple[Reward | None, int]:
-    """Return what a survey gives by its plan, and the money that this takes.
+    """Return what a survey gives, and the money that this takes.
 
     Parameters
     ----------
-    plan : Plan
-    asked : mapping of str to int
-        How many people are expected to take part at each level.
+    kind : {"none", "wallet", "codes"}
+    currency : str
+    prices : mapping of str to int
+        What a person gets, by level.
+    people : mapping of str to int
+        How many are expected to take part at each level.
     commission_percent : int
     """
-    if plan.reward == NOTHING:
+    if kind == NOTHING:
         return None, 0
-    prices = {level: plan.prices.get(level, 0) for level in asked}
-    reward = Reward(plan.reward, plan.currency.strip(), prices, commission_percent)
-    return reward, sum(people * reward.cost(level) for level, people in asked.items())
+    amounts = {level: prices.get(level, 0) for level in people}
+    reward = Reward(kind, currency.strip(), amounts, commission_percent)
+    return reward, sum(count * reward.cost(level) for level, count in people.items())
 
 
 @dataclass(frozen=True, slots=True)

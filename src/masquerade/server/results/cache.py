@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from masquerade.errors import WrongState
-from masquerade.server.store import Store
-from masquerade.server.surveys.frozen_surveys import FINISHED, SurveyRecord
+from masquerade.server.db.server_values import ServerValues
+from masquerade.server.db.tables import FINISHED
+from masquerade.server.results.stored_reports import StoredReports
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 if TYPE_CHECKING:
     from masquerade.results import Codebook, CrossTable, SurveyReports
@@ -28,11 +30,14 @@ class ResultCache:
 
     Parameters
     ----------
-    store : Store
+    reports : StoredReports
+    values : ServerValues
+        Where results are cached.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, reports: StoredReports, values: ServerValues) -> None:
+        self._reports = reports
+        self._values = values
 
     def result_text(self, survey: SurveyRecord) -> str:
         """Return the result of a survey as JSON text.
@@ -46,7 +51,7 @@ class ResultCache:
             The survey still takes answers, or was cancelled.
         """
         _require_finished(survey)
-        return self._store.get_or_create(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
+        return self._values.get_or_create(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
 
     def result(self, survey: SurveyRecord) -> dict[str, Any]:
         """Return the result of a survey; see `result_text`."""
@@ -64,7 +69,7 @@ class ResultCache:
         from masquerade.results import Codebook
 
         _require_finished(survey)
-        counts = self._store.level_counts(survey.token)
+        counts = self._reports.counts_by_level(survey.token)
         definition = survey.definition
         return Codebook(
             survey.token,
@@ -111,7 +116,7 @@ class ResultCache:
         from masquerade.results import SurveyReports
 
         _require_finished(survey)
-        rows = self._store.report_rows(survey.token)
+        rows = self._reports.rows(survey.token)
         columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
         return SurveyReports.from_rows(self.codebook(survey), *columns)
 
@@ -122,7 +127,7 @@ class ResultCache:
 
     def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
         last = ""
-        while rows := self._store.report_rows(token, after=last, limit=CHUNK):
+        while rows := self._reports.rows(token, after=last, limit=CHUNK):
             yield rows
             last = rows[-1][0]
 

@@ -116,7 +116,7 @@ def set_codes(
 ) -> Response:
     try:
         secret, account = URLSafeTimedSerializer(
-            services.store.setting("challenge_key"), salt="codes"
+            services.values.secret("challenge_key"), salt="codes"
         ).loads(signed, max_age=_CODES_SECONDS)
     except BadSignature:
         secret, account = totp.new_secret(), ""
@@ -217,7 +217,7 @@ def _codes_page(
         "account": actor.account,
         "secret": secret,
         "signed": URLSafeTimedSerializer(
-            services.store.setting("challenge_key"), salt="codes"
+            services.values.secret("challenge_key"), salt="codes"
         ).dumps([secret, actor.account.id]),
         "qr": qr_code(totp.link(secret, login=actor.account.login)),
         "error": error,

@@ -35,7 +35,7 @@ routes = APIRouter(include_in_schema=False)
 @routes.get("/s/{token}")
 def survey_page(services: InServices, request: Request, token: str) -> Response:
     try:
-        services.store.asked(token)
+        services.surveys.frozen(token)
     except NotFound:
         if wants_json(request):
             raise

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from masquerade.errors import BrokenChain
 from masquerade.server.audit.audit_log import Deed
 from masquerade.server.http.pages import render
-from masquerade.server.payments.integrity import integrity_of
+from masquerade.server.operations.content_checks import integrity_of
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.services import Services

@@ -12,11 +12,11 @@ from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from masquerade.errors import Forbidden, NotFound, Unauthenticated
+from masquerade.errors import Forbidden, Unauthenticated
 from masquerade.server.accounts.accounts import Account
-from masquerade.server.accounts.sessions import COOKIE, csrf_token, session_secret
 from masquerade.server.accounts.teams import Team
 from masquerade.server.http.security import same_origin
+from masquerade.server.http.session_cookie import COOKIE, csrf_token, session_secret
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
@@ -82,14 +82,11 @@ class Actor:
         NotFound
             There is none, or it is another team's.
         """
-        survey = self.services.store.survey(token)
-        if survey.team != self.team.id:
-            raise NotFound("there is no such survey; check the link.")
-        return survey
+        return self.services.surveys.record(token, team=self.team.id)
 
     def surveys(self) -> list[SurveyRecord]:
         """Return the surveys of their team, open ones first."""
-        return self.services.store.surveys(team=self.team.id)
+        return self.services.surveys.records(team=self.team.id)
 
 
 Dependency = Callable[..., Coroutine[Any, Any, Actor]]
@@ -155,7 +152,7 @@ def actor_of(request: Request) -> Actor | None:
     if known is None and request.app.state.settings.demo and not authorization:
         owner = services.teams.first_owner()
         known = None if owner is None else services.credentials.by_account(owner)
-        csrf = csrf_token(services.store.setting("demo_key"))
+        csrf = csrf_token(services.values.secret("demo_key"))
     if known is None:
         return None
     return Actor(known.account, known.team, known.role, known.rights, csrf, known.session, services)

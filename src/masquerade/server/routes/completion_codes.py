@@ -11,6 +11,7 @@ from pydantic import FailFast, Field
 from starlette.responses import Response
 
 from masquerade.errors import ParameterError, WrongState
+from masquerade.server.db.tables import TAKING
 from masquerade.server.http.pages import render
 from masquerade.server.http.problem import status_of
 from masquerade.server.http.request_body import StrictBody
@@ -18,6 +19,7 @@ from masquerade.server.payments.completion_codes import MOST_AT_ONCE, Codes
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.services import Services
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 
 class Typed(StrictBody):
@@ -36,7 +38,7 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 
 @routes.get("/api/v1/surveys/{token}/codes", summary="How many codes; which, once it is over")
 def read(services: InServices, actor: Writer, token: str) -> dict[str, Any]:
-    found = services.completion_codes.of_survey(actor.survey(token))
+    found = _codes(services, actor.survey(token))
     listed = found.codes
     return {
         "given": found.given,
@@ -49,7 +51,7 @@ def read(services: InServices, actor: Writer, token: str) -> dict[str, Any]:
 
 @routes.post("/api/v1/surveys/{token}/codes/check", summary="Check codes off, each once")
 def check(services: InServices, actor: Writer, token: str, typed: Typed) -> dict[str, Any]:
-    found = services.completion_codes.check(actor.survey(token), typed.codes)
+    found = _check(services, actor.survey(token), typed.codes)
     return {"codes": [{"code": code, "verdict": verdict} for code, verdict in found]}
 
 
@@ -68,9 +70,7 @@ def check_off(
 ) -> Response:
     survey = actor.survey(token)
     try:
-        found = services.completion_codes.check(
-            survey, typed.replace(",", "\n").replace(";", "\n").splitlines()
-        )
+        found = _check(services, survey, typed.replace(",", "\n").replace(";", "\n").splitlines())
     except (ParameterError, WrongState) as error:
         return _page(services, request, actor, token, error=error, typed=typed)
     return _page(services, request, actor, token, verdicts=found)
@@ -78,7 +78,7 @@ def check_off(
 
 @routes.get("/surveys/{token}/codes.csv", include_in_schema=False)
 def file(services: InServices, actor: Writer, token: str) -> Response:
-    found = services.completion_codes.of_survey(actor.survey(token))
+    found = _codes(services, actor.survey(token))
     if found.codes is None:
         raise WrongState("the list of codes is there once the survey is closed.")
     headers = {"Content-Disposition": f'attachment; filename="codes-{token}.csv"'}
@@ -98,7 +98,7 @@ def _page(
     survey = actor.survey(token)
     context = {
         "survey": survey,
-        "codes": services.completion_codes.of_survey(survey),
+        "codes": _codes(services, survey),
         "gives": survey.reward is not None and survey.reward.kind == "codes",
         "error": error,
         "typed": typed,
@@ -114,3 +114,11 @@ def _csv(codes: Codes) -> str:
     writer.writerow(("code", "checked"))
     writer.writerows((code, "yes" if done else "no") for code, done in codes.codes or [])
     return file.getvalue()
+
+
+def _codes(services: Services, survey: SurveyRecord) -> Codes:
+    return services.completion_codes.of_survey(survey.token, over=survey.state not in TAKING)
+
+
+def _check(services: Services, survey: SurveyRecord, typed: list[str]) -> list[tuple[str, str]]:
+    return services.completion_codes.check(survey.token, survey.reward, typed)

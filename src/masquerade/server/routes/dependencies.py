@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, cast
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Path, Request, Security
 from fastapi.security import APIKeyHeader
 
 from masquerade.errors import Unauthenticated
@@ -62,7 +62,10 @@ async def _participant(
             f"the header {PARTICIPANT_HEADER} is missing or is not 32 hexadecimal digits; draw 128 "
             "random bits once and send them with every request."
         )
-    return services.store.identity(secret)
+    return services.identity(secret)
 
 
 Participant = Annotated[Identity, Depends(_participant)]
+
+HexId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
+"""An id or a digest in an address; anything else a database may refuse to look for."""

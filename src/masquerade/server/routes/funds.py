@@ -88,7 +88,9 @@ def withdraw(services: InServices, actor: Owner, moved: Movement, idempotency_ke
 def top_up(
     services: InServices, actor: Owner, token: str, more: TopUp, idempotency_key: Key
 ) -> Response:
-    new = services.funds.top_up(actor.survey(token), more.amount, key=idempotency_key)
+    new = services.funds.top_up(
+        actor.team.id, actor.survey(token).token, more.amount, key=idempotency_key
+    )
     return JSONResponse(overview_json(services.funds.overview(actor.team.id)), 201 if new else 200)
 
 
@@ -151,7 +153,9 @@ def top_up_page(
 ) -> Response:
     survey = actor.survey(token)
     try:
-        services.funds.top_up(survey, _whole(amount), key=key or secrets.token_hex(16))
+        services.funds.top_up(
+            survey.team, survey.token, _whole(amount), key=key or secrets.token_hex(16)
+        )
     except MasqueradeError as error:
         return _page(services, request, actor, error=error)
     return RedirectResponse(HERE, 303)

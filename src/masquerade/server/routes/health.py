@@ -41,7 +41,7 @@ async def ready(services: InServices, settings: InSettings) -> Response:
     except TimeoutError:
         reason = "the database does not answer"
     if reason is None:
-        why = services.store.overdue()  # no reason to be taken for dead
+        why = services.transactions.overdue()  # no reason to be taken for dead
         more = {} if why is None else {"warnings": [why]}
         return JSONResponse({"status": "ready", "version": __version__, **more})
     return JSONResponse({"status": "not ready", "reason": reason}, 503)

@@ -12,14 +12,15 @@ from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.server.db.idempotency import body_text
+from masquerade.server.db.tables import TAKING
 from masquerade.server.http.pages import qr_code, render
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.survey_json import progress_json
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.routes.surveys import share_link
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import TAKING, SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.selection_runs import Wish, run_selection
 from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 
@@ -105,7 +106,11 @@ def waves(
         )
         asked = body_text([token, budget, alpha, percent, take])
         run_selection(
-            services.store, actor, token, wish, request=(f"{actor.account.id} {key}", asked)
+            services.surveys,
+            actor.team.id,
+            token,
+            wish,
+            request=(f"{actor.account.id} {key}", asked),
         )
 
     return _done(services, request, actor, token, work, at="#waves")
@@ -121,7 +126,7 @@ def _done(
     request: Request,
     actor: Actor,
     token: str,
-    work: Callable[[SurveyRecord], None],
+    work: Callable[[SurveyRecord], object],
     *,
     at: str = "",
 ) -> Response:

@@ -48,7 +48,7 @@ def levels(settings: InSettings) -> Response:
 
 
 def _invitation(services: Services, token: str) -> dict[str, Any]:
-    asked, state = services.store.asked(token)
+    asked, state = services.surveys.frozen(token)
     return invitation(asked, state=participants_state(state))
 
 

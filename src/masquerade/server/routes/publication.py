@@ -10,13 +10,14 @@ from starlette.responses import Response
 
 from masquerade import __version__
 from masquerade.errors import NotFound
+from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_summary import described
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import PUBLISHED, SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 KEPT_SECONDS: Final = 300
 """How long browsers and proxies may keep what is published, also after it no longer is."""
@@ -74,7 +75,7 @@ def public_link(request: Request, token: str) -> str:
 def _published(services: Services, token: str) -> SurveyRecord:
     missing = NotFound("there are no published results here; check the link.")
     try:
-        survey = services.store.survey(token)
+        survey = services.surveys.record(token)
     except NotFound:
         raise missing from None
     if survey.state != PUBLISHED:

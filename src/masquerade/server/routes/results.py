@@ -11,10 +11,11 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 
 from masquerade.errors import NotFound
+from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.problem import file_answer
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.surveys.frozen_surveys import PUBLISHED, SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is signed in"},
@@ -41,7 +42,7 @@ Taker = Annotated[Actor, Depends(require("reports:read"))]
 
 async def _visible(services: InServices, request: Request, token: Token) -> SurveyRecord:
     try:
-        survey = await run_in_threadpool(services.store.survey, token)
+        survey = await run_in_threadpool(services.surveys.record, token)
     except NotFound:
         await admit(request, _READ)  # a stranger is told to sign in, whether it is there or not
         raise

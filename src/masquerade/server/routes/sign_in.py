@@ -13,10 +13,10 @@ from starlette.responses import Response
 from masquerade.errors import Forbidden, TooManyAttempts
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.passkeys import Site, installed
-from masquerade.server.accounts.sessions import forget_cookie, session_secret, set_cookie
 from masquerade.server.accounts.throttle import Attempts
 from masquerade.server.http.pages import render
 from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.session_cookie import forget_cookie, session_secret, set_cookie
 from masquerade.server.routes.authorization import (
     Member,
     actor_of,
@@ -125,7 +125,7 @@ routes = APIRouter(include_in_schema=False)
 def enter(services: InServices, request: Request, token: str = "") -> Response:
     if not token and actor_of(request) is not None:
         return RedirectResponse(HOME, 303)
-    if not token or not services.store.spend_owner_token(token):
+    if not token or not services.values.spend_owner_token(token):
         return render(request, "surveyor/owner_needed.html", status=401)
     owner = services.teams.first_owner()
     if owner is None:

@@ -7,10 +7,7 @@ from typing import Any
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
-from masquerade.server.surveys.lifecycle import Lifecycle, Listed, Progress
-
-LEAST_SHOWN = 5
-"""Levels at which fewer people answered are not shown apart."""
+from masquerade.server.surveys.lifecycle import Lifecycle, Listed
 
 
 def draft_json(draft: Draft, lifecycle: Lifecycle) -> dict[str, Any]:
@@ -61,24 +58,4 @@ def listed_json(one: Listed) -> dict[str, Any]:
         "day": one.day,
         "questions": one.questions,
         "responses": one.responses,
-    }
-
-
-def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
-    """Return counts alone: how many answered, and at which level where these are not too few."""
-    few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
-    total = sum(progress.responses.values())
-    # One hidden level could be told from the total: a second one is hidden with it.
-    shown = {name: count for name, count in progress.responses.items() if name not in few}
-    if len(few) == 1 and shown:
-        del shown[min(shown, key=lambda name: (shown[name], name))]
-    return {
-        "state": survey.state,
-        "responses": total,
-        "levels": [
-            {"name": name, "responses": shown.get(name), "seats": (survey.seats or {}).get(name)}
-            for name in progress.responses
-        ],
-        "unfinished": progress.unfinished,
-        "closes": survey.closes,
     }

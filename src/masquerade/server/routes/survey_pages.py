@@ -9,10 +9,10 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from masquerade.errors import InvalidDocument, MasqueradeError
+from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.http.pages import render
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import caps_json
-from masquerade.server.payments.rewards import reward_and_budget
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices, InSettings
@@ -20,13 +20,12 @@ from masquerade.server.routes.live import live_page
 from masquerade.server.routes.publication import published_context
 from masquerade.server.routes.survey_json import draft_json
 from masquerade.server.routes.survey_summary import described
-from masquerade.server.routes.surveys import open_draft
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import read_document_text, survey_of
 from masquerade.server.surveys.drafts import DRAFT, Draft
-from masquerade.server.surveys.frozen_surveys import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.surveys.invitation import introduction
+from masquerade.server.surveys.opening import open_draft, planned_reward
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.levels import ALL_LEVELS, CLEAR
@@ -127,7 +126,13 @@ def open_(
     version: Annotated[int, Form()],
 ) -> Response:
     try:
-        open_draft(services, actor, token, version=version)
+        open_draft(
+            services.surveys,
+            actor.team.id,
+            token,
+            commission_percent=services.commission_percent,
+            version=version,
+        )
     except MasqueradeError as error:
         if not services.surveys.drafts.is_draft(token, team=actor.team.id):
             actor.survey(token)  # opened in another tab
@@ -215,7 +220,7 @@ def _promised(
         return {"introduction": None, "set_aside": 0}
     definition = survey_of(draft.document)
     asked = {level["name"]: level["asked"] for level in forecast["levels"]}
-    reward, budget = reward_and_budget(draft.document.plan, asked, commission_percent)
+    reward, budget = planned_reward(draft.document.plan, asked, commission_percent)
     told = introduction(
         definition, token=draft.token, hash_=definition.content_hash(), reward=reward
     )

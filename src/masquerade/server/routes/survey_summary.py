@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from masquerade.server.store import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 
 def described(survey: SurveyRecord) -> dict[str, Any]:

@@ -13,13 +13,11 @@ from starlette.responses import Response
 from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.request_body import StrictBody
-from masquerade.server.payments.rewards import NOTHING, reward_and_budget
 from masquerade.server.routes.authorization import Actor, base_address, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_json import (
     draft_json,
     listed_json,
-    progress_json,
     survey_json,
     verdict,
 )
@@ -32,6 +30,8 @@ from masquerade.server.surveys.document import (
 )
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.forecast import error_by_cost
+from masquerade.server.surveys.lifecycle import progress_json
+from masquerade.server.surveys.opening import open_draft
 from masquerade.server.surveys.selection_runs import Wish, run_selection
 from masquerade.server.surveys.templates import template_named
 
@@ -196,7 +196,13 @@ def open_(
     if_match: Match = None,
 ) -> Response:
     version = None if if_match is None else _version(if_match)
-    survey = open_draft(services, actor, token, version=version)
+    survey = open_draft(
+        services.surveys,
+        actor.team.id,
+        token,
+        commission_percent=services.commission_percent,
+        version=version,
+    )
     return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
 
 
@@ -246,7 +252,7 @@ def select(
         f"{actor.account.id} run {idempotency_key}",
         body_text([token, wish.model_dump()]),
     )
-    run = run_selection(services.store, actor, token, wish, request=request)
+    run = run_selection(services.surveys, actor.team.id, token, wish, request=request)
     location = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
     return JSONResponse(run, 201, headers={"Location": location})
 
@@ -287,28 +293,6 @@ def _document(services: Services, actor: Actor, token: str) -> Document:
 def _standing(services: Services, request: Request, actor: Actor, token: str) -> Response:
     survey = actor.survey(token)
     return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
-
-
-def open_draft(services: Services, actor: Actor, token: str, *, version: int | None = None) -> Any:
-    """Open a draft of an actor's team, with as many seats as its plan has where it has them."""
-    lifecycle = services.surveys
-    draft = lifecycle.drafts.draft(token, team=actor.team.id)
-    review = lifecycle.drafts.review(draft.document)
-    plan = draft.document.plan
-    seats = reward = None
-    budget = 0
-    if review.forecast and not review.issues and (plan.quotas or plan.reward != NOTHING):
-        asked = {level["name"]: level["asked"] for level in review.forecast["levels"]}
-        seats = asked if plan.quotas else None
-        reward, budget = reward_and_budget(plan, asked, services.commission_percent)
-    return lifecycle.drafts.open(
-        token,
-        team=actor.team.id,
-        version=version or draft.version,
-        seats=seats,
-        reward=reward,
-        budget=budget,
-    )
 
 
 def share_link(request: Request, token: str) -> str:

@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 
+from masquerade.server.db.tables import FINISHED
 from masquerade.server.http.pages import render
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results.synthesis import (
@@ -23,7 +24,7 @@ from masquerade.server.results.synthesis import (
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import FINISHED, SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from starlette.responses import Response
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.accounts.invitations import INVITATION_DAYS
 from masquerade.server.accounts.roles import EDITOR, ROLE_WORDS
-from masquerade.server.accounts.sessions import Hex
 from masquerade.server.http.pages import qr_code, render
 from masquerade.server.http.problem import status_of
 from masquerade.server.routes.authorization import Actor, Member, base_address, require
-from masquerade.server.routes.dependencies import InServices
+from masquerade.server.routes.dependencies import HexId, InServices
 from masquerade.server.services import Services
 
 HERE = "/team"
@@ -61,7 +60,7 @@ def invite(
 
 
 @routes.post("/invitations/{invitation}/withdraw")
-def withdraw(services: InServices, actor: Manager, invitation: Hex) -> Response:
+def withdraw(services: InServices, actor: Manager, invitation: HexId) -> Response:
     services.invitations.withdraw(actor.team.id, invitation)
     return RedirectResponse(HERE, 303)
 
@@ -71,7 +70,7 @@ def set_role(
     services: InServices,
     request: Request,
     actor: Manager,
-    account: Hex,
+    account: HexId,
     role: Annotated[str, Form()] = "",
 ) -> Response:
     try:
@@ -82,7 +81,7 @@ def set_role(
 
 
 @routes.post("/members/{account}/remove")
-def remove(services: InServices, request: Request, actor: Manager, account: Hex) -> Response:
+def remove(services: InServices, request: Request, actor: Manager, account: HexId) -> Response:
     try:
         services.teams.remove(actor.team.id, account)
     except WrongState as error:

@@ -10,10 +10,9 @@ from starlette.responses import Response
 
 from masquerade.errors import ParameterError
 from masquerade.server.accounts.roles import RIGHTS
-from masquerade.server.accounts.sessions import Hex
 from masquerade.server.http.pages import render
 from masquerade.server.routes.authorization import Actor, Member, base_address
-from masquerade.server.routes.dependencies import InServices
+from masquerade.server.routes.dependencies import HexId, InServices
 from masquerade.server.services import Services
 
 HERE = "/tokens"
@@ -51,7 +50,7 @@ def create(
 
 
 @routes.post("/{token}/revoke")
-def revoke(services: InServices, actor: Member, token: Hex) -> Response:
+def revoke(services: InServices, actor: Member, token: HexId) -> Response:
     anybodys = actor.may("team:manage")
     services.tokens.revoke(actor.team.id, token, account=None if anybodys else actor.account.id)
     return RedirectResponse(HERE, 303)

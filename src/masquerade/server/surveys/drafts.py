@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, NotFound, StaleVersion
-from masquerade.server.context import Ground
 from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import table_of
+from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import Purse, Reward
 from masquerade.server.surveys.document import (
     Document,
@@ -24,7 +24,7 @@ from masquerade.server.surveys.document import (
     survey_or_issues,
 )
 from masquerade.server.surveys.forecast import barriers, forecast
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.frozen_surveys import SurveyRecord, Surveys
 from masquerade.server.webhooks.webhooks import OPENED, tell
 from masquerade.surveys.survey import Survey
 
@@ -94,21 +94,36 @@ class Drafts:
 
     Parameters
     ----------
-    ground : Ground
+    transactions : Transactions
+    surveys : Surveys
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
     """
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+    ) -> None:
+        self._transactions = transactions
+        self._surveys = surveys
+        self._today = today
+        self._caps = caps
 
     @property
     def caps(self) -> Caps:
         """Of a person who has none of their own yet."""
-        return self._ground.caps
+        return self._caps
 
     @property
     def today(self) -> str:
         """The day, for dates that must not be over."""
-        return self._ground.today()
+        return self._today()
 
     def create(
         self, document: Document, *, team: str, request: tuple[str, str] | None = None
@@ -138,23 +153,23 @@ class Drafts:
             "team": team,
             "document": document.to_json(),
             "version": 1,
-            "day": self._ground.today(),
+            "day": self._today(),
         }
 
         def work(connection: Connection) -> tuple[str, bool]:
-            known = earlier_token(connection, request, token, today=self._ground.today())
+            known = earlier_token(connection, request, token, today=self._today())
             if known is not None:
                 return known, False
             connection.execute(insert(_DRAFT), values)
             return token, True
 
-        found, new = self._ground.transactions.write(work)
+        found, new = self._transactions.write(work)
         if not new:
             try:
                 return self.draft(found, team=team), False
             except NotFound:  # opened or deleted in the meantime
-                return Draft(found, team, document, 1, self._ground.today()), False
-        return Draft(token, team, document, 1, self._ground.today()), True
+                return Draft(found, team, document, 1, self._today()), False
+        return Draft(token, team, document, 1, self._today()), True
 
     def draft(self, token: str, *, team: str) -> Draft:
         """Return a draft of a team.
@@ -164,7 +179,7 @@ class Drafts:
         NotFound
             There is none, or it is another team's.
         """
-        return self._ground.transactions.read(lambda c: _draft(c, token, team))
+        return self._transactions.read(lambda c: _draft(c, token, team))
 
     def is_draft(self, token: str, *, team: str) -> bool:
         """Return whether a team has a draft of this token."""
@@ -194,9 +209,7 @@ class Drafts:
         def work(connection: Connection) -> Draft:
             old = _draft(connection, token, team, hold=True)
             _require_version(old, version)
-            new = Draft(
-                token, team, changed(old.document, changes), version + 1, self._ground.today()
-            )
+            new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
             connection.execute(
                 update(_DRAFT)
                 .where(_DRAFT.c.token == token)
@@ -204,7 +217,7 @@ class Drafts:
             )
             return new
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
     def delete(self, token: str, *, team: str, version: int | None = None) -> None:
         """Delete a draft.
@@ -221,7 +234,7 @@ class Drafts:
             connection.execute(delete(_RUN).where(_RUN.c.survey == token))
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
 
-        self._ground.transactions.write(work)
+        self._transactions.write(work)
 
     def review(self, document: Document) -> Review:
         """Return the survey that a document opens as, its forecast, and what is wrong with it.
@@ -230,7 +243,7 @@ class Drafts:
         afford less.
         """
         survey, issues = survey_or_issues(
-            document, allow_clear=self._ground.surveys.allow_clear, today=self._ground.today()
+            document, allow_clear=self._surveys.allow_clear, today=self._today()
         )
         if survey is None:
             return Review(None, None, issues)
@@ -276,10 +289,10 @@ class Drafts:
                 _require_version(old, version)
             survey, _ = self.review(old.document).require()
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
-            self._ground.surveys.insert(
+            self._surveys.insert(
                 connection,
                 survey,
-                day=self._ground.today(),
+                day=self._today(),
                 simulated_truth=None,
                 listed=old.document.listed,
                 team=team,
@@ -290,11 +303,11 @@ class Drafts:
                 reward=reward,
             )
             if reward is not None:
-                Purse(team, token, reward).fill(connection, budget, day=self._ground.today())
-            tell(connection, team, OPENED, survey=token, day=self._ground.today())
-            return self._ground.surveys.read(connection, token)
+                Purse(team, token, reward).fill(connection, budget, day=self._today())
+            tell(connection, team, OPENED, survey=token, day=self._today())
+            return self._surveys.read(connection, token)
 
-        return self._ground.transactions.write(work)
+        return self._transactions.write(work)
 
 
 def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:

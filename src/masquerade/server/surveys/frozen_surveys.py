@@ -14,19 +14,22 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.tables import FIRST_TEAM, ParticipationRow, SurveyRow, table_of
+from masquerade.server.db.tables import (
+    CLOSED,
+    CLOSING,
+    FIRST_TEAM,
+    OPEN,
+    SUBMITTED,
+    TAKING,
+    ParticipationRow,
+    SurveyRow,
+    table_of,
+)
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
 from masquerade.surveys.levels import CLEAR
 from masquerade.surveys.survey import Survey
 
-OPEN, CLOSING, CLOSED = "open", "closing", "closed"
-PUBLISHED, CANCELLED = "published", "cancelled"
-TAKING = (OPEN, CLOSING)
-"""States in which what was begun can be finished."""
-FINISHED = (CLOSED, PUBLISHED)
-"""States in which there are results."""
-SUBMITTED = "submitted"
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _STATE = select(_SURVEY.c.state, _SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
@@ -215,15 +218,6 @@ class Surveys:
         found = counts(connection, None if team is None else [row.token for row in rows])
         surveys = [self._survey(connection, row, found.get(row.token, 0)) for row in rows]
         return sorted(surveys, key=lambda s: (s.state not in TAKING, s.definition.title, s.token))
-
-    def close(self, connection: Connection, token: str, *, day: str) -> None:
-        """Close a survey; closing a closed one changes nothing."""
-        _row(connection, token)
-        connection.execute(
-            update(_SURVEY)
-            .where(_SURVEY.c.token == token, _SURVEY.c.state.in_(TAKING))
-            .values(state=CLOSED, closed=day)
-        )
 
     def step(
         self, connection: Connection, token: str, *, states: Sequence[str], **values: Any

@@ -11,37 +11,44 @@ While a survey is closing nobody begins it, and what was opened can be finished.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
+from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server.context import Ground
 from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
 from masquerade.server.db.idempotency import earlier_token
-from masquerade.server.db.tables import ParticipationRow, SurveyRow, table_of
-from masquerade.server.operations.daily_jobs import Sweeper
-from masquerade.server.surveys.document import Document, document_of, read_document
-from masquerade.server.surveys.drafts import DRAFT, Drafts
-from masquerade.server.surveys.frozen_surveys import (
+from masquerade.server.db.tables import (
     CANCELLED,
     CLOSED,
     CLOSING,
+    FIRST_TEAM,
     OPEN,
     PUBLISHED,
     TAKING,
-    SurveyRecord,
-    counts,
+    ParticipationRow,
+    SurveyRow,
+    table_of,
 )
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.payments.rewards import Purse, Reward
+from masquerade.server.surveys.document import Document, document_of, read_document
+from masquerade.server.surveys.drafts import DRAFT, Drafts
+from masquerade.server.surveys.ending import SurveyEndings
+from masquerade.server.surveys.frozen_surveys import FrozenSurvey, SurveyRecord, Surveys, counts
 from masquerade.server.surveys.waves import runs_of
+from masquerade.surveys.survey import Survey
 
 _DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _BEGUN = ("opened", "sealed")
 _MOST = 1_000_000  # seats at a level
+LEAST_SHOWN = 5
+"""Levels at which fewer people answered are not shown apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +89,99 @@ class Progress:
 class Lifecycle:
     """The states of surveys, and the changes that surveyors make to them.
 
+    Parameters
+    ----------
+    transactions : Transactions
+    surveys : Surveys
+    endings : SurveyEndings
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
+
     Attributes
     ----------
     drafts : Drafts
         Surveys that are not open yet.
     """
 
-    def __init__(self, ground: Ground, sweeper: Sweeper) -> None:
-        self.drafts = Drafts(ground)
-        self._ground = ground
-        self._sweeper = sweeper
+    def __init__(
+        self,
+        transactions: Transactions,
+        surveys: Surveys,
+        endings: SurveyEndings,
+        *,
+        today: Callable[[], str],
+        caps: Caps,
+    ) -> None:
+        self.drafts = Drafts(transactions, surveys, today=today, caps=caps)
+        self._transactions = transactions
+        self._surveys = surveys
+        self._endings = endings
+        self._today = today
 
-    def close(self, survey: SurveyRecord, *, grace_days: int = 0) -> None:
+    def record(self, token: str, *, team: str | None = None) -> SurveyRecord:
+        """Return a survey that is open or was.
+
+        Raises
+        ------
+        NotFound
+            There is none of this token, or it is not of `team`.
+        """
+        record = self._transactions.read(lambda c: self._surveys.read(c, token))
+        if team not in (None, record.team):
+            raise NotFound("there is no such survey; check the link.")
+        return record
+
+    def records(self, *, team: str | None = None) -> list[SurveyRecord]:
+        """Return all surveys, or a team's, open ones first, each group by title."""
+        return self._transactions.read(lambda c: self._surveys.read_all(c, team=team))
+
+    def frozen(self, token: str) -> tuple[FrozenSurvey, str]:
+        """Return what a survey asks and its state, without counting responses.
+
+        Raises
+        ------
+        NotFound
+            There is none of this token.
+        """
+        return self._transactions.read(
+            lambda c: (self._surveys.asked(c, token), self._surveys.state(c, token))
+        )
+
+    def open_survey(
+        self,
+        survey: Survey,
+        *,
+        simulated_truth: dict[str, list[float]] | None = None,
+        listed: bool = False,
+        team: str = FIRST_TEAM,
+        reward: Reward | None = None,
+        budget: int = 0,
+    ) -> SurveyRecord:
+        """Open a survey that has no draft; what it asks cannot change from here on."""
+
+        def work(connection: Connection) -> SurveyRecord:
+            record = self._surveys.insert(
+                connection,
+                survey,
+                day=self._today(),
+                simulated_truth=simulated_truth,
+                listed=listed,
+                team=team,
+                reward=reward,
+            )
+            if reward is not None:
+                purse = Purse(team, record.token, reward)
+                purse.fill(connection, budget, day=self._today())
+            return self._surveys.read(connection, record.token)
+
+        return self._transactions.write(work)
+
+    def close(self, survey: SurveyRecord, *, grace_days: int = 0) -> SurveyRecord:
         """Let nobody begin a survey any more, and end it once what was begun is finished.
+
+        It is returned as it is afterwards.
 
         Parameters
         ----------
@@ -109,7 +196,7 @@ class Lifecycle:
         """
         if not 0 <= grace_days <= 30:
             raise ParameterError(f"grace_days is {grace_days}, expected 0 to 30.")
-        token, day = survey.token, self._ground.today()
+        token, day = survey.token, self._today()
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
 
         def work(connection: Connection) -> bool:
@@ -117,11 +204,12 @@ class Lifecycle:
             values = {"state": CLOSED, "closed": day, "closes": None}
             if not ends:
                 values = {"state": CLOSING, "closes": until}
-            return self._ground.surveys.step(connection, token, states=TAKING, **values)
+            return self._surveys.step(connection, token, states=TAKING, **values)
 
-        if not self._ground.transactions.write(work):
+        if not self._transactions.write(work):
             raise _wrong(survey, "only an open one can be closed")
-        self._sweeper.survey_closed(token)
+        self._endings.end(token)
+        return self.record(token)
 
     def extend(self, survey: SurveyRecord, closes: str | None) -> None:
         """Move the last day of an open survey to a later one, or take it away.
@@ -130,7 +218,7 @@ class Lifecycle:
         ------
         WrongState, ParameterError
         """
-        earliest = survey.closes or self._ground.today()
+        earliest = survey.closes or self._today()
         try:
             late = closes is None or date.fromisoformat(closes).isoformat() >= earliest
         except (TypeError, ValueError):
@@ -140,8 +228,8 @@ class Lifecycle:
                 f"the last day is {closes!r}, expected a day (YYYY-MM-DD) not before {earliest}; "
                 "an open survey can only be given more time."
             )
-        if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.step(c, survey.token, states=(OPEN,), closes=closes)
+        if not self._transactions.write(
+            lambda c: self._surveys.step(c, survey.token, states=(OPEN,), closes=closes)
         ):
             raise _wrong(survey, "only an open one can be extended")
 
@@ -172,9 +260,7 @@ class Lifecycle:
                 raise ParameterError(
                     f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
                 )
-        if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.set_quotas(c, survey.token, new)
-        ):
+        if not self._transactions.write(lambda c: self._surveys.set_quotas(c, survey.token, new)):
             raise _wrong(survey, "only an open one takes more people")
 
     def cancel(self, survey: SurveyRecord) -> None:
@@ -184,12 +270,12 @@ class Lifecycle:
         ------
         WrongState
         """
-        values = {"state": CANCELLED, "closed": self._ground.today(), "closes": None}
-        if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.step(c, survey.token, states=TAKING, **values)
+        values = {"state": CANCELLED, "closed": self._today(), "closes": None}
+        if not self._transactions.write(
+            lambda c: self._surveys.step(c, survey.token, states=TAKING, **values)
         ):
             raise _wrong(survey, "only an open one can be cancelled")
-        self._sweeper.survey_closed(survey.token)
+        self._endings.end(survey.token)
 
     def publish(self, survey: SurveyRecord) -> None:
         """Let everybody see the results; publishing again changes nothing.
@@ -198,8 +284,8 @@ class Lifecycle:
         ------
         WrongState
         """
-        if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.step(
+        if not self._transactions.write(
+            lambda c: self._surveys.step(
                 c, survey.token, states=(CLOSED, PUBLISHED), state=PUBLISHED
             )
         ):
@@ -212,10 +298,8 @@ class Lifecycle:
         ------
         WrongState
         """
-        if not self._ground.transactions.write(
-            lambda c: self._ground.surveys.step(
-                c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED
-            )
+        if not self._transactions.write(
+            lambda c: self._surveys.step(c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED)
         ):
             raise _wrong(survey, "only a published one can be unpublished")
 
@@ -234,7 +318,7 @@ class Lifecycle:
             levels = {level.name: found.get(level.name, 0) for level in survey.definition.levels}
             return Progress(levels, _unfinished(connection, survey.token))
 
-        return self._ground.transactions.read(work)
+        return self._transactions.read(work)
 
     def document(self, survey: SurveyRecord) -> Document:
         """Return the document of a survey that is open or was."""
@@ -292,7 +376,7 @@ class Lifecycle:
             ]
             return sorted(found, key=lambda one: one.token)[:limit]
 
-        return self._ground.transactions.read(work)
+        return self._transactions.read(work)
 
     def keep_run(
         self, token: str, run: dict[str, Any], *, request: tuple[str, str]
@@ -308,18 +392,18 @@ class Lifecycle:
         before = select(func.count()).where(_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
-            known = earlier_token(connection, request, drawn, today=self._ground.today())
+            known = earlier_token(connection, request, drawn, today=self._today())
             if known is None:
                 number = int(connection.execute(before).scalar_one()) + 1
-                row = {"id": drawn, "survey": token, "day": self._ground.today()}
+                row = {"id": drawn, "survey": token, "day": self._today()}
                 connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
             return known or drawn
 
-        return self.run(token, self._ground.transactions.write(work))
+        return self.run(token, self._transactions.write(work))
 
     def runs(self, token: str) -> list[dict[str, Any]]:
         """Return the selection runs of a survey, the first one first."""
-        return self._ground.transactions.read(lambda c: runs_of(c, token))
+        return self._transactions.read(lambda c: runs_of(c, token))
 
     def run(self, token: str, run: str) -> dict[str, Any]:
         """Return a selection run of a survey.
@@ -330,12 +414,30 @@ class Lifecycle:
         """
         query = select(_RUN).where(_RUN.c.survey == token, _RUN.c.id == run)
         possible = run.isascii() and "\0" not in run
-        row = (
-            self._ground.transactions.read(lambda c: c.execute(query).first()) if possible else None
-        )
+        row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
         if row is None:
             raise NotFound("there is no such selection run.")
         return {"id": row.id, "day": row.day, **row.run}
+
+
+def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
+    """Return counts alone: how many answered, and at which level where these are not too few."""
+    few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
+    total = sum(progress.responses.values())
+    # One hidden level could be told from the total: a second one is hidden with it.
+    shown = {name: count for name, count in progress.responses.items() if name not in few}
+    if len(few) == 1 and shown:
+        del shown[min(shown, key=lambda name: (shown[name], name))]
+    return {
+        "state": survey.state,
+        "responses": total,
+        "levels": [
+            {"name": name, "responses": shown.get(name), "seats": (survey.seats or {}).get(name)}
+            for name in progress.responses
+        ],
+        "unfinished": progress.unfinished,
+        "closes": survey.closes,
+    }
 
 
 def _unfinished(connection: Connection, token: str) -> int:

@@ -12,9 +12,17 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from masquerade.errors import QuotaFull
-from masquerade.server.db.tables import ParticipationRow, QuotaCountRow, table_of
+from masquerade.server.db.tables import (
+    OPENED,
+    RESERVED,
+    SEALED,
+    SUBMITTED,
+    ParticipationRow,
+    QuotaCountRow,
+    table_of,
+)
 
-COUNTED = ("reserved", "opened", "sealed", "submitted")
+COUNTED = (RESERVED, OPENED, SEALED, SUBMITTED)
 """States of a participation that takes up a place of its level's quota."""
 
 _COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)

@@ -15,15 +15,13 @@ from pydantic import Field
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, WrongState
+from masquerade.server.db.tables import OPEN
 from masquerade.server.http.request_body import StrictBody
-from masquerade.server.routes.authorization import Actor
-from masquerade.server.routes.survey_json import progress_json
-from masquerade.server.store import Store
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
-from masquerade.server.surveys.frozen_surveys import OPEN, SurveyRecord
-from masquerade.server.surveys.lifecycle import Progress
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
 from masquerade.surveys.survey import Survey
 
 
@@ -42,7 +40,7 @@ class Wish(StrictBody):
 
 
 def run_selection(
-    store: Store, actor: Actor, token: str, wish: Wish, *, request: tuple[str, str]
+    lifecycle: Lifecycle, team: str, token: str, wish: Wish, *, request: tuple[str, str]
 ) -> dict[str, Any]:
     """Decide how many people of each level to ask, keep that, and return it.
 
@@ -50,14 +48,13 @@ def run_selection(
     ------
     NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
     """
-    lifecycle = store.lifecycle
-    if lifecycle.drafts.is_draft(token, team=actor.team.id):
+    if lifecycle.drafts.is_draft(token, team=team):
         survey, state = None, DRAFT
-        document = lifecycle.drafts.draft(token, team=actor.team.id).document
+        document = lifecycle.drafts.draft(token, team=team).document
         definition, _ = lifecycle.drafts.review(document).require()
         came = {level.name: 0 for level in definition.levels}
     else:
-        survey = actor.survey(token)
+        survey = lifecycle.record(token, team=team)
         state, document = survey.state, lifecycle.document(survey)
         definition = survey.definition
         came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)

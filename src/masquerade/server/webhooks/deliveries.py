@@ -23,7 +23,7 @@ from sqlalchemy import Connection, select, update
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, OperationError
 from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
-from masquerade.server.db.server_key import Seals, place_of
+from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.webhooks.addresses import Target, read_address, resolve

@@ -18,7 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
-from masquerade.server.db.server_key import Seals, place_of
+from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.webhooks.addresses import read_address, resolve

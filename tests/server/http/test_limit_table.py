@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from masquerade.server.db.limit_table import LimitTable
+from masquerade.server.http.limit_table import LimitTable
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

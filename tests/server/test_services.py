@@ -20,7 +20,7 @@ from tests.server.devices import Device, all_at_once, everything
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError, WrongState
-from masquerade.server import Store
+from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM, Base
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice
@@ -35,83 +35,91 @@ pytestmark = pytest.mark.both_databases
 THREADS = 16
 
 
-def test_a_survey_opens_and_closes(store: Store) -> None:
+def test_a_survey_opens_and_closes(services: Services) -> None:
     """An opened survey comes back as it was defined, and closing it ends it on this day."""
     definition = define()
-    opened = store.open_survey(definition)
-    assert store.survey(opened.token) == opened
+    opened = services.surveys.open_survey(definition)
+    assert services.surveys.record(opened.token) == opened
     assert (opened.state, opened.opened, opened.closed) == ("open", "2026-03-14", None)
     assert (opened.definition, opened.hash) == (definition, definition.content_hash())
-    closed = store.close_survey(opened.token)
+    closed = services.surveys.close(opened)
     assert (closed.state, closed.closed, closed.responses) == ("closed", "2026-03-14", 0)
-    assert store.survey(opened.token) == closed == store.close_survey(opened.token)
+    assert services.surveys.record(opened.token) == closed
 
 
 def test_closing_again_keeps_the_first_day(database_url: str) -> None:
-    """Closing a closed survey on a later day changes nothing."""
-    days = iter(["2026-01-01", "2026-01-02", "2026-01-03"])
-    store = Store(database_url, today=lambda: next(days))
-    survey = store.open_survey(define())
-    assert store.close_survey(survey.token).closed == "2026-01-02"
-    assert store.close_survey(survey.token).closed == "2026-01-02"
-    store.close()
+    """Closing a closed survey on a later day is refused, and changes nothing."""
+    days = ["2026-01-02"]
+    services = Services.open(database_url, today=lambda: days[-1])
+    survey = services.surveys.open_survey(define())
+    closed = services.surveys.close(survey)
+    assert closed.closed == "2026-01-02"
+    days.append("2026-01-03")
+    with pytest.raises(WrongState):
+        services.surveys.close(closed)
+    assert services.surveys.record(survey.token).closed == "2026-01-02"
+    services.close()
 
 
-def test_tokens_are_unguessable(store: Store) -> None:
+def test_tokens_are_unguessable(services: Services) -> None:
     """Two surveys of the same definition have different tokens of at least 64 bits."""
-    tokens = {store.open_survey(define()).token for _ in range(5)}
+    tokens = {services.surveys.open_survey(define()).token for _ in range(5)}
     assert len(tokens) == 5
     assert all(len(token) == 16 and int(token, 16) >= 0 for token in tokens)
 
 
-def test_surveys_come_open_ones_first(store: Store) -> None:
+def test_surveys_come_open_ones_first(services: Services) -> None:
     """The list of surveys shows open ones first, each group by title, with counts."""
-    old = store.open_survey(define(title="A"))
-    second = store.open_survey(define(title="C"))
-    first = store.open_survey(define(title="B"))
-    Device().send(store, old)
-    store.close_survey(old.token)
-    found = [(s.token, s.responses) for s in store.surveys()]
+    old = services.surveys.open_survey(define(title="A"))
+    second = services.surveys.open_survey(define(title="C"))
+    first = services.surveys.open_survey(define(title="B"))
+    Device().send(services, old)
+    services.surveys.close(old)
+    found = [(s.token, s.responses) for s in services.surveys.records()]
     assert found == [(first.token, 0), (second.token, 0), (old.token, 1)]
 
 
 def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(tmp_path: Path) -> None:
     """Level none is refused unless the server allows it, and what it costs is counted apart."""
     definition = define(levels=("none", "low"))
-    store = Store(f"sqlite:///{tmp_path / 'a.sqlite3'}")
+    services = Services.open(f"sqlite:///{tmp_path / 'a.sqlite3'}")
     with pytest.raises(ParameterError, match="MASQUERADE_ALLOW_CLEAR"):
-        store.open_survey(definition)
-    assert store.surveys() == []
-    store.close()
-    store = Store(f"sqlite:///{tmp_path / 'b.sqlite3'}", allow_clear=True)
-    assert store.open_survey(definition).definition == definition
-    store.close()
+        services.surveys.open_survey(definition)
+    assert services.surveys.records() == []
+    services.close()
+    services = Services.open(f"sqlite:///{tmp_path / 'b.sqlite3'}", allow_clear=True)
+    assert services.surveys.open_survey(definition).definition == definition
+    services.close()
 
 
-def test_many_participants_at_once(store: Store) -> None:
+def test_many_participants_at_once(services: Services) -> None:
     """Responses of many participants at once are all kept, each charged to its own ledger."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     crowds = [[Device() for _ in range(4)] for _ in range(THREADS)]
 
     def send_all(crowd: list[Any]) -> int:
-        return len([device.send(store, survey, [1, 4]) for device in crowd])
+        return len([device.send(services, survey, [1, 4]) for device in crowd])
 
     outcomes = all_at_once(*(lambda crowd=crowd: send_all(crowd) for crowd in crowds))
     assert outcomes == [4] * THREADS
-    assert store.survey(survey.token).responses == len(store.persons()) == 4 * THREADS
-    assert store.accounts.verify() == 2 * 4 * THREADS
+    assert (
+        services.surveys.record(survey.token).responses
+        == len(services.profiles.persons())
+        == 4 * THREADS
+    )
+    assert services.ledger.verify() == 2 * 4 * THREADS
 
 
-def test_closing_while_responses_arrive(store: Store) -> None:
+def test_closing_while_responses_arrive(services: Services) -> None:
     """What was accepted is counted at the close, and nothing is accepted or charged after it."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     pause = random.Random(5).uniform(0.01, 0.1)
 
     def send_some() -> list[bool]:
         accepted = []
         for _ in range(6):
             try:
-                Device().send(store, survey)
+                Device().send(services, survey)
                 accepted.append(True)
             except WrongState:
                 accepted.append(False)
@@ -119,59 +127,62 @@ def test_closing_while_responses_arrive(store: Store) -> None:
 
     def close() -> int:
         time.sleep(pause)
-        return store.close_survey(survey.token).responses
+        return services.surveys.close(survey).responses
 
     *sent, at_close = all_at_once(*[send_some] * (THREADS - 1), close)
     assert [outcome for outcome in sent if isinstance(outcome, Exception)] == []
     accepted = sum(sum(outcome) for outcome in sent)
-    assert at_close == accepted == len(store.responses(survey.token))
-    assert store.accounts.statistics().reservations == 0
+    assert at_close == accepted == len(services.reports.of_survey(survey.token))
+    assert services.ledger.statistics().reservations == 0
     assert all(outcome == sorted(outcome, reverse=True) for outcome in sent)
 
 
-def test_the_owner_token_works_once(store: Store) -> None:
+def test_the_owner_token_works_once(services: Services) -> None:
     """An owner token is good for one use, is kept as a hash only, and ends with the next one."""
-    first = store.new_owner_token()
-    second = store.new_owner_token()
+    first = services.values.new_owner_token()
+    second = services.values.new_owner_token()
     assert len({first, second}) == 2
     assert min(len(first), len(second)) >= 32
-    assert not store.spend_owner_token(first)
-    assert not store.spend_owner_token("")
-    assert not store.spend_owner_token(second[:-1])
-    assert store.spend_owner_token(second)
-    assert not store.spend_owner_token(second)
-    assert not store.spend_owner_token("")
+    assert not services.values.spend_owner_token(first)
+    assert not services.values.spend_owner_token("")
+    assert not services.values.spend_owner_token(second[:-1])
+    assert services.values.spend_owner_token(second)
+    assert not services.values.spend_owner_token(second)
+    assert not services.values.spend_owner_token("")
 
 
-def test_the_owner_token_is_not_kept(store: Store) -> None:
+def test_the_owner_token_is_not_kept(services: Services) -> None:
     """The database holds no owner token that could be used."""
-    token = store.new_owner_token()
-    assert token not in repr(everything(store))
+    token = services.values.new_owner_token()
+    assert token not in repr(everything(services))
 
 
-def test_the_owner_token_works_once_at_once(store: Store) -> None:
+def test_the_owner_token_works_once_at_once(services: Services) -> None:
     """Of many that spend one owner token at once, one succeeds."""
-    token = store.new_owner_token()
-    outcomes = all_at_once(*[lambda: store.spend_owner_token(token)] * THREADS)
+    token = services.values.new_owner_token()
+    outcomes = all_at_once(*[lambda: services.values.spend_owner_token(token)] * THREADS)
     assert sorted(outcomes) == [False] * (THREADS - 1) + [True]
 
 
 def test_everything_survives_reopening(database_url: str) -> None:
     """Surveys, responses, ledgers and secrets are the same after the store is opened again."""
-    store = Store(database_url)
-    survey = store.open_survey(define(), simulated_truth={"ill": [0.25, 0.75]})
-    device, token = Device(), store.new_owner_token()
-    device.send(store, survey, [1, 4])
-    key, ledger = store.setting("challenge_key"), store.ledger(device.participant)
-    before = everything(store)
-    store.close()
-    again = Store(database_url)
+    services = Services.open(database_url)
+    survey = services.surveys.open_survey(define(), simulated_truth={"ill": [0.25, 0.75]})
+    device, token = Device(), services.values.new_owner_token()
+    device.send(services, survey, [1, 4])
+    key, ledger = (
+        services.values.secret("challenge_key"),
+        services.ledger.entries(services.identity(device.participant).person),
+    )
+    before = everything(services)
+    services.close()
+    again = Services.open(database_url)
     assert everything(again) == before
-    assert again.accounts.verify() == 2
-    assert again.setting("challenge_key") == key
-    assert again.ledger(device.participant) == ledger
-    assert again.survey(survey.token).simulated_truth == {"ill": [0.25, 0.75]}
-    assert again.spend_owner_token(token)
+    assert again.ledger.verify() == 2
+    assert again.values.secret("challenge_key") == key
+    assert again.ledger.entries(again.identity(device.participant).person) == ledger
+    assert again.surveys.record(survey.token).simulated_truth == {"ill": [0.25, 0.75]}
+    assert again.values.spend_owner_token(token)
     with pytest.raises(WrongState, match="is submitted"):
         device.send(again, survey)
     again.close()
@@ -181,10 +192,10 @@ def test_processes_can_start_together(empty_database_url: str) -> None:
     """Several processes that open an empty database at once all succeed, with one set of keys."""
     program = (
         "import sys\n"
-        "from masquerade.server import Store\n"
-        "store = Store(sys.argv[1])\n"
-        "print(store.setting('challenge_key'))\n"
-        "store.close()\n"
+        "from masquerade.server import Services\n"
+        "services = Services.open(sys.argv[1])\n"
+        "print(services.values.secret('challenge_key'))\n"
+        "services.close()\n"
     )
     running = [
         subprocess.Popen(
@@ -200,25 +211,28 @@ def test_processes_can_start_together(empty_database_url: str) -> None:
     assert len({output for output, _ in outcomes}) == 1
 
 
-def test_names_do_not_lead_to_a_person(store: Store) -> None:
+def test_names_do_not_lead_to_a_person(services: Services) -> None:
     """A participant has another pseudonym in every survey, none of them the ledger's name."""
-    surveys = [store.open_survey(define()) for _ in range(3)]
+    surveys = [services.surveys.open_survey(define()) for _ in range(3)]
     devices = [Device(), Device()]
     for survey in surveys:
         for device in devices:
-            device.send(store, survey)
-    names = [r.pseudonym for survey in surveys for r in store.responses(survey.token)]
-    names += [store.ledger(device.participant)[0].charge.person for device in devices]
+            device.send(services, survey)
+    names = [r.pseudonym for survey in surveys for r in services.reports.of_survey(survey.token)]
+    names += [
+        services.ledger.entries(services.identity(device.participant).person)[0].charge.person
+        for device in devices
+    ]
     assert len(set(names)) == len(names) == 8
     assert all(len(name) == 64 for name in names)
 
 
-def test_the_participant_secret_is_nowhere(store: Store, tmp_path: Path) -> None:
+def test_the_participant_secret_is_nowhere(services: Services, tmp_path: Path) -> None:
     """No table and no file of the database contains a participant's secret."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     device = Device()
-    device.send(store, survey)
-    assert device.participant not in repr(everything(store))
+    device.send(services, survey)
+    assert device.participant not in repr(everything(services))
     secret, raw = device.participant.encode(), bytes.fromhex(device.participant)
     for file in tmp_path.rglob("*"):
         held = file.read_bytes() if file.is_file() else b""
@@ -226,29 +240,29 @@ def test_the_participant_secret_is_nowhere(store: Store, tmp_path: Path) -> None
         assert raw not in held
 
 
-def test_what_was_withdrawn_is_in_no_file(sqlite_store: Store, tmp_path: Path) -> None:
+def test_what_was_withdrawn_is_in_no_file(sqlite_services: Services, tmp_path: Path) -> None:
     """After the daily sweep no file holds a withdrawn commitment, and the log of changes is empty.
 
     The log holds side by side what was changed together: a participation and a ledger's entry.
     """
-    survey = sqlite_store.open_survey(define())
+    survey = sqlite_services.surveys.open_survey(define())
     gone, stays = Device(), Device()
     salt, commitments = secrets.token_hex(16), []
     for device in (gone, stays):
-        begun = device.open(sqlite_store, survey)
+        begun = device.open(sqlite_services, survey)
         commitments.append(commitment_of(begun.id, [0, 0], salt).encode())
-        who = sqlite_store.identity(device.participant)
-        sqlite_store.participations.seal(who, begun.id, commitments[-1].decode())
-        device.respond(sqlite_store, begun, [0, 0], salt)
+        who = sqlite_services.identity(device.participant)
+        sqlite_services.participations.seal(who, begun.id, commitments[-1].decode())
+        device.respond(sqlite_services, begun, [0, 0], salt)
         if device is gone:
-            sqlite_store.participations.withdraw(who, begun.id)
+            sqlite_services.participations.withdraw(who, begun.id)
 
     def held() -> list[bool]:
         files = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
         return [commitment in files for commitment in commitments]
 
     assert held() == [True, True]
-    sqlite_store.sweeper.sweep()
+    sqlite_services.daily_jobs.run()
     assert (tmp_path / "store.sqlite3-wal").stat().st_size == 0
     assert held() == [False, True]
 
@@ -257,28 +271,33 @@ def test_two_servers_give_one_person_two_names(tmp_path: Path) -> None:
     """The ledger's name of a participant depends on the server's own key."""
     device, people = Device(), set()
     for number in range(2):
-        store = Store(f"sqlite:///{tmp_path / f'{number}.sqlite3'}")
-        device.send(store, store.open_survey(define()))
-        people.add(store.persons()[0])
-        store.close()
+        services = Services.open(f"sqlite:///{tmp_path / f'{number}.sqlite3'}")
+        device.send(services, services.surveys.open_survey(define()))
+        people.add(services.profiles.persons()[0])
+        services.close()
     assert len(people) == 2
 
 
-def test_the_order_of_arrival_is_not_kept(store: Store) -> None:
+def test_the_order_of_arrival_is_not_kept(services: Services) -> None:
     """Responses come in the order of their random ids, and no row number tells another order."""
-    survey = store.open_survey(define(Choice("q", "?", tuple("abcdefghij"))))
+    survey = services.surveys.open_survey(define(Choice("q", "?", tuple("abcdefghij"))))
     names = []
     for report in range(10):
         device = Device()
-        device.send(store, survey, [report])
-        [begun], _ = store.people.invitations(store.identity(device.participant), after="", limit=9)
+        device.send(services, survey, [report])
+        [begun], _ = services.profiles.invitations(
+            services.identity(device.participant), after="", limit=9
+        )
         assert begun.participation is not None
         names.append(begun.participation["id"])
-    arrived = [response.reports[0] for response in store.responses(survey.token)]
+    arrived = [response.reports[0] for response in services.reports.of_survey(survey.token)]
     assert [names[report] for report in arrived] == sorted(names)
-    if store.engine.dialect.name == "sqlite":
+    if services.engine.dialect.name == "sqlite":
         for table in ("participation", "ledger_entry", "ledger_balance"):
-            with store.engine.connect() as connection, pytest.raises(DBAPIError, match="no such"):
+            with (
+                services.engine.connect() as connection,
+                pytest.raises(DBAPIError, match="no such"),
+            ):
                 connection.execute(text(f"SELECT rowid FROM {table}"))
 
 
@@ -297,35 +316,35 @@ def test_no_column_for_what_must_not_be_kept() -> None:
                 assert word not in column.key.split("_"), (name, column.key)
 
 
-def test_days_are_all_that_is_kept_of_time(store: Store) -> None:
+def test_days_are_all_that_is_kept_of_time(services: Services) -> None:
     """No value in the database is finer than a day, and none says when questions were answered."""
-    survey = store.open_survey(define())
+    survey = services.surveys.open_survey(define())
     device = Device()
-    reserved = Device().reserve(store, survey)
-    device.send(store, survey)
+    reserved = Device().reserve(services, survey)
+    device.send(services, survey)
     now = str(int(time.time()))[:6]
-    with store.engine.connect() as connection:
+    with services.engine.connect() as connection:
         for table in Base.metadata.sorted_tables:
             for row in connection.execute(table.select()):
                 for name, value in row._mapping.items():
                     if name in ("day", "opened", "closed") and value is not None:
                         assert value == "2026-03-14"
                     assert not (isinstance(value, int) and str(value).startswith(now))
-    held = everything(store)["participation"]
+    held = everything(services)["participation"]
     days = {row[0]: "2026-03-14" in row for row in held}
     assert sum(days.values()) == 1
     assert days[reserved.id]
 
 
-def test_nothing_joins_a_person_and_a_pseudonym(store: Store) -> None:
+def test_nothing_joins_a_person_and_a_pseudonym(services: Services) -> None:
     """No value but the survey's token and the day is both in the ledger and in participations."""
-    surveys = [store.open_survey(define(level=level)) for level in ("high", "low")]
+    surveys = [services.surveys.open_survey(define(level=level)) for level in ("high", "low")]
     for _ in range(3):
         device = Device()
         for survey in surveys:
-            device.send(store, survey)
-        Device().reserve(store, surveys[0])
-    found = everything(store)
+            device.send(services, survey)
+        Device().reserve(services, surveys[0])
+    found = everything(services)
 
     def values(*tables: str) -> set[str]:
         return {
@@ -336,9 +355,9 @@ def test_nothing_joins_a_person_and_a_pseudonym(store: Store) -> None:
     assert shared == {survey.token for survey in surveys} | {"2026-03-14"}
 
 
-def test_errors_of_the_database_do_not_tell_what_was_sent(store: Store) -> None:
+def test_errors_of_the_database_do_not_tell_what_was_sent(services: Services) -> None:
     """The text of a database's error does not contain the values of the statement."""
-    with store.engine.connect() as connection, pytest.raises(DBAPIError) as caught:
+    with services.engine.connect() as connection, pytest.raises(DBAPIError) as caught:
         connection.execute(
             text("INSERT INTO nothing VALUES (:person, :reports)"),
             {"person": "cafe1234", "reports": "[3, 1, 4]"},
@@ -347,15 +366,15 @@ def test_errors_of_the_database_do_not_tell_what_was_sent(store: Store) -> None:
     assert "[3, 1, 4]" not in str(caught.value)
 
 
-def test_titles_of_any_script(store: Store) -> None:
+def test_titles_of_any_script(services: Services) -> None:
     """Texts come back as they were written, whatever the script."""
     definition = define(
         Choice("q", "¿Qué? 何? 🎭", ("да", "non\u2028", "\\\"'")),
         title="🎭 مرحبا",
         description="a\nb\t",
     )
-    survey = store.open_survey(definition)
-    assert store.survey(survey.token).definition == definition
+    survey = services.surveys.open_survey(definition)
+    assert services.surveys.record(survey.token).definition == definition
     assert definition.content_hash() == survey.hash
 
 
@@ -371,27 +390,27 @@ def test_what_is_kept_is_on_the_disk(waiting_for_the_disk: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("paying", [False, True])
-def test_who_came_back_after_a_lapse_is_not_told_by_a_row(store: Store, paying: bool) -> None:
+def test_who_came_back_after_a_lapse_is_not_told_by_a_row(services: Services, paying: bool) -> None:
     """Once the questions are shown, a participation does not tell how often it lapsed before.
 
     The ledger does, so that the one person who came back would be joined with their response.
     """
     reward, budget = None, 0
     if paying:
-        store.desk.funds.pay_in(FIRST_TEAM, currency="credits", amount=100, note="", key="first")
+        services.funds.pay_in(FIRST_TEAM, currency="credits", amount=100, note="", key="first")
         reward, budget = Reward("wallet", "credits", {"medium": 3}), 100
-    survey = store.open_survey(define(), reward=reward, budget=budget)
+    survey = services.surveys.open_survey(define(), reward=reward, budget=budget)
     devices = [Device() for _ in range(3)]
     for _ in range(2):
-        begun = devices[0].reserve(store, survey)
-        store.participations.abandon(store.identity(devices[0].participant), begun.id)
+        begun = devices[0].reserve(services, survey)
+        services.participations.abandon(services.identity(devices[0].participant), begun.id)
     salt = "5a" * 16
     for device in devices:
-        who = store.identity(device.participant)
-        begun = device.open(store, survey)
-        store.participations.seal(who, begun.id, commitment_of(begun.id, [0, 0], salt))
-        first, new = device.respond(store, begun, [0, 0], salt)
-        again, repeated = device.respond(store, begun, [0, 0], salt)
+        who = services.identity(device.participant)
+        begun = device.open(services, survey)
+        services.participations.seal(who, begun.id, commitment_of(begun.id, [0, 0], salt))
+        first, new = device.respond(services, begun, [0, 0], salt)
+        again, repeated = device.respond(services, begun, [0, 0], salt)
         assert (new, repeated) == (True, False)
         assert first.account is not None
         assert again.account is not None
@@ -399,15 +418,18 @@ def test_who_came_back_after_a_lapse_is_not_told_by_a_row(store: Store, paying: 
             again.key, again.level
         )
         if paying:
-            [wallet], _ = store.desk.wallets.of(who)
+            [wallet], _ = services.wallets.of(who)
             assert wallet.balance == 3
-    attempts = {row.attempt for row in rows_of(store, "participation")}
+    attempts = {row.attempt for row in rows_of(services, "participation")}
     assert attempts == {0}
-    kinds = sorted(len(store.ledger(device.participant)) for device in devices)
+    kinds = sorted(
+        len(services.ledger.entries(services.identity(device.participant).person))
+        for device in devices
+    )
     assert kinds == [2, 2, 6]
 
 
-def rows_of(store: Store, table: str) -> Sequence[Any]:
+def rows_of(services: Services, table: str) -> Sequence[Any]:
     """Return the rows of a table."""
-    with store.engine.connect() as connection:
+    with services.engine.connect() as connection:
         return connection.execute(text(f"SELECT * FROM {table}")).all()

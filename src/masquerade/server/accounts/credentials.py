@@ -1,17 +1,14 @@
-"""What the store keeps of surveyors: accounts, teams, sessions, tokens, passkeys."""
+"""Credentials: the surveyor whom a session, a token or an account stands for."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
 
-from masquerade.server.accounts.accounts import ACTIVE, Account, Accounts, account_of
-from masquerade.server.accounts.invitations import TeamInvitations
-from masquerade.server.accounts.passkeys import Passkeys
+from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
 from masquerade.server.accounts.roles import ROLES
 from masquerade.server.accounts.sessions import Sessions, digest, holds
 from masquerade.server.accounts.teams import Team, Teams
@@ -23,7 +20,6 @@ from masquerade.server.db.account_tables import (
     SessionRow,
     TeamRow,
 )
-from masquerade.server.db.server_key import Seals
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 
@@ -32,8 +28,8 @@ _SESSION, _TOKEN = table_of(SessionRow), table_of(ApiTokenRow)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Whose request it is.
+class Surveyor:
+    """A signed-in surveyor, or a token acting for one.
 
     Attributes
     ----------
@@ -53,50 +49,35 @@ class Known:
     session: str | None
 
 
-class Surveyors:
-    """All that is kept of surveyors.
+class Credentials:
+    """Who a session, token or account stands for.
 
     Parameters
     ----------
     transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    key : callable
-        Gives the server's secret that signs challenges.
-    seals : Seals, optional
-        Seals what one-time codes are made of.
-    clock : callable
-        Gives the seconds since 1970, for codes.
-
-    Attributes
-    ----------
-    accounts : Accounts
-    teams : Teams
-    invitations : TeamInvitations
     sessions : Sessions
     tokens : ApiTokens
-    passkeys : Passkeys
+    teams : Teams
+    today : callable
+        Gives the ISO date.
     """
 
     def __init__(
         self,
         transactions: Transactions,
         *,
+        sessions: Sessions,
+        tokens: ApiTokens,
+        teams: Teams,
         today: Callable[[], str],
-        key: Callable[[], str],
-        seals: Seals | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._transactions = transactions
+        self._sessions = sessions
+        self._tokens = tokens
+        self._teams = teams
         self._today = today
-        self.accounts = Accounts(transactions, clock=clock, seals=seals)
-        self.teams = Teams(transactions, today=today)
-        self.invitations = TeamInvitations(transactions, today=today)
-        self.sessions = Sessions(transactions, today=today)
-        self.tokens = ApiTokens(transactions, today=today)
-        self.passkeys = Passkeys(transactions, today=today, key=key)
 
-    def by_session(self, secret: str) -> Known | None:
+    def by_session(self, secret: str) -> Surveyor | None:
         """Return whose session it is; None where it is over or nobody's."""
         query = (
             _known(_SESSION)
@@ -106,10 +87,10 @@ class Surveyors:
         row = self._first(query)
         if row is None:
             return None
-        self.sessions.use(row.session, last=row.used)
+        self._sessions.use(row.session, last=row.used)
         return _who(row, ROLES[row.role], row.session)
 
-    def by_token(self, token: str) -> Known | None:
+    def by_token(self, token: str) -> Surveyor | None:
         """Return for whom a token acts; None where it is over, revoked or none of ours."""
         today = self._today()
         query = (
@@ -124,15 +105,15 @@ class Surveyors:
         if row is None:
             return None
         if row.used != today:
-            self.tokens.used(row.digest)
+            self._tokens.used(row.digest)
         return _who(row, ROLES[row.role] & frozenset(row.scopes), None)
 
-    def by_account(self, account: Account) -> Known | None:
+    def by_account(self, account: Account) -> Surveyor | None:
         """Return what an account is in the first of its teams; None where it is in none."""
-        member = next(iter(self.teams.of_account(account.id)), None)
+        member = next(iter(self._teams.of_account(account.id)), None)
         if member is None:
             return None
-        return Known(account, member.team, member.role, ROLES[member.role], None)
+        return Surveyor(account, member.team, member.role, ROLES[member.role], None)
 
     def _first(self, query: Any) -> Any:
         def work(connection: Connection) -> Any:
@@ -153,5 +134,5 @@ def _known(table: Any) -> Any:
     )
 
 
-def _who(row: Any, rights: frozenset[str], session: str | None) -> Known:
-    return Known(account_of(row), Team(row.team, row.of), row.role, rights, session)
+def _who(row: Any, rights: frozenset[str], session: str | None) -> Surveyor:
+    return Surveyor(account_of(row), Team(row.team, row.of), row.role, rights, session)

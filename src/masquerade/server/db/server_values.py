@@ -1,0 +1,91 @@
+"""Values that a server keeps about itself: its secrets, the owner's link, cached texts."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+
+from sqlalchemy import Connection, delete, insert, select
+
+from masquerade.server.db.tables import SettingRow, table_of
+from masquerade.server.db.transactions import Transactions
+
+_SETTING = table_of(SettingRow)
+_OWNER_TOKEN = "owner_token"
+
+
+class ServerValues:
+    """Texts by key.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    """
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def secret(self, key: str) -> str:
+        """Return a secret of this server, drawn on first use."""
+
+        def work(connection: Connection) -> str:
+            secret = _value(connection, key)
+            if secret is None:
+                secret = secrets.token_hex(32)
+                connection.execute(insert(_SETTING), {"key": key, "value": secret})
+            return secret
+
+        return self._transactions.write(work)
+
+    def get_or_create(self, key: str, compute: Callable[[], str]) -> str:
+        """Return the cached text for `key`, computing and storing it on first use."""
+        cached = self._transactions.read(lambda c: _value(c, key))
+        if cached is not None:
+            return cached
+        text = compute()
+
+        def work(connection: Connection) -> str:
+            # Somebody else may have computed it in the meantime; the first one stays.
+            first = _value(connection, key)
+            if first is None:
+                connection.execute(insert(_SETTING), {"key": key, "value": text})
+            return text if first is None else first
+
+        return self._transactions.write(work)
+
+    def new_owner_token(self) -> str:
+        """Return a fresh one-time owner token; only its hash is kept, older ones end."""
+        token = secrets.token_urlsafe(24)
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(_SETTING).where(_SETTING.c.key == _OWNER_TOKEN))
+            connection.execute(insert(_SETTING), {"key": _OWNER_TOKEN, "value": _digest(token)})
+
+        self._transactions.write(work)
+        return token
+
+    def spend_owner_token(self, token: str) -> bool:
+        """Return whether `token` is the owner token, which ends with this call."""
+
+        def work(connection: Connection) -> bool:
+            digest = _value(connection, _OWNER_TOKEN)
+            if digest is None or not hmac.compare_digest(digest, _digest(token)):
+                return False
+            spent = delete(_SETTING).where(
+                _SETTING.c.key == _OWNER_TOKEN, _SETTING.c.value == digest
+            )
+            return connection.execute(spent).rowcount == 1
+
+        return self._transactions.write(work)
+
+
+def _value(connection: Connection, key: str) -> str | None:
+    query = select(_SETTING.c.value).where(_SETTING.c.key == key)
+    value: str | None = connection.execute(query).scalar()
+    return value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

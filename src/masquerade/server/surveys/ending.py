@@ -1,0 +1,141 @@
+"""The end of a survey: reservations lapse, money goes back, webhooks hear of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, func, or_, select, update
+
+from masquerade.accounting import Caps, Ledger
+from masquerade.errors import NotReserved
+from masquerade.server.db.ledger_storage import LedgerDatabase
+from masquerade.server.db.tables import (
+    CANCELLED,
+    EXPIRED,
+    FINISHED,
+    OPENED,
+    RESERVED,
+    SEALED,
+    TAKING,
+    ParticipationRow,
+    SurveyRow,
+    table_of,
+)
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.payments.rewards import purse_of
+from masquerade.server.surveys.quotas import leave
+from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, tell
+
+_PARTICIPATION, _SURVEY = table_of(ParticipationRow), table_of(SurveyRow)
+
+CLAIM_DAYS = 30
+"""For how many days after a survey was cancelled people get what they were ready to earn."""
+
+
+class SurveyEndings:
+    """What follows when surveys end, and when reservations lapse.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
+    caps : Caps
+        Of a person who has none of their own yet.
+    """
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str], caps: Caps) -> None:
+        self._transactions = transactions
+        self._today = today
+        self._database = LedgerDatabase(transactions)
+        self._ledger_of = partial(Ledger, clock=today, caps=caps)
+
+    def end(self, token: str) -> None:
+        """Give back what is reserved for a survey that is closed, and tell that it is."""
+        mine = _PARTICIPATION.c.survey == token
+
+        def work(connection: Connection) -> None:
+            self.expire(connection, mine)
+            self.settle(connection, token)
+            self.announce(connection, token)
+
+        self._transactions.write(work)
+        self.release(self._database.reservations_of(token))
+        # Before anybody reads results: from here on nothing more comes to it.
+        self._transactions.rewrite()
+
+    def expire(self, connection: Connection, condition: Any) -> None:
+        """Let reservations lapse, with the money and the places that were set aside for them."""
+        counted = or_(_SURVEY.c.reward.is_not(None), _SURVEY.c.seats.is_not(None))
+        # Held, so that no survey begins to count while they leave.
+        connection.execute(
+            select(_SURVEY.c.token).where(_SURVEY.c.state.in_(TAKING)).with_for_update(read=True)
+        )
+        special = select(_SURVEY.c.token).where(counted)
+        change = update(_PARTICIPATION).where(_PARTICIPATION.c.state == RESERVED, condition)
+        change = change.values(state=EXPIRED, day=None)
+        connection.execute(change.where(_PARTICIPATION.c.survey.not_in(special)))
+        lapsed = change.where(_PARTICIPATION.c.survey.in_(special))
+        rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
+        for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
+            leave(connection, survey, level, count)
+            purse = purse_of(connection, survey)
+            if purse is not None:
+                purse.release(connection, level, count, day=self._today())
+
+    def settle(self, connection: Connection, token: str | None = None) -> None:
+        """Give teams back what is left of the money of surveys that are over.
+
+        Of a survey that was cancelled, what people get who had seen its questions stays for them
+        for some days.
+        """
+        query = select(_SURVEY.c.token, _SURVEY.c.state, _SURVEY.c.closed).where(
+            _SURVEY.c.reward.is_not(None), _SURVEY.c.state.not_in(TAKING)
+        )
+        if token is not None:
+            query = query.where(_SURVEY.c.token == token)
+        for row in connection.execute(query).all():
+            purse = purse_of(connection, row.token)
+            if purse is None:
+                continue
+            keep, day = 0, self._today()
+            late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
+            if row.state == CANCELLED and (row.closed or "") >= late.isoformat():
+                begun = (
+                    select(_PARTICIPATION.c.level, func.count().label("people"))
+                    .where(
+                        _PARTICIPATION.c.survey == row.token,
+                        _PARTICIPATION.c.state.in_((OPENED, SEALED)),
+                    )
+                    .group_by(_PARTICIPATION.c.level)
+                )
+                keep = sum(
+                    purse.reward.cost(one.level) * one.people for one in connection.execute(begun)
+                )
+            purse.settle(connection, keep=keep, day=day)
+
+    def announce(self, connection: Connection, token: str) -> None:
+        """Tell the team's webhooks that a survey is over."""
+        columns = (_SURVEY.c.team, _SURVEY.c.state, _SURVEY.c.closed)
+        row = connection.execute(select(*columns).where(_SURVEY.c.token == token)).one()
+        if row.state in TAKING:
+            return
+        tell(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
+        if row.state in FINISHED:
+            tell(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
+
+    def release(self, reservations: list[tuple[str, str]]) -> int:
+        """Give back what was reserved, of each person under a key; return how many times."""
+        ledger = self._ledger_of(self._database)
+        released = 0
+        for person, key in reservations:
+            try:
+                ledger.release(person, key)
+            except NotReserved:  # the questions were shown in the meantime
+                continue
+            released += 1
+        return released
