@@ -91,9 +91,12 @@ class Teams:
             members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
             if not members:
                 id_ = insert_account(
-                    connection, login=_free_login(connection), name="Owner", password=None,
+                    connection,
+                    login=_free_login(connection),
+                    name="Owner",
+                    password=None,
                     day=self._today(),
-                )  # fmt: skip
+                )
                 join(connection, id_, FIRST_TEAM, OWNER)
                 members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
             owners = [m.account for m in members if m.role == OWNER]

@@ -25,8 +25,13 @@ _SURVEY = table_of(SurveyRow)
 _ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 _MOST_TOLD = 20
 _UNREADABLE = (
-    MasqueradeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
-)  # fmt: skip
+    MasqueradeError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 def ledger_findings(

@@ -25,8 +25,10 @@ from masquerade.server.surveys.waves import finished, runs_of
 from masquerade.server.webhooks.webhooks import WAVE_FINISHED, tell
 
 _PARTICIPATION, _SURVEY, _RAISE = (
-    table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
-)  # fmt: skip
+    table_of(ParticipationRow),
+    table_of(SurveyRow),
+    table_of(RaiseRow),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,10 @@ LARGEST_SKEW_SECONDS = 60
 LEAST_FREE, SCARCE_FREE = 200 * 10**6, 10**9
 
 _ENTRY, _SURVEY, _PARTICIPATION = (
-    table_of(EntryRow), table_of(SurveyRow), table_of(ParticipationRow),
-)  # fmt: skip
+    table_of(EntryRow),
+    table_of(SurveyRow),
+    table_of(ParticipationRow),
+)
 
 
 def schema_finding(connection: Connection) -> Finding:

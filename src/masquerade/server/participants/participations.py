@@ -190,8 +190,10 @@ class Participations:
             _BEGUN_HELD if connection.dialect.name == "postgresql" else _BEGUN,
             {"in_survey": token, "by": pseudonym, "request": request},
         ).all()
-        if any(row.idempotency == request and (row.survey, row.level) != (token, level)
-               for row in found):  # fmt: skip
+        if any(
+            row.idempotency == request and (row.survey, row.level) != (token, level)
+            for row in found
+        ):
             raise IdempotencyConflict(
                 "this idempotency key was used for another request; draw a new one."
             )

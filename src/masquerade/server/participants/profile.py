@@ -33,8 +33,10 @@ from masquerade.server.participants.privacy_balance import Account
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
 
 _PARTICIPATION, _SURVEY, _RAISE = (
-    table_of(ParticipationRow), table_of(SurveyRow), table_of(RaiseRow),
-)  # fmt: skip
+    table_of(ParticipationRow),
+    table_of(SurveyRow),
+    table_of(RaiseRow),
+)
 _AT_ONCE = 100
 RAISE_DAYS = 2
 """Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at
@@ -217,11 +219,11 @@ class Profiles:
             # A pseudonym is of one survey only, so that it alone finds the participation.
             names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
             begun = select(
-                _PARTICIPATION.c.survey, _PARTICIPATION.c.id, _PARTICIPATION.c.state,
+                _PARTICIPATION.c.survey,
+                _PARTICIPATION.c.id,
+                _PARTICIPATION.c.state,
                 _PARTICIPATION.c.level,
-            ).where(
-                _PARTICIPATION.c.survey.in_(asked), _PARTICIPATION.c.pseudonym.in_(names)
-            )  # fmt: skip
+            ).where(_PARTICIPATION.c.survey.in_(asked), _PARTICIPATION.c.pseudonym.in_(names))
             mine = {row.survey: row for row in connection.execute(begun)}
             for row in rows:
                 one = mine.get(row.token)
@@ -230,16 +232,16 @@ class Profiles:
                 yield Invitation(
                     asked[row.token],
                     participants_state(row.state),
-                    None if one is None
-                    else {"id": one.id, "state": one.state, "level": one.level},
-                )  # fmt: skip
+                    None if one is None else {"id": one.id, "state": one.state, "level": one.level},
+                )
 
     def everything(self, who: Identity) -> dict[str, Any]:
         """Return everything that is held about a person and can be found by their secret."""
 
         def work(connection: Connection) -> dict[str, Any]:
-            begun = [i.participation["id"] for i in self._invited(connection, who)
-                     if i.participation]  # fmt: skip
+            begun = [
+                i.participation["id"] for i in self._invited(connection, who) if i.participation
+            ]
             query = select(_PARTICIPATION).where(_PARTICIPATION.c.id.in_(begun))
             query = query.order_by(_PARTICIPATION.c.id)
             raises = select(_RAISE).where(_RAISE.c.person == who.person)

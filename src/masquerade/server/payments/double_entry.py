@@ -154,9 +154,13 @@ class Book:
             for place in sorted(places, key=lambda place: place.id):
                 if place.id not in known:
                     row = {
-                        "id": place.id, "team": place.team, "currency": place.currency,
-                        "kind": place.kind, "holder": place.holder, "balance": 0,
-                    }  # fmt: skip
+                        "id": place.id,
+                        "team": place.team,
+                        "currency": place.currency,
+                        "kind": place.kind,
+                        "holder": place.holder,
+                        "balance": 0,
+                    }
                     self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)
             rows = self._connection.execute(query, wanted).all()
         return {row.id: row.balance for row in rows}

@@ -43,8 +43,11 @@ LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
-    table_of(BookAccountRow), table_of(BookTransferRow), table_of(PayoutRow), table_of(SurveyRow),
-)  # fmt: skip
+    table_of(BookAccountRow),
+    table_of(BookTransferRow),
+    table_of(PayoutRow),
+    table_of(SurveyRow),
+)
 
 
 @dataclass
@@ -307,12 +310,13 @@ def _overview(connection: Connection, team: str) -> Overview:
     at: dict[tuple[str, str], int] = {}
     query = (
         select(
-            _ACCOUNT.c.currency, _ACCOUNT.c.kind,
+            _ACCOUNT.c.currency,
+            _ACCOUNT.c.kind,
             func.sum(_ACCOUNT.c.balance).label("balance"),
         )
         .where(_ACCOUNT.c.team == team)
         .group_by(_ACCOUNT.c.currency, _ACCOUNT.c.kind)
-    )  # fmt: skip
+    )
     for row in connection.execute(query):
         standing = standings.setdefault(row.currency, Standing(row.currency))
         name = _OF_KIND.get(row.kind)
@@ -350,11 +354,17 @@ def _surveys(
     spent = {row.holder: int(row.amount) for row in connection.execute(paid)}
     found = [
         SurveyMoney(
-            row.token, row.title, row.state, row.reward["currency"], row.reward["given"],
-            at.get((ESCROW, row.token), 0), at.get((HELD, row.token), 0), spent.get(row.token, 0),
+            row.token,
+            row.title,
+            row.state,
+            row.reward["currency"],
+            row.reward["given"],
+            at.get((ESCROW, row.token), 0),
+            at.get((HELD, row.token), 0),
+            spent.get(row.token, 0),
         )
         for row in connection.execute(query)
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda one: (one.state != OPEN, one.title, one.token))
 
 
@@ -363,15 +373,19 @@ def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Lin
     debit = aliased(BookAccountRow)
     query: Any = (
         select(
-            _TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note,
-            func.sum(_TRANSFER.c.amount).label("amount"), func.count().label("times"),
+            _TRANSFER.c.day,
+            _TRANSFER.c.what,
+            debit.currency,
+            _TRANSFER.c.note,
+            func.sum(_TRANSFER.c.amount).label("amount"),
+            func.count().label("times"),
         )
         .join(debit, debit.id == _TRANSFER.c.debit)
         .where(debit.team == team, _TRANSFER.c.what != "earned")
         .group_by(_TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
         .order_by(_TRANSFER.c.day.desc(), _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
         .limit(limit)
-    )  # fmt: skip
+    )
     return [
         Line(row.day, row.what, row.currency, row.note, int(row.amount), row.times)
         for row in connection.execute(query)

@@ -160,9 +160,15 @@ class Wallets:
                 raise ParameterError("there is nothing to pay out.")
             book.move(wallet, Place(payer, currency, CLEARING), wanted, what="payout", key=key)
             row: dict[str, Any] = {
-                "id": id_, "team": payer, "payee": who.payee(payer), "currency": currency,
-                "amount": wanted, "destination": said, "state": ASKED, "day": self._today(),
-            }  # fmt: skip
+                "id": id_,
+                "team": payer,
+                "payee": who.payee(payer),
+                "currency": currency,
+                "amount": wanted,
+                "destination": said,
+                "state": ASKED,
+                "day": self._today(),
+            }
             connection.execute(insert(_PAYOUT), row)
             return Payout(id_, payer, currency, wanted, said, ASKED, row["day"]), True
 

@@ -84,9 +84,11 @@ def create(services: InServices, actor: Writer, new: New, idempotency_key: Key) 
     request = (f"{actor.account.id} {idempotency_key}", body_text(new.model_dump()))
     draft, fresh = services.surveys.drafts.create(document, team=actor.team.id, request=request)
     return _answered(
-        draft_json(draft, services.surveys), draft, 201 if fresh else 200,
+        draft_json(draft, services.surveys),
+        draft,
+        201 if fresh else 200,
         Location=f"/api/v1/surveys/{draft.token}",
-    )  # fmt: skip
+    )
 
 
 @routes.get("", summary="A team's surveys and drafts, by token")

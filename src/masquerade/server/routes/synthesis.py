@@ -36,14 +36,29 @@ Count = Annotated[int, Query(ge=1, le=1000)]
 
 
 def _wish(
-    engine: Text = "hist", epsilon: Text = "1", low: Text = "", high: Text = "", step: Text = "",
-    unit: Text = "claim", cap: Count = 10, samples: Count = 30, delta: Text = "",
+    engine: Text = "hist",
+    epsilon: Text = "1",
+    low: Text = "",
+    high: Text = "",
+    step: Text = "",
+    unit: Text = "claim",
+    cap: Count = 10,
+    samples: Count = 30,
+    delta: Text = "",
     bandwidth: Text = "",
-) -> Wish:  # fmt: skip
+) -> Wish:
     return Wish(
-        engine, epsilon.strip(), low.strip(), high.strip(), step.strip(), unit, cap, samples,
-        delta.strip(), bandwidth.strip(),
-    )  # fmt: skip
+        engine,
+        epsilon.strip(),
+        low.strip(),
+        high.strip(),
+        step.strip(),
+        unit,
+        cap,
+        samples,
+        delta.strip(),
+        bandwidth.strip(),
+    )
 
 
 routes = APIRouter(include_in_schema=False, prefix="/release")
