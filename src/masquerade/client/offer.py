@@ -143,7 +143,7 @@ class Offer:
         LevelNotAllowed
             The survey does not offer it.
         """
-        return offered_level(self.levels, name)
+        return offered_level(self.levels, name, quoted=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return the offer as an invitation, with this device's own numbers and sentences."""

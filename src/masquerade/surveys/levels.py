@@ -136,7 +136,9 @@ class OfferedLevel:
         return _cost(self.mechanisms)
 
 
-def offered_level(levels: Sequence[OfferedLevel], name: str) -> OfferedLevel:
+def offered_level(
+    levels: Sequence[OfferedLevel], name: str, *, quoted: bool = False
+) -> OfferedLevel:
     """Return the level of this name.
 
     Raises
@@ -148,7 +150,9 @@ def offered_level(levels: Sequence[OfferedLevel], name: str) -> OfferedLevel:
         if level.name == name:
             return level
     names = ", ".join(level.name for level in levels)
-    raise LevelNotAllowed(f"this survey does not offer {name!r}; choose one of {names}.")
+    # A server must not send back what was sent to it, so only the device quotes the name.
+    level_text = repr(name) if quoted else "that level"
+    raise LevelNotAllowed(f"this survey does not offer {level_text}; choose one of {names}.")
 
 
 @lru_cache(maxsize=4096)
