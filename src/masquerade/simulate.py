@@ -19,14 +19,14 @@ from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
 from masquerade.truth import CategoricalEstimator, accuracy, error_rate, method_named
 
+#: Returns the mechanism of a single-report epsilon and a number of options.
 Family = Callable[[NumberLike, int], CategoricalMechanism]
-"""Returns the mechanism of a single-report epsilon and a number of options."""
 
+#: The families of Li et al., KDD 2018, with the flip probability ranges of its section 6.
 FAMILIES: dict[str, Family] = {
     "one-layer": lambda epsilon, options: RandomizedResponse(options, epsilon=epsilon),
     "two-layer": lambda epsilon, options: TwoLayer.from_epsilon_single(epsilon, options),
 }
-"""The families of Li et al., KDD 2018, with the flip probability ranges of its section 6."""
 
 PUBLISHED_EPSILONS = ("1", *(f"0.{tenths}" for tenths in range(9, 0, -1)), "0.01", "0.001", "0")
 

@@ -17,8 +17,8 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.mechanisms import LEVELS
 
+#: Where counting stops; nobody answers a million questions.
 _MOST = 1 << 20
-"""Where counting stops; nobody answers a million questions."""
 
 
 @dataclass(frozen=True, slots=True)

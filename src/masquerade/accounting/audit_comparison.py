@@ -65,29 +65,19 @@ class _Calls(NamedTuple):
 
 @dataclass(slots=True)
 class Look:
-    """Findings from drawn reports.
+    """Findings from drawn reports."""
 
-    Attributes
-    ----------
-    event, user : SampledLoss
-        Of one changed answer, and of more.
-    fit, dependence : float or None
-        How likely reports this far from their probabilities, or this dependent, are at most.
-    complete : bool
-        Whether every answer that can be given was drawn for.
-    reasons, not_looked_at : list of str
-    tried : dict
-        In numbers.
-    """
-
+    # event, user: of one changed answer, and of more.
     event: SampledLoss = _NOTHING
     user: SampledLoss = _NOTHING
+    # fit, dependence: how likely reports this far from their probabilities, or this dependent, are
+    # at most.
     fit: float | None = None
     dependence: float | None = None
-    complete: bool = True
+    complete: bool = True  # whether every answer that can be given was drawn for
     reasons: list[str] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
-    tried: dict[str, Any] = field(default_factory=dict)
+    tried: dict[str, Any] = field(default_factory=dict)  # in numbers
 
 
 def look_at_reports(

@@ -49,11 +49,11 @@ class Auditable(Protocol):
     (False, Loss(micro=1098613), 'report yes: answer yes against no')
     """
 
+    #: The claimed loss of one report, in nats: a number or a `Loss`.
     claimed_epsilon: Any
-    """The claimed loss of one report, in nats: a number or a `Loss`."""
 
+    #: All answers that can be given, at least 2; of more than 512 a sample is drawn for.
     inputs: Sequence[Any]
-    """All answers that can be given, at least 2; of more than 512 a sample is drawn for."""
 
     def sample(self, answer: Any, size: int, rng: np.random.Generator) -> ArrayLike:
         """Return `size` reports of `answer`, independent of each other and of every other call.

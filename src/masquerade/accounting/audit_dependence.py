@@ -17,8 +17,8 @@ from scipy.stats import hypergeom
 from masquerade.accounting.audit_views import Drawn, Whole, coarse_codes
 from masquerade.exact.arrays import Floats, Integers
 
+#: ``draw(answers, persons)`` makes one call; answers are told by their place.
 Draw = Callable[[int, int], Drawn]
-"""``draw(answers, persons)`` makes one call; answers are told by their place."""
 
 _LONGEST_PERIOD = 64
 _CELLS = 3

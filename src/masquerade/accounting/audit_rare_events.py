@@ -17,8 +17,8 @@ from masquerade.exact.arrays import Integers
 
 Draw = Callable[[int, int], Drawn]
 
+#: Places of two answers, by value (0) or lowest bit (1), and kinds of reports.
 Event = tuple[int, int, int, Integers]
-"""Places of two answers, by value (0) or lowest bit (1), and kinds of reports."""
 
 _MOST_EVENTS = 8
 _FIRST = 1 << 40
@@ -32,45 +32,24 @@ _SURE = 14.0  # an event expected this often is missed once in a million times a
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """An event that was tested.
+    """An event that was tested."""
 
-    Attributes
-    ----------
-    pair : (int, int)
-        Places of the answer that gives it, and of one that does not.
-    kinds : int
-        How many kinds of reports it consists of.
-    counts : (int, int)
-        How often it was seen in fresh reports.
-    size : int
-        How many these were, for each answer.
-    p_value : float
-        How likely counts this clear are where the claim is true, at most.
-    """
-
+    # (int, int). Places of the answer that gives it, and of one that does not.
     pair: tuple[int, int]
-    kinds: int
-    counts: tuple[int, int]
-    size: int
-    p_value: float
+    kinds: int  # how many kinds of reports it consists of
+    counts: tuple[int, int]  # (int, int). How often it was seen in fresh reports.
+    size: int  # how many these were, for each answer
+    p_value: float  # how likely counts this clear are where the claim is true, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """The result of a search for rare events.
-
-    Attributes
-    ----------
-    canaries : tuple of Canary
-    rate : float
-        A canary with a smaller p-value refutes the claim.
-    smallest : float
-        Events of at least about this probability under one answer and none under another are found
-        and refute the claim; infinite where no event could.
-    """
+    """The result of a search for rare events."""
 
     canaries: tuple[Canary, ...]
-    rate: float
+    rate: float  # A canary with a smaller p-value refutes the claim
+    # Events of at least about this probability under one answer and none under another are found
+    # and refute the claim; infinite where no event could.
     smallest: float
 
 

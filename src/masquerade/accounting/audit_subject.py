@@ -41,11 +41,11 @@ from masquerade.mechanisms import (
 )
 
 Vector = NDArray[Any]
+#: Reports, and the probability of each.
 Law = tuple[NDArray[Any], Floats]
-"""Reports, and the probability of each."""
 
+#: With more inputs than these, a random sample of them is compared.
 MOST_INPUTS = 512
-"""With more inputs than these, a random sample of them is compared."""
 
 SAMPLED_INPUTS = 256
 
@@ -90,14 +90,14 @@ class Subject(ABC):
 
     name: str
     claim: Claim
+    #: How many answers can be given.
     inputs: int
-    """How many answers can be given."""
+    #: How many of them are drawn for.
     compared: int
-    """How many of them are drawn for."""
+    #: Whether the reports of one person are said to be independent.
     independent: bool
-    """Whether the reports of one person are said to be independent."""
+    #: How many small calls may be made in a row.
     most_calls: int = 512
-    """How many small calls may be made in a row."""
 
     @abstractmethod
     def vectors(self) -> list[Answers]:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from masquerade.exact.arrays import Floats, Integers
 
+#: Turns reports that are numbers on a lattice into whole steps; gives None of others.
 Whole = Callable[[NDArray[Any]], Integers | None]
-"""Turns reports that are numbers on a lattice into whole steps; gives None of others."""
 
 MOST_KINDS = 1 << 11  # of reports; more are put into ranges
 _LARGEST_COUNTS = 1 << 21
@@ -33,18 +33,11 @@ _OTHERS = "one seldom seen"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Reports of persons (or calls) with the same answers.
+    """Reports of persons (or calls) with the same answers."""
 
-    Attributes
-    ----------
-    reports : array, shape (persons, columns)
-        Numbers or texts.
-    sent : int array, shape (persons,)
-        0 where a person sent one report for each answer, in their order; otherwise a code of how
-        many were sent and in which order.
-    """
-
-    reports: NDArray[Any]
+    reports: NDArray[Any]  # array, shape (persons, columns). Numbers or texts.
+    # int array, shape (persons,). 0 where a person sent one report for each answer, in their order;
+    # otherwise a code of how many were sent and in which order.
     sent: Integers
 
     @classmethod
@@ -58,18 +51,11 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """How often each kind of report was seen.
+    """How often each kind of report was seen."""
 
-    Attributes
-    ----------
-    name : str
-        What is looked at; empty for the report itself.
-    first, second : int array, shape (answers, kinds)
-        Counts in the first and in the second half of the reports.
-    kinds : tuple of str
-    """
-
-    name: str
+    name: str  # what is looked at; empty for the report itself
+    # first, second: int array, shape (answers, kinds). Counts in the first and in the second half
+    # of the reports.
     first: Integers
     second: Integers
     kinds: tuple[str, ...]

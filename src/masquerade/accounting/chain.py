@@ -12,14 +12,14 @@ from masquerade.accounting.cost import Cost
 from masquerade.errors import BrokenChain
 from masquerade.exact import NO_LOSS, Loss
 
+#: The hash that the first entry of a person holds in place of a predecessor's.
 GENESIS = "0" * 64
-"""The hash that the first entry of a person holds in place of a predecessor's."""
 
+#: The kinds of entries. The last is a commit of a response with answers in clear.
 KINDS = ("reserve", "commit", "release", "adjust", "clear_disclosure")
-"""The kinds of entries. The last is a commit of a response with answers in clear."""
 
+#: The kinds that are spent.
 PAID = ("commit", "clear_disclosure")
-"""The kinds that are spent."""
 
 
 # Named tuples and not frozen dataclasses: making one takes 0.3 and not 2 microseconds, by

@@ -42,30 +42,18 @@ class HasDensity(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DensityLoss:
-    """Exact log ratios of densities, at reports that were drawn and far from them.
+    """Exact log ratios of densities, at reports that were drawn and far from them."""
 
-    Attributes
-    ----------
-    largest : float
-        The largest at a drawn report. Densities being continuous, epsilon is at least this.
-    worst : Witness or None
-        Where.
-    share_above : float
-        The largest share, over pairs of answers and directions, of reports with a log ratio above
-        the claim.
-    grows : Witness or None
-        Where the log ratio grows without bound as reports move away from 0.
-    drawn : int
-    pairs : list of Pair
-        For each pair of answers ``ln p(u | one) - ln p(u | other)`` at reports of one and of the
-        other: a statistic that tells most.
-    """
-
+    # The largest at a drawn report. Densities being continuous, epsilon is at least this.
     largest: float
-    worst: Witness | None
+    worst: Witness | None  # where
+    # The largest share, over pairs of answers and directions, of reports with a log ratio above the
+    # claim.
     share_above: float
-    grows: Witness | None
+    grows: Witness | None  # where the log ratio grows without bound as reports move away from 0
     drawn: int
+    # For each pair of answers ``ln p(u | one) - ln p(u | other)`` at reports of one and of the
+    # other: a statistic that tells most.
     pairs: list[Pair]
 
 

@@ -62,11 +62,11 @@ def epsilon_at(delta: float, probability: Floats, loss: Floats) -> float:
     return high
 
 
+#: Of a person who shares one flip probability, for the joint table in fractions.
 MOST_ANSWERS = 500
-"""Of a person who shares one flip probability, for the joint table in fractions."""
 
+#: To this, losses that are computed in floats are known.
 ROUNDING = 1e-9
-"""To this, losses that are computed in floats are known."""
 
 _LARGEST_TABLE = 1 << 18
 _ROUGHLY_ONE = Fraction(1, 10**9)  # for tables of floats
@@ -75,35 +75,19 @@ _DELTA_ROUNDING = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class ExactLoss:
-    """The loss that follows from the probabilities of a mechanism.
+    """The loss that follows from the probabilities of a mechanism."""
 
-    Attributes
-    ----------
-    method : str
-        How it was found, in words.
-    event, user : Loss
-        Of one changed answer, and of all; rounded up to a millionth, as all amounts are.
-    worst : Witness or None
-        Answers and a report that attain `user`; None where every report is as likely for any
-        answer.
-    delta : float, optional
-        At the claimed epsilon, where the claim has a delta.
-    rho : float, optional
-        Zero-concentrated loss of all changed answers, where the claim has one.
-    faults : tuple of str
-        Where the mechanism contradicts itself.
-    gaps : tuple of str
-        What was not enumerated, so that nothing is proven.
-    """
-
-    method: str
+    method: str  # how it was found, in words
+    # event, user: of one changed answer, and of all; rounded up to a millionth, as all amounts are.
     event: Loss
     user: Loss
+    # Answers and a report that attain `user`; None where every report is as likely for any answer.
     worst: Witness | None
-    delta: float | None = None
+    delta: float | None = None  # at the claimed epsilon, where the claim has a delta
+    # Zero-concentrated loss of all changed answers, where the claim has one.
     rho: float | None = None
-    faults: tuple[str, ...] = ()
-    gaps: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # where the mechanism contradicts itself
+    gaps: tuple[str, ...] = ()  # what was not enumerated, so that nothing is proven
 
 
 def of_table(

@@ -34,8 +34,8 @@ _ERROR = 8e-15  # relative, above what rounding does to the few operations of ea
 _HALVINGS = 200
 _LATTICE_SHARE = 1e-12  # far above r - 1 and 2 ln r
 
+#: Squared steps of a discrete Gaussian that pay for its being one: t in the module's docstring.
 ROUNDED = 4
-"""Squared steps of a discrete Gaussian that pay for its being one: t in the module's docstring."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

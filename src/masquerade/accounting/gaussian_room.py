@@ -52,11 +52,11 @@ from masquerade.accounting.kinds import Kind, MaskedNumber
 from masquerade.exact import MICRO, Loss
 from masquerade.exact.arrays import Floats
 
+#: s: how much more mu**2 / 2 than rho a charge may have that counts as Gaussian.
 INFLATION = Fraction(7, 10_000)
-"""s: how much more mu**2 / 2 than rho a charge may have that counts as Gaussian."""
 
+#: Chance that a report of a charge that counts as Gaussian is no function of Gaussian noise.
 RARELY = 1e-33
-"""Chance that a report of a charge that counts as Gaussian is no function of Gaussian noise."""
 
 _SHARE = 0.7  # of delta for all-Gaussian lists; the mean of the larger is far below the sum of both
 _FOR_RARE = 1e-6
@@ -69,18 +69,10 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How far sums of rho may go.
+    """How far sums of rho may go."""
 
-    Attributes
-    ----------
-    rho : Rho
-        Of all charges.
-    gaussian : Rho
-        Of all charges, where each counts as Gaussian; at least `rho`.
-    """
-
-    rho: Rho
-    gaussian: Rho
+    rho: Rho  # of all charges
+    gaussian: Rho  # of all charges, where each counts as Gaussian; at least `rho`
 
 
 def is_gaussian(kind: Kind) -> bool:

@@ -37,24 +37,14 @@ _ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class LatticeLaw:
-    """Probabilities of reports on a lattice, for the answers to compare.
+    """Probabilities of reports on a lattice, for the answers to compare."""
 
-    Attributes
-    ----------
-    inputs : tuple of float
-        Answers, the two ends among them; NaN is "no answer".
-    probability : callable
-        ``probability(answer, report)`` in floats.
-    values : callable
-        Reports from whole steps above the lowest answer, in both directions.
-    points : int
-        Of the answers.
-    """
-
-    inputs: tuple[float, ...]
+    inputs: tuple[float, ...]  # answers, the two ends among them; NaN is "no answer"
+    # ``probability(answer, report)`` in floats.
     probability: Callable[[ArrayLike, ArrayLike], Floats]
+    # Reports from whole steps above the lowest answer, in both directions.
     values: Callable[[Integers], Floats]
-    points: int
+    points: int  # of the answers
 
     def names(self, a: int, b: int) -> tuple[str, str]:
         """Return two of the answers, in words."""

@@ -16,8 +16,8 @@ from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.audit_views import View
 from masquerade.exact.arrays import Integers
 
+#: Pairs of answers that one view of their reports tests.
 MOST_TESTED = 24
-"""Pairs of answers that one view of their reports tests."""
 
 _MOST_KINDS = 512  # of reports; more are put into ranges, as are numbers that hardly repeat
 _MOST_RANGES = 256
@@ -31,37 +31,23 @@ _MANY = 256
 
 @dataclass(frozen=True, slots=True)
 class SampledLoss:
-    """A lower bound on the loss that drawn reports prove.
+    """A lower bound on the loss that drawn reports prove."""
 
-    Attributes
-    ----------
-    epsilon : float
-        At most the true epsilon, but for the probability of a false alarm; at least 0.
-    worst : Witness or None
-        The reports that show it, how many were seen, and between which answers; None where no set
-        of reports tells the answers apart.
-    """
-
-    epsilon: float
+    epsilon: float  # at most the true epsilon, but for the probability of a false alarm; at least 0
+    # The reports that show it, how many were seen, and between which answers; None where no set of
+    # reports tells the answers apart.
     worst: Witness | None
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers (or vectors of answers) whose reports are compared.
+    """Two answers (or vectors of answers) whose reports are compared."""
 
-    Attributes
-    ----------
-    words : (str, str)
-    one, other : array, shape (n,)
-        Reports of each: numbers or texts.
-    named : bool
-        Whether reports mean something to a reader; otherwise they are counted, not named.
-    """
-
-    words: tuple[str, str]
+    words: tuple[str, str]  # (str, str)
+    # one, other: array, shape (n,). Reports of each: numbers or texts.
     one: NDArray[Any]
     other: NDArray[Any]
+    # Whether reports mean something to a reader; otherwise they are counted, not named.
     named: bool = True
 
 

@@ -27,8 +27,8 @@ from masquerade.accounting.balance import Balance
 from masquerade.accounting.chain import PAID, Entry
 
 Change = tuple[Entry, Balance]
+#: From a person's balance and the latest entry of a key to what follows, or None for nothing.
 Decision = Callable[[Balance | None, Entry | None], Change | None]
-"""From a person's balance and the latest entry of a key to what follows, or None for nothing."""
 
 
 class Storage(Protocol):

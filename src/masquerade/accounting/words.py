@@ -12,8 +12,8 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 
+#: False-positive rates at which powers are stated.
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
-"""False-positive rates at which powers are stated."""
 
 _NEARLY_ALWAYS = 0.999
 

@@ -102,8 +102,8 @@ class ParallelSum(Gadget):
 
 Measurement = TypeVar("Measurement")
 Result = TypeVar("Result")
+#: Inputs of the calls of one gadget: ``wires[input][call]``.
 Wires = list[Elements]
-"""Inputs of the calls of one gadget: ``wires[input][call]``."""
 
 
 def next_power_of_two(number: int) -> int:

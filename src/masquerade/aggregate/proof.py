@@ -125,26 +125,17 @@ def decide(circuit: Circuit[Any, Any], verifier: Sequence[int]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Nodes and weights of a gadget's polynomials, the same for all values.
+    """Nodes and weights of a gadget's polynomials, the same for all values."""
 
-    Attributes
-    ----------
-    calls, wire, gadget, order : int
-        Calls; values that fix an input and the output; order of the roots where the latter are.
-    wire_scales : tuple of int
-        ``a_k / P`` over the inputs' nodes, P of them.
-    scales : tuple of int
-        ``1 / product over m != k of (x_k - x_m)`` over the output's nodes.
-    later : tuple of tuple of int
-        Weights that give the output of those calls that lie beyond the output's nodes.
-    """
-
+    # calls, wire, gadget, order: calls; values that fix an input and the output; order of the roots
+    # where the latter are.
     calls: int
     wire: int
     gadget: int
     order: int
-    wire_scales: tuple[int, ...]
-    scales: tuple[int, ...]
+    wire_scales: tuple[int, ...]  # ``a_k / P`` over the inputs' nodes, P of them
+    scales: tuple[int, ...]  # ``1 / product over m != k of (x_k - x_m)`` over the output's nodes
+    # Weights that give the output of those calls that lie beyond the output's nodes.
     later: tuple[tuple[int, ...], ...]
 
     def outputs(self, values: Sequence[int], modulus: int) -> Elements:

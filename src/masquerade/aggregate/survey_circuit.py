@@ -21,10 +21,10 @@ from masquerade.aggregate.field import FIELD_128, Elements
 from masquerade.aggregate.prio3 import Prio3
 from masquerade.errors import ParameterError
 
+#: Identifier of the circuit, from the range for private use (VDAF draft 20, section 10).
 SURVEY = 0xFFFF4D51
-"""Identifier of the circuit, from the range for private use (VDAF draft 20, section 10)."""
+#: Of soundness.
 LARGEST_ERROR = Fraction(1, 2**120)
-"""Of soundness."""
 
 
 class Block(ABC):

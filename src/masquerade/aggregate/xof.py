@@ -24,8 +24,8 @@ except ImportError as error:  # pragma: no cover
     ) from error
 
 SEED_SIZE = 32
+#: Of the wire format: drafts 18 to 20 share it.
 _VERSION = 18
-"""Of the wire format: drafts 18 to 20 share it."""
 _CLASS_VDAF = 0
 
 

@@ -23,8 +23,8 @@ from masquerade.exact.arrays import Codes, Floats, Integers
 VOTER, CHOICE, LABEL, TIE = "voter", "choice", "comparison", "tie"
 ITEM_COLUMNS = ("chosen", "rejected")
 
+#: The ways to treat a record that names an item outside the public list.
 Unlisted = Literal["error", "ignore"]
-"""The ways to treat a record that names an item outside the public list."""
 
 
 def feature_columns(found: list[str], features: Sequence[str] | None) -> list[str]:

@@ -11,8 +11,8 @@ import numpy as np
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
 
+#: For each feature, the lowest and the highest value that an alternative can have.
 Ranges = Mapping[str, tuple[float, float]]
-"""For each feature, the lowest and the highest value that an alternative can have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from masquerade.errors import (
 )
 from masquerade.exact.arrays import Integers
 
+#: A pandas, polars, pyarrow or duckdb table, or a dict of arrays.
 Frame = Any
-"""A pandas, polars, pyarrow or duckdb table, or a dict of arrays."""
 
+#: Texts that a CSV file may hold for "no value"; each is reported, never read as a label.
 MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
-"""Texts that a CSV file may hold for "no value"; each is reported, never read as a label."""
 
 
 _ANY_BYTES = "latin-1"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
 
+#: Claims from which a fit shows a bar.
 _LONG = 200_000
-"""Claims from which a fit shows a bar."""
 
 
 def truth(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from masquerade.server.accounts.teams import Team
     from masquerade.server.services import Services
 
+#: Who did it, in the audit log; no login is like it.
 _HERE = "(command line)"
-"""Who did it, in the audit log; no login is like it."""
 
 user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
 

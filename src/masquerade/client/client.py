@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import httpx
 
 _EXPIRED = "expired"
+#: What an invitation says that no hash covers: the server's word.
 _OUTSIDE = ("token", "state", "simulated", "reward")
-"""What an invitation says that no hash covers: the server's word."""
 
 
 class Client:

@@ -27,8 +27,8 @@ from masquerade.errors import (
 )
 from masquerade.exact import MICRO, Guarantee, Loss
 
+#: The account of all servers together; a server's own is named by its address.
 EVERYWHERE = "everywhere"
-"""The account of all servers together; a server's own is named by its address."""
 
 KEPT_BY_BOTH = (
     "This account is kept by your device and by the server, each for itself: a response goes out "

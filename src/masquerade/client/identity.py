@@ -22,18 +22,13 @@ class Identity:
     Use another one on each server: a secret that two servers know is a name by which they can put
     together what they know.
 
-    Attributes
-    ----------
-    secret : str
-        32 hexadecimal digits in lower case.
-
     Examples
     --------
     >>> Identity("0" * 32)
     Identity()
     """
 
-    secret: str = field(repr=False)
+    secret: str = field(repr=False)  # 32 hexadecimal digits in lower case
 
     def __post_init__(self) -> None:
         words_of(self.secret)  # raises where it is no secret

@@ -49,28 +49,15 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a survey says of itself before it is begun, as far as its hash will cover it.
+    """What a survey says of itself before it is begun, as far as its hash will cover it."""
 
-    Attributes
-    ----------
-    covered : dict
-        ``title``, ``description``, ``topic``, ``template``, ``reveal``, ``estimator``, ``hash``.
-    questions : int
-    kinds : dict of str to int
-        How many questions there are of each kind.
-    linked : tuple of tuple of int
-    levels : tuple of OfferedLevel
-        The strongest first: their order is in no hash.
-    masks : dict
-        The device form of each mechanism, by its text form.
-    """
-
+    # ``title``, ``description``, ``topic``, ``template``, ``reveal``, ``estimator``, ``hash``.
     covered: dict[str, str]
     questions: int
-    kinds: dict[str, int]
+    kinds: dict[str, int]  # how many questions there are of each kind
     linked: tuple[tuple[int, ...], ...]
-    levels: tuple[OfferedLevel, ...]
-    masks: dict[str, dict[str, Any]]
+    levels: tuple[OfferedLevel, ...]  # the strongest first: their order is in no hash
+    masks: dict[str, dict[str, Any]]  # the device form of each mechanism, by its text form
 
     @classmethod
     def read(cls, invitation: Mapping[str, Any], *, kept: bool = False) -> Offer:

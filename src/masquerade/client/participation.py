@@ -62,47 +62,26 @@ from masquerade.surveys.survey import AFTER_SEND, commitment_of
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What is sent for one question.
-
-    Attributes
-    ----------
-    question : Question
-    report : int
-        What the server gets: the code of a label, or whole steps from the lowest number.
-    text : str
-        The report as people read it.
-    """
+    """What is sent for one question."""
 
     question: Question
-    report: int
-    text: str
+    report: int  # what the server gets: the code of a label, or whole steps from the lowest number
+    text: str  # the report as people read it
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the server acknowledged.
+    """What the server acknowledged."""
 
-    Attributes
-    ----------
-    reports : tuple of Masked
-        One for each question.
-    bill : dict
-        What the response cost, and all together, by this device's own account:
-        ``survey_epsilon``, ``total_epsilon``, ``everywhere_epsilon``, ...
-    drawn_before : bool
-        Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
-        and those given now were not used.
-    paid : dict or None
-        What came into the wallet: ``currency`` and ``amount``.
-    completion_code : str or None
-        What shows a panel that the reports have arrived.
-    """
-
-    reports: tuple[Masked, ...]
+    reports: tuple[Masked, ...]  # one for each question
+    # What the response cost, and all together, by this device's own account: ``survey_epsilon``,
+    # ``total_epsilon``, ``everywhere_epsilon``, ...
     bill: dict[str, Any]
+    # Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
+    # and those given now were not used.
     drawn_before: bool
-    paid: dict[str, Any] | None = None
-    completion_code: str | None = None
+    paid: dict[str, Any] | None = None  # what came into the wallet: ``currency`` and ``amount``
+    completion_code: str | None = None  # what shows a panel that the reports have arrived
 
 
 class Participation:

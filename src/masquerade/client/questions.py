@@ -14,25 +14,19 @@ from masquerade.surveys import Number, Question, Rating, ShowIf, shown
 from masquerade.surveys.levels import Mask, lattice_of
 from masquerade.surveys.survey import Survey
 
+#: A label, a point of a scale, a number, or None for "prefer not to say".
 Answer = str | int | float | Decimal | None
-"""A label, a point of a scale, a number, or None for "prefer not to say"."""
 
 NOT_SAID = "prefer not to say"
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedQuestion:
-    """A question with its mask.
-
-    Attributes
-    ----------
-    show_if : ShowIf or None
-        After which answers it is asked at all.
-    """
+    """A question with its mask."""
 
     question: Question
     mechanism: Mask
-    show_if: ShowIf | None = None
+    show_if: ShowIf | None = None  # after which answers it is asked at all
 
     def code(self, answer: Answer) -> int:
         """Return the whole number that stands for an answer.

@@ -78,18 +78,18 @@ class Records:
         return self.folder / f"{token_of(survey)}.json"
 
 
+#: States in which a participation goes on here, and in which another device has got further.
 GOING, ELSEWHERE = ("reserved", "opened"), ("sealed", "submitted")
-"""States in which a participation goes on here, and in which another device has got further."""
 OVER = ("submitted", "withdrawn", "abandoned")
+#: Fields that are deleted when a participation is over.
 CONTENT = ("survey_text", "reports", "salt", "commitment", "key")
-"""Fields that are deleted when a participation is over."""
+#: Sentence for each reason why a participation ended.
 END_REASONS = {
     "expired": "the reservation ended before the questions were opened; begin it again.",
     "abandoned": "you gave it up.",
     "withdrawn": "you withdrew it.",
     "elsewhere": "it was answered elsewhere with the same identity.",
 }
-"""Sentence for each reason why a participation ended."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 

@@ -13,8 +13,8 @@ import re
 
 from masquerade.errors import ParameterError
 
+#: How many words stand for a secret.
 WORD_COUNT = 9
-"""How many words stand for a secret."""
 
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"

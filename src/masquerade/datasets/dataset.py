@@ -21,8 +21,8 @@ from masquerade.answers.claims import Duplicates, Kind
 from masquerade.answers.frames import read_table
 from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
 
+#: Environment variable: the folder that has one folder for each data set.
 DATA_VARIABLE = "MASQUERADE_DATA"
-"""Environment variable: the folder that has one folder for each data set."""
 
 _TABLE = 1 << 16
 
@@ -240,11 +240,11 @@ def _movielens_films(lines: list[list[str]]) -> pa.Table:
     )
 
 
+#: For each table: the member of the archive, what separates its fields, and how it is read.
 _MOVIELENS_MEMBERS: dict[str, tuple[str, str, Callable[[list[list[str]]], pa.Table]]] = {
     "claims.csv.gz": ("ml-100k/u.data", "\t", _movielens_ratings),
     "movies.csv": ("ml-100k/u.item", "|", _movielens_films),
 }
-"""For each table: the member of the archive, what separates its fields, and how it is read."""
 
 
 def _movielens_table(archive: Path, table: str) -> pa.Table:
@@ -271,5 +271,5 @@ def _read_catalogue() -> dict[str, Dataset]:
     return {name: Dataset(name=name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
+#: Every data set that is known, by name.
 DATASETS: Mapping[str, Dataset] = _read_catalogue()
-"""Every data set that is known, by name."""

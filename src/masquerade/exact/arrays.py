@@ -10,6 +10,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+#: Positions in a short list, of options, tasks or workers: half the memory of `Integers`.
 Codes = NDArray[np.int32]
-"""Positions in a short list, of options, tasks or workers: half the memory of `Integers`."""
 Flags = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from masquerade.exact.loss import INFINITE_LOSS, Loss
 
+#: The units that are whole persons; the others are one of the things that a person gives.
 PERSONS = ("worker", "voter", "user")
-"""The units that are whole persons; the others are one of the things that a person gives."""
 
 
 @dataclass(frozen=True, slots=True)

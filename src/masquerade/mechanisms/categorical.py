@@ -25,8 +25,8 @@ class CategoricalMechanism(Mechanism):
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
 
+    #: Number of options, at least 2; "no answer" not counted.
     options: int
-    """Number of options, at least 2; "no answer" not counted."""
 
     @property
     def symbols(self) -> int:

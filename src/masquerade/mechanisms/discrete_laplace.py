@@ -79,10 +79,10 @@ class DiscreteLaplace(LatticeMechanism):
         default=None, metadata={"key": "fill"}
     )
     scale_rule: ScaleRule = "width"
+    #: The scale of the noise, in lattice steps.
     scale: Fraction = field(init=False)
-    """The scale of the noise, in lattice steps."""
+    #: The point of the lattice that stands in for "no answer".
     fill: int | Literal["uniform"] | None = field(init=False)
-    """The point of the lattice that stands in for "no answer"."""
 
     def __init__(
         self,

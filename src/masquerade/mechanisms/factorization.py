@@ -25,8 +25,8 @@ from masquerade.exact.number import NumberLike, positive, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
 
+#: Features are whole multiples of 1 / `ONE`.
 ONE = 1 << 30
-"""Features are whole multiples of 1 / `ONE`."""
 
 DISTRIBUTIONS = ("uniform", "signed")
 MOST_FEATURES = 1 << 24

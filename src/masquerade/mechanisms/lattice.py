@@ -147,8 +147,8 @@ def _whole_numbers(low: Fraction, step: Fraction) -> tuple[int, int, int]:
 class LatticeMechanism(Mechanism):
     """A local randomizer of numbers on a lattice."""
 
+    #: The answers that can be given: low, low + step, ..., high.
     lattice: Lattice
-    """The answers that can be given: low, low + step, ..., high."""
 
     @abstractmethod
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:

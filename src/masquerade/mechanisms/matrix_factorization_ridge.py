@@ -17,13 +17,13 @@ from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 
+#: A profile is rounded to a millionth (10**-6) of the domain's width, or coarser in powers of ten
+#: where the noise is wider than the domain.
 FINEST_GRID = 6
-"""A profile is rounded to a millionth (10**-6) of the domain's width, or coarser in powers of ten
-where the noise is wider than the domain."""
 
+#: Largest coordinate of the gradient at which a minimiser is accepted: in widths, or in scales of
+#: the noise where that is more than a width.
 GRADIENT_TOLERANCE = 1e-12
-"""Largest coordinate of the gradient at which a minimiser is accepted: in widths, or in scales of
-the noise where that is more than a width."""
 
 _DEFAULT_SPLIT = Fraction(1, 4)
 _NOISE_STEPS = 1 << 46  # steps of the noise grid in one scale of the noise
@@ -91,10 +91,10 @@ class MatrixFactorizationRidge(FactorizationMechanism):
 
     split: Fraction = _DEFAULT_SPLIT
     ridge: float = field(init=False)
+    #: A profile is rounded to the domain's width divided by this.
     cells_of_a_width: int = field(init=False)
-    """A profile is rounded to the domain's width divided by this."""
+    #: Loss of grid, solver and rounding, counted within `epsilon`.
     discretisation_loss: float = field(init=False)
-    """Loss of grid, solver and rounding, counted within `epsilon`."""
     _largest_square: float = field(init=False)  # above the largest |v|_2**2
     _tolerance: float = field(init=False)  # of the gradient, in widths
     _scale: float = field(init=False)  # of the noise, in widths

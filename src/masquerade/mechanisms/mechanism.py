@@ -24,14 +24,14 @@ class Mechanism(ABC):
     its fields and is read back by `parse_mechanism`; two mechanisms of one text form are equal.
     """
 
+    #: The first word of the text form.
     name: ClassVar[str]
-    """The first word of the text form."""
 
+    #: Kind of the claims that it masks.
     kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
-    """Kind of the claims that it masks."""
 
+    #: Whether "no answer" is masked too, so that skipping is protected like an answer.
     null: bool
-    """Whether "no answer" is masked too, so that skipping is protected like an answer."""
 
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""

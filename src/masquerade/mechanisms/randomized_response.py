@@ -94,8 +94,8 @@ class RandomizedResponse(CategoricalMechanism):
     epsilon: Fraction | float | None
     given_flip_probability: Fraction | None = field(metadata={"key": "flip_probability"})
     null: bool = False
+    #: ``(other, total)``: each other symbol is reported with probability other / total.
     grid: tuple[int, int] = field(init=False)
-    """``(other, total)``: each other symbol is reported with probability other / total."""
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from masquerade.mechanisms.randomized_response import RandomizedResponse
 from masquerade.mechanisms.text import read_text_form
 from masquerade.mechanisms.two_layer import TwoLayer
 
+#: Every local randomizer, by the name that its text form begins with.
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (
@@ -30,10 +31,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         MatrixFactorizationRidge,
     )
 }
-"""Every local randomizer, by the name that its text form begins with."""
 
+#: The parameters of the text form of each.
 PARAMETERS = {name: inspect.signature(kind).parameters for name, kind in MECHANISMS.items()}
-"""The parameters of the text form of each."""
 
 
 def parse_mechanism(text: str) -> Mechanism:

@@ -30,9 +30,9 @@ from masquerade.preference.trust import Aggregator, Device
 from masquerade.preference.vector_noise import LAPLACE, AdditiveNoise
 
 DEFAULT_BOUND = Fraction(2)
+#: Of a fit on the grid, when all records of its voter change: two points of the ball at most two
+#: radii apart, in both norms. It is attained by opposite corners.
 SENSITIVITY = Sensitivity(absolute=2 * STEPS, euclidean=2 * STEPS)
-"""Of a fit on the grid, when all records of its voter change: two points of the ball at most two
-radii apart, in both norms. It is attained by opposite corners."""
 
 
 def read_bound(bound: NumberLike) -> Fraction:

@@ -25,8 +25,8 @@ Rows = NDArray[Any]
 
 Unit = Literal["voter", "record", "choice"]
 TrustName = Literal["local", "aggregator", "secure-sum", "everyone"]
+#: One a voter.
 Epsilons = Sequence[Fraction]
-"""One a voter."""
 
 RECORDS_ARE_PUBLIC = "how many records each voter has is public"
 PAIRS_ARE_PUBLIC = (
@@ -36,70 +36,42 @@ PAIRS_ARE_PUBLIC = (
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far two neighbouring rows can lie apart, exactly or rounded up.
+    """How far two neighbouring rows can lie apart, exactly or rounded up."""
 
-    Attributes
-    ----------
-    absolute : int
-        Largest sum of absolute differences.
-    euclidean : int
-        Largest Euclidean distance.
-    """
-
-    absolute: int
-    euclidean: int
+    absolute: int  # largest sum of absolute differences
+    euclidean: int  # largest Euclidean distance
 
 
 class Fidelity(NamedTuple):
-    """How much of a row is left in its report.
+    """How much of a row is left in its report."""
 
-    Attributes
-    ----------
-    contrast : float
-        The mean of a report is this many times the row (or its direction), above 0 and at most 1.
-    variance : float
-        Of the noise in each coordinate of a report divided by `contrast`, in squared steps.
-    mean_square : float
-        Of the cosine between report and row, for reports that are directions.
-    """
-
+    # The mean of a report is this many times the row (or its direction), above 0 and at most 1.
     contrast: float
+    # Of the noise in each coordinate of a report divided by `contrast`, in squared steps.
     variance: float
+    # Of the cosine between report and row, for reports that are directions.
     mean_square: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """What reached whoever computes the result.
+    """What reached whoever computes the result."""
 
-    Attributes
-    ----------
-    rows : array, shape (n_rows, size)
-        Masked. One a voter or one a record from devices; one for all where the sum was masked.
-    variance, contrast, mean_square : float array, shape (n_voters,)
-        See `Fidelity`. Of one voter where the sum was masked, as all that follow.
-    records : array, shape (n_voters,)
-        Numbers of records.
-    features : int
-    shares : float array, shape (n_voters,)
-        How much each voter counts; they add to 1.
-    voters : int
-        How many voters' rows `total` adds up: 1 where shares make it a mean.
-    assumptions : tuple of str
-        What has to be true of the people involved.
-    details : mapping
-        Public numbers on who counted how much. JSON values.
-    """
-
+    # array, shape (n_rows, size). Masked. One a voter or one a record from devices; one for all
+    # where the sum was masked.
     rows: Rows
+    # variance, contrast, mean_square: float array, shape (n_voters,). See `Fidelity`. Of one voter
+    # where the sum was masked, as all that follow.
     variance: Floats
-    records: Integers
+    records: Integers  # array, shape (n_voters,). Numbers of records.
     features: int
+    # float array, shape (n_voters,). How much each voter counts; they add to 1.
     shares: Floats = field(default_factory=lambda: np.ones(1))
     contrast: Floats = field(default_factory=lambda: np.ones(1))
     mean_square: Floats = field(default_factory=lambda: np.ones(1))
-    voters: int = 1
-    assumptions: tuple[str, ...] = ()
+    voters: int = 1  # how many voters' rows `total` adds up: 1 where shares make it a mean
+    assumptions: tuple[str, ...] = ()  # what has to be true of the people involved
+    # Public numbers on who counted how much. JSON values.
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -150,14 +122,14 @@ class Estimate:
 class Statistic(Protocol):
     """What is computed from each voter's records, in whole numbers; a frozen dataclass."""
 
+    #: What a mechanism with this statistic can protect.
     units: ClassVar[tuple[Unit, ...]]
-    """What a mechanism with this statistic can protect."""
 
+    #: Whether all records of a voter together move a row no further than one of them.
     whole_voter: ClassVar[bool]
-    """Whether all records of a voter together move a row no further than one of them."""
 
+    #: Whether there is one row a record instead of one a voter.
     row_a_record: ClassVar[bool]
-    """Whether there is one row a record instead of one a voter."""
 
     def rows(self, records: Comparisons) -> Integers:
         """Return one row a voter (or a record), shape (n_rows, size).
@@ -185,11 +157,11 @@ class Statistic(Protocol):
 class Noise(Protocol):
     """What hides a row; a frozen dataclass."""
 
+    #: Whether it is drawn exactly, on whole numbers.
     hardened: ClassVar[bool]
-    """Whether it is drawn exactly, on whole numbers."""
 
+    #: Name of a hardened mechanism that does the same work, where this one is not.
     replacement: ClassVar[str | None]
-    """Name of a hardened mechanism that does the same work, where this one is not."""
 
     @property
     def delta(self) -> Fraction:
@@ -214,8 +186,8 @@ class Noise(Protocol):
 class Trust(Protocol):
     """Who adds the noise, and so who has to be trusted; a frozen dataclass."""
 
+    #: Whether noise is drawn for all voters together, so that they share an epsilon.
     one_epsilon: ClassVar[bool]
-    """Whether noise is drawn for all voters together, so that they share an epsilon."""
 
     @property
     def name(self) -> TrustName:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.preference.composition import Sensitivity
 
+#: Length of a direction: its squares add to at most ``UNIT**2``.
 UNIT = 1 << 12
-"""Length of a direction: its squares add to at most ``UNIT**2``."""
 
 _FIXED_POINT = 1 << 20
 

@@ -36,8 +36,8 @@ from masquerade.preference.vector_noise import LAPLACE
 
 SensitivityRule = Literal["tight", "published"]
 
+#: The ridge is this many standard deviations of the noise in a coefficient.
 RIDGE_DEVIATIONS = 4
-"""The ridge is this many standard deviations of the noise in a coefficient."""
 
 LINEAR_FACTOR = round(math.sqrt(2 * math.pi) * UNIT)
 _STEPS_PER_COEFFICIENT = math.pi * UNIT**2

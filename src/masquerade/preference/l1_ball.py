@@ -9,8 +9,8 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 
+#: Grid steps from the centre of the ball to a corner.
 STEPS = 1 << 20
-"""Grid steps from the centre of the ball to a corner."""
 
 _GRADIENT_STEPS = 6
 _MOST_ROUNDS = 60

@@ -29,11 +29,11 @@ from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import preference_mechanism
 from masquerade.preference.vector_noise import rho_of_gaussian
 
+#: Features of an alternative: a number for each name, or an array in the order of the features.
 Alternative = Mapping[str, float] | ArrayLike
-"""Features of an alternative: a number for each name, or an array in the order of the features."""
 
+#: Standard deviations of the noise within which noise alone turns one decision in twenty round.
 UNSTABLE_BELOW = 1.64
-"""Standard deviations of the noise within which noise alone turns one decision in twenty round."""
 
 
 @dataclass(frozen=True, slots=True)

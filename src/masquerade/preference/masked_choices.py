@@ -16,8 +16,8 @@ from masquerade.exact.arrays import Floats, Integers
 
 _MOST_STEPS = 60
 _LONGEST_STEP = 1.0
+#: Of the fit that is published, and of the one that its errors are taken from.
 TYPICAL_MARGIN, WIDE_MARGIN = 2.0, 6.0
-"""Of the fit that is published, and of the one that its errors are taken from."""
 
 _FEW_VOTERS = 10
 _CLOSE = 1e-10
@@ -26,22 +26,15 @@ _ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedChoicesFit:
-    """Weights learned from masked choices, and how far they may be off.
+    """Weights learned from masked choices, and how far they may be off."""
 
-    Attributes
-    ----------
-    weights : float array, shape (n_features,)
-    noise : float array, shape (n_features, n_features)
-        Covariance of the weights under masking the same choices again.
-    sampling : float array, shape (n_features, n_features)
-        What drawing other voters adds.
-    shrinkage : float array, shape (n_features, n_features)
-        What the ridge may have taken from the weights, as a mean square.
-    """
-
-    weights: Floats
+    weights: Floats  # float array, shape (n_features,)
+    # float array, shape (n_features, n_features). Covariance of the weights under masking the same
+    # choices again.
     noise: Floats
-    sampling: Floats
+    sampling: Floats  # float array, shape (n_features, n_features). What drawing other voters adds.
+    # float array, shape (n_features, n_features). What the ridge may have taken from the weights,
+    # as a mean square.
     shrinkage: Floats
 
 
@@ -106,37 +99,24 @@ def fit_masked_choices(
 
 
 class Point(NamedTuple):
-    """The likelihood's parts at some weights, one number a record.
+    """The likelihood's parts at some weights, one number a record."""
 
-    Attributes
-    ----------
-    margin : float array
-        z = w . V of what was reported.
-    probability, other : float array
-        P of what was reported, ``c Phi(z) + (1 - c) / 2``, and of the opposite; never quite 0.
-    density : float array
-        dP / dz = c phi(z).
-    """
-
-    margin: Floats
+    margin: Floats  # z = w . V of what was reported.
+    # probability, other: P of what was reported, ``c Phi(z) + (1 - c) / 2``, and of the opposite;
+    # never quite 0.
     probability: Floats
     other: Floats
-    density: Floats
+    density: Floats  # dP / dz = c phi(z)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedChoices:
-    """Masked choices, and the likelihood of weights that they give.
+    """Masked choices, and the likelihood of weights that they give."""
 
-    Attributes
-    ----------
-    oriented : float array, shape (n_records, n_features)
-        Scaled differences, so turned that the reported alternative comes first.
-    emphasis, contrast : float array, shape (n_records,)
-        See `fit_masked_choices`.
-    """
-
+    # float array, shape (n_records, n_features). Scaled differences, so turned that the reported
+    # alternative comes first.
     oriented: Floats
+    # emphasis, contrast: float array, shape (n_records,). See `fit_masked_choices`.
     emphasis: Floats
     contrast: Floats
 

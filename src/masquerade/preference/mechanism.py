@@ -13,14 +13,15 @@ from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
 
+#: For each unit, what two neighbouring data sets differ in.
 NEIGHBOURS: Mapping[str, str] = {
     "voter": "all records of one voter are replaced by others",
     "record": "one record of one voter is replaced by another",
     "choice": "one choice of one voter is turned round; the pair that was shown is public",
 }
-"""For each unit, what two neighbouring data sets differ in."""
 
 
+#: Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust.
 PARADIGMS: Mapping[tuple[str, str], str] = {
     ("voter", "aggregator"): "VLCP",
     ("record", "aggregator"): "RLCP",
@@ -30,7 +31,6 @@ PARADIGMS: Mapping[tuple[str, str], str] = {
     ("record", "local"): "RLDP",
     ("choice", "local"): "CLDP",
 }
-"""Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust."""
 
 _AGAINST = {
     "local": "from everybody, the server included",
@@ -131,8 +131,8 @@ class PreferenceMechanism(Protocol):
     ``status="none"``.
     """
 
+    #: What the command line calls the mechanism.
     name: ClassVar[str]
-    """What the command line calls the mechanism."""
 
     def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
         """Return private weights; noise from the operating system."""

@@ -17,13 +17,13 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.preference.learn import SocialPreference
 
+#: What a decision can be compared with.
 REFERENCES: Mapping[str, str] = {
     "r1": "the mean of the voters' true weights (made-up crowds only)",
     "r2": "the mean of the population that the voters were drawn from (made-up crowds only)",
     "r3": "the estimate without privacy from the same data",
     "r4": "real choices that were held out",
 }
-"""What a decision can be compared with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from scipy.special import expit
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 
+#: Precision of a strength before anything is known: a standard deviation of 2 in logits.
 PRIOR = 0.25
-"""Precision of a strength before anything is known: a standard deviation of 2 in logits."""
 
 _MOST_STEPS = 100
 _CLOSE = 1e-12

@@ -19,8 +19,8 @@ Epsilon = NumberLike | Sequence[NumberLike]
 Weighting = Literal["equal", "inverse-variance", "capped"]
 
 WEIGHTINGS: tuple[Weighting, ...] = ("equal", "inverse-variance", "capped")
+#: Under ``"capped"``, nobody counts more than this many times an equal share.
 MOST_TIMES_EQUAL = 2.0
-"""Under ``"capped"``, nobody counts more than this many times an equal share."""
 
 LARGEST_SENSIBLE_EPSILON = 20
 

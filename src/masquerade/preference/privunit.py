@@ -35,8 +35,8 @@ from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
 
+#: Above, floating point can no longer draw a report from outside the cap as often as it has to.
 MOST_EPSILON = 20
-"""Above, floating point can no longer draw a report from outside the cap as often as it has to."""
 
 _GRID = np.arange(0, 100) / 100
 _LEAST_MASS = 1e-200
@@ -44,28 +44,16 @@ _LEAST_MASS = 1e-200
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The part of the sphere near a voter's direction that reports come from more often.
+    """The part of the sphere near a voter's direction that reports come from more often."""
 
-    Attributes
-    ----------
-    threshold : float
-        Inner product with the direction from which on a point is in the cap (gamma).
-    inside_probability : float
-        With which a report comes from the cap.
-    inside_mass, outside_mass : float
-        Shares of the whole sphere in the cap and outside; kept apart, for a cap can be tiny.
-    mean : float
-        Mean inner product of a report with the direction.
-    mean_square : float
-        Mean square of that inner product.
-    """
-
-    threshold: float
-    inside_probability: float
+    threshold: float  # inner product with the direction from which on a point is in the cap (gamma)
+    inside_probability: float  # with which a report comes from the cap
+    # inside_mass, outside_mass: shares of the whole sphere in the cap and outside; kept apart, for
+    # a cap can be tiny.
     inside_mass: float
     outside_mass: float
-    mean: float
-    mean_square: float
+    mean: float  # mean inner product of a report with the direction
+    mean_square: float  # mean square of that inner product
 
 
 @lru_cache(maxsize=4096)

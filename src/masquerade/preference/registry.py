@@ -50,8 +50,8 @@ _KINDS: tuple[Kind, ...] = (
     DirectionSelection,
 )
 
+#: Every way of learning a preference, by the name that the command line uses.
 MECHANISMS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
-"""Every way of learning a preference, by the name that the command line uses."""
 
 
 def preference_mechanism(

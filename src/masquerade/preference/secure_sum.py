@@ -26,8 +26,8 @@ SIMULATED_SUM = "the secure sum was simulated: whoever ran this process could se
 class SecureSum(Protocol):
     """A protocol that adds vectors modulo 2**64 and shows only their sum."""
 
+    #: Whether whoever runs it is kept from seeing a single vector.
     protects: bool
-    """Whether whoever runs it is kept from seeing a single vector."""
 
     def total(self, vectors: Words) -> Words:
         """Return the sum modulo 2**64 of the rows, shape (dimension,).

@@ -32,18 +32,11 @@ from masquerade.preference.norm_noise import norm_noise
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """Independent discrete Laplace noise on each coordinate.
+    """Independent discrete Laplace noise on each coordinate."""
 
-    Attributes
-    ----------
-    scale : Fraction
-        In steps; at least sensitivity / epsilon, rounded up where it has more than 48 bits.
-    epsilon : Fraction
-        Of one unit.
-    """
-
+    # In steps; at least sensitivity / epsilon, rounded up where it has more than 48 bits.
     scale: Fraction
-    epsilon: Fraction
+    epsilon: Fraction  # of one unit
 
     @classmethod
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity) -> LaplaceNoise:
@@ -68,18 +61,10 @@ class LaplaceNoise:
 
 @dataclass(frozen=True, slots=True)
 class NormNoise:
-    """Noise that falls with the Euclidean length; see `norm_noise`.
+    """Noise that falls with the Euclidean length; see `norm_noise`."""
 
-    Attributes
-    ----------
-    rate : Fraction
-        Loss a step.
-    epsilon : Fraction
-        Of one unit.
-    """
-
-    rate: Fraction
-    epsilon: Fraction
+    rate: Fraction  # loss a step
+    epsilon: Fraction  # of one unit
 
     @classmethod
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity) -> NormNoise:
@@ -106,20 +91,12 @@ class GaussianNoise:
 
     It is as large as noise on the real line has to be, and `ROUNDED` squared steps larger; where
     steps are so coarse that this is much, it is sized by zero-concentrated loss.
-
-    Attributes
-    ----------
-    squared_scale : Fraction
-        Parameter of the noise, in squared steps; the variance is never above it.
-    sensitivity : int
-        Largest Euclidean change of one unit, in steps.
-    delta : Fraction
-        At which losses are stated.
     """
 
+    # Parameter of the noise, in squared steps; the variance is never above it.
     squared_scale: Fraction
-    sensitivity: int
-    delta: Fraction
+    sensitivity: int  # largest Euclidean change of one unit, in steps
+    delta: Fraction  # at which losses are stated
 
     @classmethod
     def of(cls, epsilon: Fraction, sensitivity: Sensitivity, delta: Fraction) -> GaussianNoise:
@@ -209,8 +186,8 @@ LAPLACE = AdditiveNoise(LaplaceNoise.of)
 NORM = AdditiveNoise(NormNoise.of)
 
 
+#: Additive noise of a fixed size.
 VectorNoise = LaplaceNoise | NormNoise | GaussianNoise
-"""Additive noise of a fixed size."""
 
 
 def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:

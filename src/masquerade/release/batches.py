@@ -15,11 +15,11 @@ import numpy as np
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.release.grouped_claims import GroupedClaims
 
+#: Kernel values held at a time.
 MOST_ENTRIES = 1 << 18
-"""Kernel values held at a time."""
 
+#: Objects with more claims are gathered in cells.
 LARGE_OBJECT = 2_000
-"""Objects with more claims are gathered in cells."""
 
 _CELLS_PER_BANDWIDTH = 16
 _PADDING = 1.25
@@ -27,23 +27,15 @@ _PADDING = 1.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atoms:
-    """The claims of all objects, those of large objects gathered.
+    """The claims of all objects, those of large objects gathered."""
 
-    Attributes
-    ----------
-    value, mass : float arrays, shape (n_atoms,)
-        Where an atom stands, and how many claims are in it.
-    offset : int array, shape (n_objects + 1,)
-    of_claim : int array, shape (n_claims,)
-        The atom of each claim.
-    bandwidth : float array, shape (n_objects,)
-    """
-
+    # value, mass: float arrays, shape (n_atoms,). Where an atom stands, and how many claims are in
+    # it.
     value: Floats
     mass: Floats
-    offset: Integers
-    of_claim: Integers
-    bandwidth: Floats
+    offset: Integers  # int array, shape (n_objects + 1,)
+    of_claim: Integers  # int array, shape (n_claims,). The atom of each claim.
+    bandwidth: Floats  # float array, shape (n_objects,)
 
     @classmethod
     def of(cls, claims: GroupedClaims, bandwidth: Floats) -> Atoms:
@@ -80,20 +72,11 @@ class Atoms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some objects of similar size, padded to one width.
+    """Some objects of similar size, padded to one width."""
 
-    Attributes
-    ----------
-    objects : int array, shape (b,)
-    index : int array, shape (b, n)
-        Atoms; padding repeats an atom.
-    mask : bool array, shape (b, n)
-        False for padding.
-    """
-
-    objects: Integers
-    index: Integers
-    mask: Flags
+    objects: Integers  # int array, shape (b,)
+    index: Integers  # int array, shape (b, n). Atoms; padding repeats an atom.
+    mask: Flags  # bool array, shape (b, n). False for padding.
 
     def take(self, per_atom: Floats) -> Floats:
         """Return one number an atom as a padded array, 0 for padding."""

@@ -21,21 +21,21 @@ from masquerade.release.release import Release
 
 Progress = Callable[[int], None]
 
+#: Why a release drawn with a seeded generator promises nothing.
 SIMULATED = "simulated: the noise can be foreseen by whoever knows the seed"
-"""Why a release drawn with a seeded generator promises nothing."""
 
 LARGEST_EPSILON = 1 << 10
 
 
+#: Parameters that may be whole tables, and so have no place in a text form.
 PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability")
-"""Parameters that may be whole tables, and so have no place in a text form."""
 
 
 class Engine(ABC):
     """Base of all engines, which draw synthetic claims; each is a frozen dataclass."""
 
+    #: What the command line calls the engine.
     name: ClassVar[str]
-    """What the command line calls the engine."""
 
     @classmethod
     def parameters(cls) -> dict[str, str]:

@@ -16,20 +16,14 @@ LEAST_BINS, MOST_BINS = 8, 80
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Equal bins for each object.
+    """Equal bins for each object."""
 
-    Attributes
-    ----------
-    bins : int array, shape (n_objects,)
-    low, width : float arrays, shape (n_objects,)
-        Low end of the first bin, and the width of each.
-    offset : int array, shape (n_objects + 1,)
-        The bins of object i are those from ``offset[i]`` to ``offset[i + 1]``.
-    """
-
-    bins: Integers
+    bins: Integers  # int array, shape (n_objects,)
+    # low, width: float arrays, shape (n_objects,). Low end of the first bin, and the width of each.
     low: Floats
     width: Floats
+    # int array, shape (n_objects + 1,). The bins of object i are those from ``offset[i]`` to
+    # ``offset[i + 1]``.
     offset: Integers
 
     @classmethod

@@ -17,8 +17,8 @@ from masquerade.exact.coins import WordSource
 Missing = Literal["error", "drop"]
 Duplicates = Literal["error", "first", "last", "mean"]
 
+#: Above this, squares of values leave the range of floating-point numbers.
 LARGEST_VALUE = 1e150
-"""Above this, squares of values leave the range of floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

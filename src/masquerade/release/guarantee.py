@@ -11,11 +11,11 @@ from masquerade.exact import Guarantee, Loss
 Unit = Literal["claim", "user"]
 UNITS = ("claim", "user")
 
+#: Taken for public by every engine that promises anything.
 PARTICIPATION = (
     "who claimed a number about which object, and so the list of objects and the number of claims "
     "about each"
 )
-"""Taken for public by every engine that promises anything."""
 
 
 def release_guarantee(

@@ -21,8 +21,8 @@ from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
+#: Weights of users are whole numbers of such parts, so that noise stays exact.
 UNITS_OF_WEIGHT = 256
-"""Weights of users are whole numbers of such parts, so that noise stays exact."""
 
 LEAST_WEIGHT = 0.05
 

@@ -136,27 +136,16 @@ def published_epsilon(*, t: int, test_epsilon: float, gamma: float, ratio: float
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of `test-honest` for one object.
+    """Settings of `test-honest` for one object."""
 
-    Attributes
-    ----------
-    attempts : int
-        Fixed number of attempts.
-    k : int
-        Companions asked for.
-    gamma : float
-    test_epsilon, failure : Fraction
-        Of the test's noise; and the probability with which an attempt is thrown away anyway.
-    expected : float
-        Points expected to pass, by a guess that looks at no claim.
-    """
-
-    attempts: int
-    k: int
+    attempts: int  # fixed number of attempts
+    k: int  # companions asked for
     gamma: float
+    # test_epsilon, failure: of the test's noise; and the probability with which an attempt is
+    # thrown away anyway.
     test_epsilon: Fraction
     failure: Fraction
-    expected: float
+    expected: float  # points expected to pass, by a guess that looks at no claim
 
 
 @lru_cache(maxsize=4096)

@@ -24,8 +24,8 @@ from masquerade.release.mixtures import Mixtures
 from masquerade.release.privacy_test import Plan, holds, plan
 from masquerade.release.release import Release
 
+#: Lattice steps to a bandwidth.
 _STEPS = 64
-"""Lattice steps to a bandwidth."""
 
 _ENTRIES = 1 << 22
 _FURTHEST = 1 << 31

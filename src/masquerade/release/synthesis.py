@@ -25,6 +25,7 @@ from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
 from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import Release
 
+#: All engines, those to use first.
 ENGINES: tuple[type[Engine], ...] = (
     Histogram,
     TwoPassHistogram,
@@ -34,7 +35,6 @@ ENGINES: tuple[type[Engine], ...] = (
     PrisCrowd,
     UniformPrisCrowd,
 )
-"""All engines, those to use first."""
 
 
 def parse_engine(

@@ -11,17 +11,17 @@ from scipy.special import ndtr, xlog1py, xlogy
 
 from masquerade.exact.arrays import Flags, Floats, Integers
 
+#: Parts of a bin in which a template is released.
 PARTS_OF_BIN = 4
-"""Parts of a bin in which a template is released."""
 
+#: Standard deviations of a bump, in parts of the domain.
 WIDTHS = tuple(1 / np.array([160, 113, 80, 56, 40, 28, 20, 14, 10, 7]))
-"""Standard deviations of a bump, in parts of the domain."""
 
+#: Shares of claims that are spread over the whole domain and belong to no bump.
 STRAY_SHARES = (0.0, 0.1, 0.25)
-"""Shares of claims that are spread over the whole domain and belong to no bump."""
 
+#: Shares of the left one of two bumps.
 SPLITS = (0.3, 0.5, 0.7)
-"""Shares of the left one of two bumps."""
 
 _LEVELS = 128
 _TINY = 1e-300
@@ -29,27 +29,19 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Templates:
-    """One bump with stray claims around it, or two bumps, at every place in the domain.
+    """One bump with stray claims around it, or two bumps, at every place in the domain."""
 
-    Attributes
-    ----------
-    bump : float32 array, shape (n_templates, PARTS_OF_BIN * bins)
-        Shares of the parts of bins, stray claims left out.
-    share : float array, shape (n_templates, bins)
-        Shares of the bins, stray claims included.
-    family : int array, shape (n_templates,)
-        Templates of one family differ in place alone.
-    places : int array, shape (n_templates, 2)
-        The bins in which the bumps stand; the same one twice for a single bump.
-    pair : bool array, shape (n_templates,)
-        Whether there are two bumps.
-    """
-
+    # float32 array, shape (n_templates, PARTS_OF_BIN * bins). Shares of the parts of bins, stray
+    # claims left out.
     bump: NDArray[np.float32]
+    # float array, shape (n_templates, bins). Shares of the bins, stray claims included.
     share: Floats
+    # int array, shape (n_templates,). Templates of one family differ in place alone.
     family: Integers
+    # int array, shape (n_templates, 2). The bins in which the bumps stand; the same one twice for a
+    # single bump.
     places: Integers
-    pair: Flags
+    pair: Flags  # bool array, shape (n_templates,). Whether there are two bumps.
 
     @property
     def families(self) -> int:

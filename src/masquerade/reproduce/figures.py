@@ -24,14 +24,14 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 _MARKERS = "osD^vP*X"
 _DASHES = {"paper": "-", "ours": "--", "reference": ":", "published": "-."}
 _COLUMNS = 2
+#: Inches of a panel: two beside each other can be read at the width of a page.
 _WIDTH, _HEIGHT = 4.3, 3.5
-"""Inches of a panel: two beside each other can be read at the width of a page."""
+#: Letters of a figure's title that fit on an inch.
 _TITLE_LETTERS = 12
-"""Letters of a figure's title that fit on an inch."""
+#: Letters of a label of which two fit below a panel.
 _LABEL_LETTERS = 30
-"""Letters of a label of which two fit below a panel."""
+#: Points between series at the same place, so that their error bars do not hide each other.
 _DODGE = 1.1
-"""Points between series at the same place, so that their error bars do not hide each other."""
 
 
 def can_draw() -> bool:

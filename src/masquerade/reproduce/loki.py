@@ -35,8 +35,8 @@ ALPHAS, QUICK_ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), (0.0, 1.0)
 GREEDY, OURS_GREEDY = LITERAL, "loki-greedy"
 SEQUENCE_BUDGET, SEQUENCE_CAP = 0.5, 40.0
 DENSE_ALPHAS = (0.0, 1.0)
+#: Parts of a sequence of surveys, over which errors are averaged.
 PARTS = 8
-"""Parts of a sequence of surveys, over which errors are averaged."""
 
 DELTA = 0.01
 

@@ -14,48 +14,38 @@ from masquerade.selection import History, Pool, select
 PRINTED = printed_in("loki")
 _LEVELS: dict[str, dict[str, float]] = PRINTED["levels"]
 LEVELS = tuple(_LEVELS)
+#: Of the levels, as published; "none" is booked as epsilon 0.
 SHARES, DEVIATIONS, PRICES, EPSILONS = (
     tuple(level[key] for level in _LEVELS.values())
     for key in ("share", "deviation", "price", "epsilon")
 )
-"""Of the levels, as published; "none" is booked as epsilon 0."""
 
+#: Error of an estimate from nobody; the paper does not say.
 NOBODY = 2.0
-"""Error of an estimate from nobody; the paper does not say."""
 
 FEWEST_RATINGS = 50
 _PAST, _COMING = range(1990, 1997), range(1997, 2002)
 _FEWEST_PAST, _FEWEST_COMING = 30, 100
 
+#: The name of made-up ratings by everybody of everything.
 DENSE = "dense"
-"""The name of made-up ratings by everybody of everything."""
 
+#: The name of `LiteralErrors.greedy` among the policies.
 LITERAL = "greedy, to the letter"
-"""The name of `LiteralErrors.greedy` among the policies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Ratings of films, those before and those to ask about.
+    """Ratings of films, those before and those to ask about."""
 
-    Attributes
-    ----------
-    person, question, rating : arrays, shape (n,)
-    past : bool array, shape (n_questions,)
-    people : int
-    width : float
-        Of the scale.
-    data : str
-        What they are.
-    """
-
+    # person, question, rating: arrays, shape (n,)
     person: Integers
     question: Integers
     rating: Floats
-    past: Flags
+    past: Flags  # bool array, shape (n_questions,)
     people: int
-    width: float
-    data: str
+    width: float  # of the scale
+    data: str  # what they are
 
     @property
     def coming(self) -> Integers:
@@ -188,18 +178,11 @@ class LiteralErrors:
 
 @dataclass(slots=True, eq=False)
 class Crowd:
-    """Raters with a level each, and their noisy reports.
-
-    Attributes
-    ----------
-    ratings : Ratings
-    level : int array, shape (n_people,)
-    reports : float array, shape (n_ratings,)
-    """
+    """Raters with a level each, and their noisy reports."""
 
     ratings: Ratings
-    level: Integers
-    reports: Floats
+    level: Integers  # int array, shape (n_people,)
+    reports: Floats  # float array, shape (n_ratings,)
     published: History = field(init=False)
     literal: LiteralErrors = field(init=False)
     ours: History = field(init=False)

@@ -36,13 +36,13 @@ from masquerade.reproduce.study import (
 )
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 
+#: Policy, alpha, estimator and budget.
 Key = tuple[str, float, str, float]
-"""Policy, alpha, estimator and budget."""
 
 Errors = dict[Key, Estimate]
 Squares = dict[Key, list[float]]
+#: The squared error that eq. 5 predicts, by policy and budget.
 Predictions = Mapping[tuple[str, float], Estimate]
-"""The squared error that eq. 5 predicts, by policy and budget."""
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:

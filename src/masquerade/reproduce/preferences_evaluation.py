@@ -40,8 +40,8 @@ BEST_READING = (
 OTHER_UNIT = "Algorithm 3 protects one record, the others a voter with all records"
 DEALT_DATA = "moral_machine, real decisions dealt out to made-up voters"
 
+#: The epsilon from which accuracies are compared; below, all are near a coin toss.
 STRONG = 0.3
-"""The epsilon from which accuracies are compared; below, all are near a coin toss."""
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:

@@ -31,32 +31,15 @@ _BARS = "bars: two standard errors"
 
 @dataclass(frozen=True, slots=True)
 class Accuracies:
-    """Mean accuracies by what was varied.
+    """Mean accuracies by what was varied."""
 
-    Attributes
-    ----------
-    sizes : mapping
-        By voters, records, mechanism and epsilon.
-    dimensions : mapping
-        By features, mechanism and epsilon.
-    groups : mapping
-        By voters, setting, its value and mechanism.
-    bounds : mapping
-        By voters, records, mechanism and bound.
-    machine : mapping
-        By voters, mechanism and epsilon.
-    machine_groups : mapping
-        By setting, its value and mechanism.
-    dealt_out, held_out : mapping
-        By mechanism and epsilon; empty without the real decisions.
-    """
-
-    sizes: Means
-    dimensions: Means
-    groups: Means
-    bounds: Means
-    machine: Means
-    machine_groups: Means
+    sizes: Means  # by voters, records, mechanism and epsilon
+    dimensions: Means  # by features, mechanism and epsilon
+    groups: Means  # by voters, setting, its value and mechanism
+    bounds: Means  # by voters, records, mechanism and bound
+    machine: Means  # by voters, mechanism and epsilon
+    machine_groups: Means  # by setting, its value and mechanism
+    # dealt_out, held_out: by mechanism and epsilon; empty without the real decisions.
     dealt_out: Means
     held_out: Means
 
@@ -172,6 +155,7 @@ def _dimension_figure(means: Means) -> Figure:
     return Figure("figure-5", title, panels)
 
 
+#: Settings of personalised epsilons: title of the panel and label of its axis.
 _SETTINGS = {
     "conservative": ("how many are conservative", "share of conservative voters"),
     "low": ("lower end varies", "least epsilon of the conservative (greatest: 0.5)"),
@@ -180,7 +164,6 @@ _SETTINGS = {
         "greatest epsilon of the conservative, least of the moderate",
     ),
 }
-"""Settings of personalised epsilons: title of the panel and label of its axis."""
 
 
 def _group_figure(name: str, title: str, by_voters: Mapping[int, Means]) -> Figure:

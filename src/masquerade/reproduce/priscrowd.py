@@ -38,8 +38,8 @@ CITATION = (
 
 PRINTED = printed_in("priscrowd")
 SIZES: dict[str, dict[str, int]] = PRINTED["sizes"]
+#: Of table 2, in its order.
 METHODS = ("PrisCrowd", "Uniform", "Basic 0.1", "Basic 1", "Basic 10")
-"""Of table 2, in its order."""
 
 SAMPLES = (1, 3, 5, 10, 15, 20, 30)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -50,12 +50,12 @@ LABEL = {
     "indoor": "Indoor Floorplan",
     "emotion": "emotion",
 }
+#: Public ends and bandwidth.
 _DOMAIN: dict[str, tuple[tuple[int, int], float]] = {
     "stock": ((-20, 20), 1.5),
     "indoor": ((-20, 20), 1.5),
     "emotion": ((-100, 100), 10.0),
 }
-"""Public ends and bandwidth."""
 
 _OBJECTS_WHEN_QUICK = {"stock": 250, "population": 400, "indoor": 129, "emotion": 700}
 

@@ -20,11 +20,11 @@ from masquerade.reproduce.study import (
 )
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 
+#: Of the printed ratio of two errors.
 RATIO_TOLERANCE = 0.25
-"""Of the printed ratio of two errors."""
 
+#: The errors of table 2, and what the study calls them.
 MEASURES = {"ISE": "mise", "SISE": "rms"}
-"""The errors of table 2, and what the study calls them."""
 
 ENGINES: tuple[tuple[str, str, Style], ...] = (
     ("basic", "Basic, width of the domain", "paper"),

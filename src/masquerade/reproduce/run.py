@@ -24,6 +24,7 @@ from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbe
 from masquerade.reproduce.study import Cells, Evaluation, Evaluator, Job, Scale, Study
 from masquerade.reproduce.verdict import Comparison, Row
 
+#: The papers by name, and the module that measures; ``<module>_evaluation`` evaluates that.
 PAPERS: Mapping[str, str] = {
     "two-layer": "masquerade.reproduce.two_layer",
     "priscrowd": "masquerade.reproduce.priscrowd",
@@ -31,41 +32,25 @@ PAPERS: Mapping[str, str] = {
     "sparse-ldp": "masquerade.reproduce.sparse_ldp",
     "loki": "masquerade.reproduce.loki",
 }
-"""The papers by name, and the module that measures; ``<module>_evaluation`` evaluates that."""
 
+#: Is told how many parts are done, of how many, and which one was done last.
 Progress = Callable[[int, int, str], object]
-"""Is told how many parts are done, of how many, and which one was done last."""
 
+#: Changes when measurements change their meaning, so that older parts are not taken up.
 FORMAT = 1
-"""Changes when measurements change their meaning, so that older parts are not taken up."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes
-    ----------
-    rows : dict of str to tuple of Row
-        By paper.
-    ours : dict of str to tuple of Comparison
-        By paper: our methods beside the paper's.
-    artifacts : tuple of Path
-        Files written, tables and figures.
-    taken_up : int
-        Parts that were there already.
-    done : int
-        Parts that were measured now.
-    remarks : tuple of str
-    """
-
-    rows: dict[str, tuple[Row, ...]]
-    ours: dict[str, tuple[Comparison, ...]]
-    artifacts: tuple[Path, ...]
-    taken_up: int
-    done: int
+    rows: dict[str, tuple[Row, ...]]  # by paper
+    ours: dict[str, tuple[Comparison, ...]]  # by paper: our methods beside the paper's
+    artifacts: tuple[Path, ...]  # files written, tables and figures
+    taken_up: int  # parts that were there already
+    done: int  # parts that were measured now
     remarks: tuple[str, ...] = ()
 
 

@@ -40,8 +40,8 @@ REAL = ("wsd", "adult_content")
 CATEGORIES = {"wsd": ("1", "2", "3"), "adult_content": ("G", "P", "R", "X")}
 PUBLISHED = {"LP": "Laplace (LP)", "RR": "response (RR)", "MF": "factorization (MF)"}
 OURS = {"EM": "response, decoded with the mask (ours)", "ridge": "factorization, proven (ours)"}
+#: LP with noise for exactly epsilon; the published scale costs (K - 1) / K of it.
 EXACT_LAPLACE = "LP, exact"
-"""LP with noise for exactly epsilon; the published scale costs (K - 1) / K of it."""
 CONSTANT = "constant"
 DIMENSION = 2
 

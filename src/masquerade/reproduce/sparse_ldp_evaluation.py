@@ -30,17 +30,17 @@ from masquerade.reproduce.study import (
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 from masquerade.truth import published_laplace_mae, published_response_mae
 
+#: Mean absolute errors by method and epsilon.
 Means = Mapping[tuple[str, str], Estimate]
-"""Mean absolute errors by method and epsilon."""
 
 _NOTHING_PROVEN = "MF, for which nothing is proven,"
+#: Comparisons: our method and its label, the paper's and its label.
 _PAIRS = (
     ("EM", "response decoded with the mask", EXACT_LAPLACE, "LP"),
     ("EM", "response decoded with the mask", "RR", "RR"),
     ("EM", "response decoded with the mask", "MF", _NOTHING_PROVEN),
     ("ridge", "proven factorization", "MF", _NOTHING_PROVEN),
 )
-"""Comparisons: our method and its label, the paper's and its label."""
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:

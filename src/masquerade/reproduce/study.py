@@ -9,31 +9,22 @@ from typing import Any, Literal, Protocol
 from masquerade.datasets import DATASETS
 from masquerade.reproduce.verdict import Comparison, Estimate, Row
 
+#: Returns seconds of processor time.
 Clock = Callable[[], float]
-"""Returns seconds of processor time."""
 
+#: What a job measured: flat JSON objects, one a measurement.
 Cells = list[dict[str, Any]]
-"""What a job measured: flat JSON objects, one a measurement."""
 
 Style = Literal["paper", "ours", "reference", "published"]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes
-    ----------
-    quick : bool
-        Fewer cells, smaller crowds, fewer trials.
-    trials : int or None
-        Of each cell; None: the study's own number.
-    clock : callable
-        For the figures of running times. The library has no clock of its own.
-    """
-
-    quick: bool = False
-    trials: int | None = None
+    quick: bool = False  # fewer cells, smaller crowds, fewer trials
+    trials: int | None = None  # of each cell; None: the study's own number
+    # For the figures of running times. The library has no clock of its own.
     clock: Clock | None = None
 
     def pick(self, full: int, quick: int) -> int:
@@ -43,50 +34,30 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of measuring, done in a process of its own.
+    """One piece of measuring, done in a process of its own."""
 
-    Attributes
-    ----------
-    name : str
-        Unique in the study.
-    work : callable
-        A function of a module, called with `parameters` (and `extras`); returns `Cells`.
-    parameters : mapping
-        JSON values. With the name of the function and the version they are the job's identity: a
-        finished job with the same identity is not done again.
-    extras : mapping
-        Further arguments that do not change the result.
-    """
-
-    name: str
+    name: str  # unique in the study
+    # A function of a module, called with `parameters` (and `extras`); returns `Cells`.
     work: Callable[..., Cells]
+    # JSON values. With the name of the function and the version they are the job's identity: a
+    # finished job with the same identity is not done again.
     parameters: Mapping[str, Any]
+    # Further arguments that do not change the result.
     extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or points, of a panel.
-
-    Attributes
-    ----------
-    label : str
-    x, y : sequence of float
-    error : sequence of float, optional
-        Standard errors of `y`.
-    style : {"paper", "ours", "reference", "published"}
-        What drew it: a method of the paper, one of ours, a baseline, or values that the paper
-        prints.
-    marks : bool
-        Points only, no line.
-    """
+    """A line, or points, of a panel."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
-    error: Sequence[float] | None = None
+    error: Sequence[float] | None = None  # standard errors of `y`
+    # {"paper", "ours", "reference", "published"}. What drew it: a method of the paper, one of ours,
+    # a baseline, or values that the paper prints.
     style: Style = "paper"
-    marks: bool = False
+    marks: bool = False  # points only, no line
 
     @classmethod
     def of(

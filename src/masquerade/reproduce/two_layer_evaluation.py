@@ -33,15 +33,15 @@ from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 from masquerade.truth import FlipProduct
 
 TABLES: Mapping[str, Mapping[str, Sequence[float]]] = PRINTED["tables"]
+#: Of tables 2 and 3, in their order.
 COLUMNS = tuple((mechanism, method) for mechanism in MECHANISMS for method in (MV, TD))
-"""Of tables 2 and 3, in their order."""
 
 FITTED = "the crowds were made up so that the vote is about as accurate as published"
 UNKNOWN_CROWD = "how much people differ, which truth discovery lives on, is not published"
 
 Key = tuple[str, str, str, str]
+#: By mechanism, method, epsilon, and what: ``change``, ``accuracy`` or ``clean``.
 Means = dict[Key, Estimate]
-"""By mechanism, method, epsilon, and what: ``change``, ``accuracy`` or ``clean``."""
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:

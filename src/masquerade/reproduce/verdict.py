@@ -25,14 +25,14 @@ Verdict = Literal["reproduced", "in shape", "not reproduced"]
 
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "not reproduced")
 
+#: Share of the comparisons of a claim that have to point its way.
 MOST_WAYS = 0.8
-"""Share of the comparisons of a claim that have to point its way."""
 
+#: How many standard errors are allowed for.
 ERRORS = 2.0
-"""How many standard errors are allowed for."""
 
+#: What stands in the places of a statement's texts.
 Texts = Mapping[str, object]
-"""What stands in the places of a statement's texts."""
 
 NO_TEXTS: Texts = MappingProxyType({})
 
@@ -58,34 +58,18 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published value or statement beside what came out.
+    """One published value or statement beside what came out."""
 
-    Attributes
-    ----------
-    artifact : str
-        ``"table 2"``, ``"figure 4"``, ``"text"``.
-    quantity : str
-        What is measured, unit included.
-    paper : float or None
-        The printed value; None where the paper states a direction only, or draws it.
-    statement : str
-        What the paper says, in our words.
-    ours, standard_error : float
-        NaN where there is none.
-    data : str
-        What it was measured on.
-    verdict : {"reproduced", "in shape", "not reproduced"}
-    reason : str
-    """
-
-    artifact: str
-    quantity: str
+    artifact: str  # ``"table 2"``, ``"figure 4"``, ``"text"``
+    quantity: str  # what is measured, unit included
+    # The printed value; None where the paper states a direction only, or draws it.
     paper: float | None
-    statement: str
+    statement: str  # what the paper says, in our words
+    # ours, standard_error: naN where there is none.
     ours: float
     standard_error: float
-    data: str
-    verdict: Verdict
+    data: str  # what it was measured on
+    verdict: Verdict  # {"reproduced", "in shape", "not reproduced"}
     reason: str
 
 
@@ -94,23 +78,16 @@ Outcome = Literal["better", "worse", "no clear difference"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A method of ours beside one of the paper, at the same honestly computed loss.
+    """A method of ours beside one of the paper, at the same honestly computed loss."""
 
-    Attributes
-    ----------
-    artifact, quantity, data : str
-        See `Row`; the quantity says what is subtracted from what.
-    difference, standard_error : float
-        Above 0 where ours is better.
-    outcome : {"better", "worse", "no clear difference"}
-        Clear is more than two standard errors.
-    """
-
+    # artifact, quantity, data: see `Row`; the quantity says what is subtracted from what.
     artifact: str
     quantity: str
+    # difference, standard_error: above 0 where ours is better.
     difference: float
     standard_error: float
     data: str
+    # {"better", "worse", "no clear difference"}. Clear is more than two standard errors.
     outcome: Outcome
 
 
@@ -238,22 +215,13 @@ def alike(
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What a paper states, by name, and the data that it is judged on.
+    """What a paper states, by name, and the data that it is judged on."""
 
-    Attributes
-    ----------
-    printed : mapping of str to mapping
-        By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note``,
-        ``paper`` (a printed value) and ``tolerance``. Texts may have ``{places}`` to fill in.
-    data : str
-        See `Row`.
-    own : bool
-        Whether the data, recipe or formula are the paper's own.
-    """
-
+    # By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note``,
+    # ``paper`` (a printed value) and ``tolerance``. Texts may have ``{places}`` to fill in.
     printed: Mapping[str, Mapping[str, Any]]
-    data: str
-    own: bool = False
+    data: str  # see `Row`
+    own: bool = False  # whether the data, recipe or formula are the paper's own
 
     def value(
         self,

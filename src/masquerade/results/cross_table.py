@@ -16,8 +16,8 @@ from masquerade.surveys.codebook import labels_of
 from masquerade.truth import Estimate, shown_shares
 from masquerade.truth.channel_view import SymbolChannel
 
+#: Reports in a cell of a cross-table below which the cell is not shown.
 FEWEST_IN_CELL = 20
-"""Reports in a cell of a cross-table below which the cell is not shown."""
 
 _CONFIDENCE = 0.95
 

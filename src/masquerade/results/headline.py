@@ -13,11 +13,11 @@ from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.levels import lattice_of
 from masquerade.truth import report_variance
 
+#: Responses below which no estimate stands in large figures.
 FEWEST_FOR_HEADLINE = 20
-"""Responses below which no estimate stands in large figures."""
 
+#: Width of an interval, in widths of the range, beyond which the interval is the headline.
 WIDEST_HEADLINE = 0.25
-"""Width of an interval, in widths of the range, beyond which the interval is the headline."""
 
 FEW, NOTHING, INTERVAL, ESTIMATE = "few", "nothing", "interval", "estimate"
 

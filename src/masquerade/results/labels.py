@@ -17,8 +17,8 @@ from masquerade.surveys import Choice
 from masquerade.surveys.codebook import Codebook
 from masquerade.truth import BayesianCombination
 
+#: Most inferences a level by which known labels are checked; up to so many, one for each.
 PARTS = 50
-"""Most inferences a level by which known labels are checked; up to so many, one for each."""
 
 
 def label_result(reports: SurveyReports) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from masquerade.surveys.levels import CLEAR
 
+#: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
     "masquerade": """@software{{masquerade,
   title = {{Masquerade: privacy-preserving crowdsourcing}},
@@ -51,7 +52,6 @@ REFERENCES = {
   pages = {{619--627}}, year = {{2012}}
 }}""",
 }
-"""BibTeX entries by key, as templates of `str.format`."""
 
 
 _NOISE = "discrete-gaussian"

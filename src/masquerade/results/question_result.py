@@ -31,8 +31,8 @@ from masquerade.truth import (
 )
 
 CONFIDENCE = 0.95
+#: For each level that somebody chose, the reports to a question and their mechanism.
 Sent = Mapping[str, tuple[Integers, Mechanism]]
-"""For each level that somebody chose, the reports to a question and their mechanism."""
 
 
 def question_result(

@@ -21,15 +21,15 @@ from masquerade.results.reports import SurveyReports
 from masquerade.results.result import safe
 from masquerade.surveys.codebook import COLUMNS, Codebook
 
+#: A person's pseudonym, level and reports, the last as the JSON text of a list.
 Row = tuple[str, str, str]
-"""A person's pseudonym, level and reports, the last as the JSON text of a list."""
 
+#: The kinds of file, by their ending, with their media type.
 REPORT_FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
 }
-"""The kinds of file, by their ending, with their media type."""
 
 METADATA_KEY = b"masquerade"
 

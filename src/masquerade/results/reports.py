@@ -154,8 +154,8 @@ def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions:
     return np.array(lists, dtype=np.int64).reshape(n, questions)
 
 
+#: People at a level below which that level is not shown by itself.
 FEWEST_SHOWN = 5
-"""People at a level below which that level is not shown by itself."""
 
 
 def shown_counts(counts: Mapping[str, int]) -> dict[str, int | None]:

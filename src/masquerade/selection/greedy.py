@@ -23,8 +23,8 @@ Progress = Callable[[float], None]
 
 _ROUNDING = 1e-12  # of sums of costs
 
+#: Squared error of a group of whom nothing is known: half the width of the question.
 UNKNOWN = 0.25
-"""Squared error of a group of whom nothing is known: half the width of the question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 
+#: From where on a planned number of participants needs a remark.
 PEOPLE_ON_EARTH, MANY, FEW = 8_000_000_000, 1_000_000, 30
-"""From where on a planned number of participants needs a remark."""
 
 
 def participants_needed(

@@ -34,8 +34,8 @@ POLICIES = (
 )
 _WITH_HISTORY = ("loki-greedy", "loki-greedy-paper", "best-predictors")
 
+#: Most of the budget that the first wave may spend.
 FIRST_SHARE = 0.6
-"""Most of the budget that the first wave may spend."""
 
 MOST_WAVES = 5
 

@@ -35,6 +35,8 @@ from masquerade.server.setting_values import (
 SERVER_KEY_NAME = "server.key"
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
+#: Every setting, and what reads its value. In the file a setting has this name; its environment
+#: variable is the name in capitals after ``MASQUERADE_``.
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "data_dir": text,
     "database": text,
@@ -65,100 +67,59 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "rate_rewarded": whole(10**6),
     "connections_address": whole(10**6),
 }
-"""Every setting, and what reads its value.
-
-In the file a setting has this name; its environment variable is the name in capitals after
-``MASQUERADE_``.
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where the server keeps its data and how it is reached.
+    """Where the server keeps its data and how it is reached."""
 
-    Attributes
-    ----------
-    database : str
-        SQLAlchemy URL; SQLite and PostgreSQL (``postgresql+psycopg://``) are supported.
-    database_key : str or None
-        With which an SQLite file is encrypted, in hexadecimal; not shown.
-    database_key_file : Path or None
-        Where it was read from.
-    server_key : ServerKey or None
-        Seals secrets in the database and vouches for backups; None where it is not made yet.
-    server_key_file : Path or None
-        Where it lies or is to be made; None where the key itself was given.
-    public_url : str or None
-        What share links begin with; default: the address of the request that shows the link.
-    demo : bool
-        Everybody is the owner and ``/`` shows the demonstration. Only for made-up data.
-    caps : Caps
-        What everything together may cost a participant who has not chosen caps of their own.
-    allow_clear : bool
-        Whether surveys may offer to send answers as they are.
-    reservation_days : int
-        How many days after its own a reservation stays.
-    unopened_reservations : int
-        How many surveys a participant may begin on a day without opening them; 0 is without limit.
-    commission_percent : int
-        What the operator gets on top of what participants get, in percent of it.
-    webhook_private : bool
-        Whether webhooks may lead to addresses of this computer and of its network.
-    rate_participant, rate_address : int
-        Most requests to the interface a minute, by one participant and from one address; 0 is
-        without limit.
-    rate_preview : int
-        Most forecasts of plans a minute, by one surveyor; 0 is without limit.
-    rate_survey, rate_rewarded : int
-        How many may begin one survey from one address in an hour; the second where it gives
-        something. 0 is without limit.
-    connections_address : int
-        Most open connections from one address, in each process; 0 is without limit.
-    host, port : str, int
-        Where to listen; port 0 takes any free one.
-    workers : int
-        How many processes answer requests.
-    shutdown_seconds : int
-        How long requests under way may take after the server was told to end.
-    trusted_proxies : str
-        Addresses of reverse proxies that may say for whom and by which scheme they ask, separated
-        by commas.
-    metrics : str
-        Who may read ``/metrics``: ``off`` nobody, ``local`` programs on this computer that ask
-        directly, ``open`` whoever reaches the port.
-    log_format : str
-        ``text``, or ``json`` for one JSON object a line.
-    config : Path or None
-        The file that settings were read from.
-    """
-
-    database: str
+    database: str  # SQLAlchemy URL; SQLite and PostgreSQL (``postgresql+psycopg://``) are supported
+    # What share links begin with; default: the address of the request that shows the link.
     public_url: str | None = None
+    # Everybody is the owner and ``/`` shows the demonstration. Only for made-up data.
     demo: bool = False
+    # With which an SQLite file is encrypted, in hexadecimal; not shown.
     database_key: str | None = field(default=None, repr=False)
-    database_key_file: Path | None = None
+    database_key_file: Path | None = None  # where it was read from
+    # Seals secrets in the database and vouches for backups; None where it is not made yet.
     server_key: ServerKey | None = None
+    # Where it lies or is to be made; None where the key itself was given.
     server_key_file: Path | None = None
+    # What everything together may cost a participant who has not chosen caps of their own.
     caps: Caps = field(default_factory=Caps)
-    allow_clear: bool = False
-    reservation_days: int = 2
+    allow_clear: bool = False  # whether surveys may offer to send answers as they are
+    reservation_days: int = 2  # how many days after its own a reservation stays
+    # How many surveys a participant may begin on a day without opening them; 0 is without limit.
     unopened_reservations: int = 20
+    # What the operator gets on top of what participants get, in percent of it.
     commission_percent: int = 0
+    # Whether webhooks may lead to addresses of this computer and of its network.
     webhook_private: bool = False
+    # rate_participant, rate_address: most requests to the interface a minute, by one participant
+    # and from one address; 0 is without limit.
     rate_participant: int = 120
     rate_address: int = 3000
-    rate_preview: int = 20
+    rate_preview: int = 20  # most forecasts of plans a minute, by one surveyor; 0 is without limit
+    # rate_survey, rate_rewarded: how many may begin one survey from one address in an hour; the
+    # second where it gives something. 0 is without limit.
     rate_survey: int = 400
     rate_rewarded: int = 40
+    # Most open connections from one address, in each process; 0 is without limit.
     connections_address: int = 200
+    # host, port: where to listen; port 0 takes any free one.
     host: str = "127.0.0.1"
     port: int = 8080
-    workers: int = 1
+    workers: int = 1  # how many processes answer requests
+    # How long requests under way may take after the server was told to end.
     shutdown_seconds: int = 30
+    # Addresses of reverse proxies that may say for whom and by which scheme they ask, separated by
+    # commas.
     trusted_proxies: str = LOOPBACK_PROXIES
+    # Who may read ``/metrics``: ``off`` nobody, ``local`` programs on this computer that ask
+    # directly, ``open`` whoever reaches the port.
     metrics: str = "off"
-    log_format: str = "text"
-    config: Path | None = None
+    log_format: str = "text"  # ``text``, or ``json`` for one JSON object a line
+    config: Path | None = None  # the file that settings were read from
 
     @classmethod
     def from_environment(

@@ -34,17 +34,17 @@ from masquerade.mechanisms import (
 )
 from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating
 
+#: Name of the level at which answers are sent as they are; no other may do that.
 CLEAR = "none"
-"""Name of the level at which answers are sent as they are; no other may do that."""
 ALL_LEVELS = tuple(level.name for level in LEVELS)
+#: Regular expression of a level's name.
 LEVEL_PATTERN = r"[a-z][a-z0-9-]{0,31}"
-"""Regular expression of a level's name."""
 
 KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
 RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"
 
+#: The mechanisms that a survey can use; all of them run in the browser too.
 Mask = CategoricalMechanism | DiscreteGaussian
-"""The mechanisms that a survey can use; all of them run in the browser too."""
 
 # Noise reaches farther than so many sigmas with a probability of 2.3e-19 an answer: no honest
 # report is refused in the life of a server. Estimates cut far nearer (`BoundedReport`).
@@ -53,19 +53,12 @@ _REACH = 9
 
 @dataclass(frozen=True)
 class OfferedLevel:
-    """A privacy level that a survey offers.
-
-    Attributes
-    ----------
-    mechanisms : tuple of CategoricalMechanism or DiscreteGaussian
-        One for each question.
-    linked : tuple of tuple of int
-        Indices of questions whose reports can all change with one answer, because some are shown
-        only after certain answers to others.
-    """
+    """A privacy level that a survey offers."""
 
     name: str
-    mechanisms: tuple[Mask, ...]
+    mechanisms: tuple[Mask, ...]  # one for each question
+    # Indices of questions whose reports can all change with one answer, because some are shown only
+    # after certain answers to others.
     linked: tuple[tuple[int, ...], ...] = ()
 
     def guarantee(self) -> Guarantee:

@@ -36,42 +36,28 @@ MOST_QUESTIONS = 200
 TOPICS = ("everyday", "personal", "sensitive")
 BEFORE_SEND, AFTER_SEND = REVEALS = "before_send", "after_send"
 RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
+#: Everybody counts once; weights by precision; levels drawn towards each other (the default).
 ESTIMATORS = (RESPONDENT, IVW, EB)
-"""Everybody counts once; weights by precision; levels drawn towards each other (the default)."""
 DEFAULT_ESTIMATOR = EB
 _LEVEL_NAME = re.compile(LEVEL_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A survey as it is asked; nothing of it changes once it is open.
-
-    Attributes
-    ----------
-    template : str
-        Which template it came from; decides how results are shown.
-    levels : tuple of OfferedLevel
-        What a participant can choose from, before seeing a question; a single one is fixed.
-    topic : str
-        One of `TOPICS`.
-    reveal : str
-        Whether people see their reports before they send them (``"before_send"``) or once they
-        are sent (``"after_send"``).
-    conditions : tuple of ShowIf or None
-        When each question is shown; empty where all always are.
-    estimator : str
-        One of `ESTIMATORS`: whose figures stand first in the result, decided before anybody
-        answers.
-    """
+    """A survey as it is asked; nothing of it changes once it is open."""
 
     title: str
     description: str
-    template: str
+    template: str  # which template it came from; decides how results are shown
     questions: tuple[Question, ...]
+    # What a participant can choose from, before seeing a question; a single one is fixed.
     levels: tuple[OfferedLevel, ...]
-    topic: str = "everyday"
+    topic: str = "everyday"  # one of `TOPICS`
+    # Whether people see their reports before they send them (``"before_send"``) or once they are
+    # sent (``"after_send"``).
     reveal: str = BEFORE_SEND
-    conditions: Conditions = ()
+    conditions: Conditions = ()  # when each question is shown; empty where all always are
+    # One of `ESTIMATORS`: whose figures stand first in the result, decided before anybody answers.
     estimator: str = DEFAULT_ESTIMATOR
 
     def __post_init__(self) -> None:

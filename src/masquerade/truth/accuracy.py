@@ -22,8 +22,8 @@ from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.numeric import NumericEstimator
 
+#: A fitted estimator, or a table with columns ``task`` and ``label`` or ``value``.
 Answers = Estimator | Frame
-"""A fitted estimator, or a table with columns ``task`` and ``label`` or ``value``."""
 
 
 def accuracy(answers: Answers, truths: Truths) -> float:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import DiscreteGaussian
 
+#: Sigmas beyond the ends of the range at which reports are cut, at the least.
 NEAREST_CUT = 1.0
-"""Sigmas beyond the ends of the range at which reports are cut, at the least."""
 
+#: Most that cutting can bias a level's mean, in standard errors of that mean.
 BIAS = 0.05
-"""Most that cutting can bias a level's mean, in standard errors of that mean."""
 
 _FARTHEST_CUT = 8.0
 _CUTS = np.arange(NEAREST_CUT, _FARTHEST_CUT + 0.125, 0.125)

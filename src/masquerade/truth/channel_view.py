@@ -17,8 +17,8 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 
+#: Nodes of a person's flip probability where whole confusion matrices are integrated.
 MOST_FLIPS = 8
-"""Nodes of a person's flip probability where whole confusion matrices are integrated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +27,9 @@ class OptionChannel:
 
     A person's channel keeps the answer with probability ``1 - flip`` and reports each other option
     with ``flip / (options - 1)``; the person's flip is one of the nodes.
-
-    Attributes
-    ----------
-    flip, weight : float array, shape (n_nodes,)
-    n_options : int
     """
 
+    # flip, weight: float array, shape (n_nodes,)
     flip: Floats
     weight: Floats
     n_options: int
@@ -120,19 +116,10 @@ def hit_given_option(accuracy: Floats, flip: Floats, null_share: float, options:
 
 @dataclass(frozen=True, slots=True)
 class SymbolChannel:
-    """A mask that reports each other symbol equally often.
+    """A mask that reports each other symbol equally often."""
 
-    Attributes
-    ----------
-    other : float
-        P(a symbol is reported that is not the answer), of each such symbol.
-    signal : float
-        P(the answer is reported) less `other`.
-    symbols : int
-    """
-
-    other: float
-    signal: float
+    other: float  # P(a symbol is reported that is not the answer), of each such symbol
+    signal: float  # P(the answer is reported) less `other`
     symbols: int
 
     @classmethod

@@ -19,8 +19,8 @@ from masquerade.truth.expectation_maximization import (
 )
 from masquerade.truth.votes import LabelVotes, row_max
 
+#: Probabilities below are raised to it before logs are taken.
 LEAST = 1e-10
-"""Probabilities below are raised to it before logs are taken."""
 
 _FIRST_ACCURACY = 0.65
 _FIRST_STRENGTH = 2.0
@@ -28,17 +28,12 @@ _FIRST_STRENGTH = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelWeights:
-    """The parameters of a model with confusions, as its E-step needs them.
+    """The parameters of a model with confusions, as its E-step needs them."""
 
-    Attributes
-    ----------
-    log_confusion : float array, shape (n_workers, n_truths, n_options)
-        Log probability that a worker reports a label where a truth holds.
-    log_prior : float array, shape (n_truths,)
-    """
-
+    # float array, shape (n_workers, n_truths, n_options). Log probability that a worker reports a
+    # label where a truth holds.
     log_confusion: Floats
-    log_prior: Floats
+    log_prior: Floats  # float array, shape (n_truths,)
 
     @classmethod
     def of(cls, log_confusion: Floats, prior: Floats) -> LabelWeights:

@@ -17,10 +17,10 @@ from masquerade.mechanisms import Mechanism
 
 Kind = Literal["categorical", "numeric"]
 
+#: Message of `NotFitted`, after the name of the method.
 NOT_FITTED = (
     "has learnt nothing yet; call fit(claims) or fit_predict(claims) before asking for results."
 )
-"""Message of `NotFitted`, after the name of the method."""
 
 
 class Estimator(ABC):
@@ -30,11 +30,11 @@ class Estimator(ABC):
     `fit` learns and returns the estimator, and what was learnt has names that end in ``_``.
     """
 
+    #: Name of the method on the command line.
     name: ClassVar[str]
-    """Name of the method on the command line."""
 
+    #: Kind of claims that the method takes.
     kind: ClassVar[Kind]
-    """Kind of claims that the method takes."""
 
     @abstractmethod
     def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:

@@ -25,30 +25,19 @@ from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.diagnostics import Components
 from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, blocks, row_max, row_sum
 
+#: Called after every iteration with its number, from 1, and the most there can be.
 Progress = Callable[[int, int], None]
-"""Called after every iteration with its number, from 1, and the most there can be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Numbers of all claims together, for M-steps; E-steps do without.
-
-    Attributes
-    ----------
-    n_options : int
-    answers : float array, shape (n_workers,)
-        Number of answers of each worker.
-    null_share : float
-        Share of the claims that are "no answer".
-    mechanism : CategoricalMechanism or None
-    components : callable
-        Returns the connected `Components`; it is called where a method needs them.
-    """
+    """Numbers of all claims together, for M-steps; E-steps do without."""
 
     n_options: int
-    answers: Floats
-    null_share: float
+    answers: Floats  # float array, shape (n_workers,). Number of answers of each worker.
+    null_share: float  # share of the claims that are "no answer"
     mechanism: CategoricalMechanism | None
+    # Returns the connected `Components`; it is called where a method needs them.
     components: Callable[[], Components]
 
     @cached_property
@@ -135,47 +124,27 @@ class Block:
 
 @dataclass(eq=False)
 class Posterior:
-    """Result of the E-step on the tasks of a block.
+    """Result of the E-step on the tasks of a block."""
 
-    Attributes
-    ----------
-    scores : float array, shape (n_tasks, n_options)
-        The highest score wins.
-    shares : float or bool array, shape (n_tasks, n_options)
-        How far each option is taken for the truth.
-    log_likelihood : float
-        Of the block's votes, of models that have it.
-    """
-
-    scores: Floats
+    scores: Floats  # float array, shape (n_tasks, n_options). The highest score wins.
+    # float or bool array, shape (n_tasks, n_options). How far each option is taken for the truth.
     shares: NDArray[Any]
-    log_likelihood: float = 0.0
+    log_likelihood: float = 0.0  # of the block's votes, of models that have it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SufficientStatistics:
-    """All that an M-step needs of the tasks of a block; blocks add up.
+    """All that an M-step needs of the tasks of a block; blocks add up."""
 
-    Attributes
-    ----------
-    counts : float array
-        Expected agreements of each worker, shape (n_workers,); in models with confusions how often
-        a worker gave a label where a truth held, shape (n_workers, n_truths, n_options).
-    totals : float array, shape (n_truths,)
-        Expected number of tasks of each truth; empty in models without.
-    log_likelihood : float
-        Of the votes under the parameters of the E-step.
-    entropy : float
-        Of the tasks' posteriors, in nats; 0 in models that do not need it.
-    change : float
-        Largest change of a task's share since the step before.
-    """
-
+    # Expected agreements of each worker, shape (n_workers,); in models with confusions how often a
+    # worker gave a label where a truth held, shape (n_workers, n_truths, n_options).
     counts: Floats
+    # float array, shape (n_truths,). Expected number of tasks of each truth; empty in models
+    # without.
     totals: Floats = field(default_factory=lambda: np.zeros(0))
-    log_likelihood: float = 0.0
-    entropy: float = 0.0
-    change: float = np.inf
+    log_likelihood: float = 0.0  # of the votes under the parameters of the E-step
+    entropy: float = 0.0  # of the tasks' posteriors, in nats; 0 in models that do not need it
+    change: float = np.inf  # largest change of a task's share since the step before
 
     def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
         return SufficientStatistics(
@@ -189,42 +158,26 @@ class SufficientStatistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameters:
-    """Result of an M-step.
+    """Result of an M-step."""
 
-    Attributes
-    ----------
-    message : object
-        What the next E-step needs: weights of votes, or of labels. It is sent to every block.
-    state : object
-        What only the next M-step and the result need, of a model's own kind.
-    """
-
+    # What the next E-step needs: weights of votes, or of labels. It is sent to every block.
     message: Any
-    state: Any = None
+    state: Any = None  # what only the next M-step and the result need, of a model's own kind
 
 
 class Model(ABC):
     """One method as expectation-maximization.
 
     Models hold nothing of tasks, and are sent to every block once.
-
-    Attributes
-    ----------
-    max_iterations : int
-        0 for methods of one pass.
-    tolerance : float
-        Iteration ends when no share of a task changes by this much.
-    starts : tuple
-        Messages to begin with; of several, `best` chooses.
     """
 
-    max_iterations: int
-    tolerance: float = 0.0
-    starts: tuple[Any, ...] = (None,)
+    max_iterations: int  # 0 for methods of one pass
+    tolerance: float = 0.0  # iteration ends when no share of a task changes by this much
+    starts: tuple[Any, ...] = (None,)  # messages to begin with; of several, `best` chooses
+    #: Whether workers are judged by the final posteriors, not by those that led to these.
     maximizes_last = False
-    """Whether workers are judged by the final posteriors, not by those that led to these."""
+    #: Whether iteration ends by the change of shares; blocks may have to work them out again.
     compares = True
-    """Whether iteration ends by the change of shares; blocks may have to work them out again."""
 
     @abstractmethod
     def posterior(self, block: Block, message: Any) -> Posterior:
@@ -331,33 +284,16 @@ class InMemory(Blocks):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedPoint:
-    """The fixed point that iteration from one start leads to.
+    """The fixed point that iteration from one start leads to."""
 
-    Attributes
-    ----------
-    message : object
-        The parameters of the last E-step: what the truths follow from.
-    parameters : Parameters
-        What workers are judged by.
-    statistics : SufficientStatistics
-        Of the last E-step.
-    converged : bool
-    iterations : int
-    objectives : tuple of float
-        `Model.objective` after every iteration.
-    posterior : Posterior or None
-        Of the last E-step, where all tasks are one block.
-    evidence : float array, or None
-        Evidence bound of each component, from models with several starts.
-    """
-
-    message: Any
-    parameters: Parameters
-    statistics: SufficientStatistics
+    message: Any  # the parameters of the last E-step: what the truths follow from
+    parameters: Parameters  # what workers are judged by
+    statistics: SufficientStatistics  # of the last E-step
     converged: bool
     iterations: int
-    objectives: tuple[float, ...] = ()
-    posterior: Posterior | None = None
+    objectives: tuple[float, ...] = ()  # `Model.objective` after every iteration
+    posterior: Posterior | None = None  # of the last E-step, where all tasks are one block
+    # Evidence bound of each component, from models with several starts.
     evidence: Floats | None = None
 
 

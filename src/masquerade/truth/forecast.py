@@ -21,12 +21,12 @@ from masquerade.truth.estimator import Estimator
 from masquerade.truth.methods import method_named
 from masquerade.truth.voting import MajorityVote
 
+#: Makes up a crowd's true answers and the truths of its tasks, such as
+#: ``functools.partial(masquerade.simulate.crowd, tasks=100, workers=30)``.
 CrowdMaker = Callable[[np.random.Generator], tuple[Claims, Truths]]
-"""Makes up a crowd's true answers and the truths of its tasks, such as
-``functools.partial(masquerade.simulate.crowd, tasks=100, workers=30)``."""
 
+#: Is told how many runs are done, of how many.
 Progress = Callable[[int, int], object]
-"""Is told how many runs are done, of how many."""
 
 
 @dataclass(frozen=True, slots=True)

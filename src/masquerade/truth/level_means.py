@@ -26,8 +26,8 @@ from masquerade.truth.levels import (
     pool_counts,
 )
 
+#: People from whom on a level's spread is estimated from its own reports alone.
 FEWEST_BY_THEMSELVES = 5
-"""People from whom on a level's spread is estimated from its own reports alone."""
 
 _LEAST = 1e-9  # of what people differ by, in squared widths
 

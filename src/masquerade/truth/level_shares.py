@@ -28,8 +28,8 @@ from masquerade.truth.shares import estimate_shares, likeliest_shares
 Groups = Mapping[str, tuple[Sequence[int], CategoricalMechanism]]
 
 BOOTSTRAP_DRAWS = 4000
+#: Fixed, so that the same reports give the same result everywhere.
 BOOTSTRAP_SEED = 20141
-"""Fixed, so that the same reports give the same result everywhere."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,36 +19,26 @@ from masquerade.exact.arrays import Floats
 from masquerade.surveys.survey import EB, IVW, RESPONDENT
 from masquerade.truth.estimate import Estimate
 
+#: Least standard deviation between levels that ``eb`` allows for, in widths of the answer.
 LEVEL_SPREAD = 0.075
-"""Least standard deviation between levels that ``eb`` allows for, in widths of the answer."""
 
+#: A probability of differences by chance below which levels are said to differ.
 DIFFER_BELOW = 0.1
-"""A probability of differences by chance below which levels are said to differ."""
 
 _LEAST = 1e-12  # of a variance, in squared widths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelValues:
-    """Unbiased estimates of the same numbers at each level; ``[level, number]``.
+    """Unbiased estimates of the same numbers at each level; ``[level, number]``."""
 
-    Attributes
-    ----------
-    n : float array, shape (n_levels,)
-        People; 0 at a level of the pool from which nobody answered.
-    value : float array, shape (n_levels, n_numbers)
-    people : float array, shape (n_levels, n_numbers)
-        Variance of `value` by who answered.
-    masks : float array, shape (n_levels, n_numbers)
-        Variance of `value` by the masks.
-    pool : float array, shape (n_levels,), or None
-        How many people there are at each level, answering or not, where that is known.
-    """
-
+    # float array, shape (n_levels,). People; 0 at a level of the pool from which nobody answered.
     n: Floats
-    value: Floats
-    people: Floats
-    masks: Floats
+    value: Floats  # float array, shape (n_levels, n_numbers)
+    people: Floats  # float array, shape (n_levels, n_numbers). Variance of `value` by who answered.
+    masks: Floats  # float array, shape (n_levels, n_numbers). Variance of `value` by the masks.
+    # float array, shape (n_levels,), or None. How many people there are at each level, answering or
+    # not, where that is known.
     pool: Floats | None = None
 
     @property

@@ -24,6 +24,7 @@ from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
 from masquerade.truth.voting import MajorityVote, WeightedVote
 
+#: All methods, simplest first, those for categories before those for numbers.
 METHODS: tuple[type[Estimator], ...] = (
     MajorityVote,
     WeightedVote,
@@ -46,7 +47,6 @@ METHODS: tuple[type[Estimator], ...] = (
     ChannelEM,
     NumericAuto,
 )
-"""All methods, simplest first, those for categories before those for numbers."""
 
 _ALIASES: dict[str, type[Estimator]] = {
     "mv": MajorityVote,
@@ -57,8 +57,8 @@ _ALIASES: dict[str, type[Estimator]] = {
     "wawa": WeightedVote,
 }
 
+#: The method that the name ``"auto"`` stands for, by the kind of claims.
 AUTO: dict[Kind, type[Estimator]] = {"categorical": BayesianCombination, "numeric": NumericAuto}
-"""The method that the name ``"auto"`` stands for, by the kind of claims."""
 
 
 def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:

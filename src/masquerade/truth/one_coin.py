@@ -123,18 +123,10 @@ class OneCoin(CategoricalEstimator):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start of one-coin inference: vote shares, turned round or not.
+    """Start of one-coin inference: vote shares, turned round or not."""
 
-    Attributes
-    ----------
-    complement : bool
-        Whether the least voted options are taken for the likeliest.
-    reverse : bool
-        Whether two options are exchanged.
-    """
-
-    complement: bool
-    reverse: bool = False
+    complement: bool  # whether the least voted options are taken for the likeliest
+    reverse: bool = False  # whether two options are exchanged
 
     def posterior(self, block: Block) -> Floats:
         """Return smoothed vote shares."""
@@ -255,22 +247,14 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The prior of a worker on a grid; arrays of shape (n_nodes,).
-
-    Attributes
-    ----------
-    log_prior : float array
-    log_hit, log_miss : float array
-        Log probability that a report that is an option is the truth, and that it is one particular
-        other option.
-    accuracy : float array
-        Mean alpha of the node.
-    """
+    """The prior of a worker on a grid; arrays of shape (n_nodes,)."""
 
     log_prior: Floats
+    # log_hit, log_miss: log probability that a report that is an option is the truth, and that it
+    # is one particular other option.
     log_hit: Floats
     log_miss: Floats
-    accuracy: Floats
+    accuracy: Floats  # mean alpha of the node
 
     @classmethod
     def of(

@@ -20,11 +20,11 @@ from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.truth.channel_view import SymbolChannel
 
+#: Most honest questions that are said to be doubtful: one in a thousand.
 FALSE_ALARM = 1e-3
-"""Most honest questions that are said to be doubtful: one in a thousand."""
 
+#: Sigmas beyond the range from where on reports are counted.
 DISTANCES = (2.0, 3.0, 4.0, 5.0, 6.0)
-"""Sigmas beyond the range from where on reports are counted."""
 
 _COUNTED_STEPS = 200.0  # noise of so many steps a sigma is summed step by step, wider noise bounded
 

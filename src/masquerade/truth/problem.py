@@ -25,11 +25,9 @@ from masquerade.truth.expectation_maximization import (
 )
 from masquerade.truth.votes import UnsortedVotes, Votes
 
+#: Known truths of some tasks. `Truths`, a table with columns ``task`` and ``truth``, a pandas
+#: series, or a dict by task.
 Gold = Any
-"""Known truths of some tasks.
-
-`Truths`, a table with columns ``task`` and ``truth``, a pandas series, or a dict by task.
-"""
 
 
 def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
@@ -67,21 +65,11 @@ def _truths(gold: Gold) -> Truths:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Input of a method for categories.
-
-    Attributes
-    ----------
-    claims : Claims
-    mechanism : CategoricalMechanism or None
-        What masked the claims.
-    gold : int32 array, shape (n_tasks,)
-        Known truths as codes; -1 where unknown.
-    progress : callable or None
-    """
+    """Input of a method for categories."""
 
     claims: Claims
-    mechanism: CategoricalMechanism | None
-    gold: Codes
+    mechanism: CategoricalMechanism | None  # what masked the claims
+    gold: Codes  # int32 array, shape (n_tasks,). Known truths as codes; -1 where unknown.
     progress: Progress | None = None
 
     @cached_property
@@ -132,48 +120,33 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Result of a method for categories.
+    """Result of a method for categories."""
 
-    Attributes
-    ----------
-    scores, posteriors : float array, shape (n_tasks, n_options)
-        The highest score wins; rows of `posteriors` sum to 1.
-    reliability, weight : float array, shape (n_workers,)
-        Estimated accuracy of a worker, 0 to 1, and what the worker's votes count.
-    converged : bool
-    iterations : int
-    orientation_ambiguous : bool
-    reliability_error : float array, shape (n_workers,), or None
-        Standard deviation of the reliability, where the method knows it.
-    confusion : float array, shape (n_workers, n_options, n_options), or None
-        ``confusion[worker, truth, label]``, of methods that have it.
-    priors : float array, shape (n_options,), or None
-        How often each truth holds, of methods that have it.
-    truth_shares, truth_share_errors : float array, shape (n_options,), or None
-        How often each truth holds, with standard deviation, of methods that know more of it than
-        `posteriors` tells.
-    log_evidence : float or None
-        Lower bound of the log probability of all reports, of methods that have it.
-    losses : tuple of float
-        What was optimized, after every iteration, for each claim.
-    remarks : tuple of Remark
-    extra : dict
-        Parameters of a method's own, by name.
-    """
-
+    # scores, posteriors: float array, shape (n_tasks, n_options). The highest score wins; rows of
+    # `posteriors` sum to 1.
     scores: Floats
     posteriors: Floats
+    # reliability, weight: float array, shape (n_workers,). Estimated accuracy of a worker, 0 to 1,
+    # and what the worker's votes count.
     reliability: Floats
     weight: Floats
     converged: bool
     iterations: int
     orientation_ambiguous: bool
+    # float array, shape (n_workers,), or None. Standard deviation of the reliability, where the
+    # method knows it.
     reliability_error: Floats | None = None
+    # float array, shape (n_workers, n_options, n_options), or None. ``confusion[worker, truth,
+    # label]``, of methods that have it.
     confusion: Floats | None = None
+    # float array, shape (n_options,), or None. How often each truth holds, of methods that have it.
     priors: Floats | None = None
+    # truth_shares, truth_share_errors: float array, shape (n_options,), or None. How often each
+    # truth holds, with standard deviation, of methods that know more of it than `posteriors` tells.
     truth_shares: Floats | None = None
     truth_share_errors: Floats | None = None
+    # Lower bound of the log probability of all reports, of methods that have it.
     log_evidence: float | None = None
-    losses: tuple[float, ...] = ()
+    losses: tuple[float, ...] = ()  # what was optimized, after every iteration, for each claim
     remarks: tuple[Remark, ...] = ()
-    extra: dict[str, Floats] | None = None
+    extra: dict[str, Floats] | None = None  # parameters of a method's own, by name

@@ -15,8 +15,8 @@ from masquerade.truth.votes import blocks, row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
 
+#: Scores this close (relative to 1 + |best|) are equal: sums of weights depend on their order.
 _CLOSE = 1e-9
-"""Scores this close (relative to 1 + |best|) are equal: sums of weights depend on their order."""
 
 
 def check_ties(ties: object, seed: object) -> None:

@@ -150,14 +150,10 @@ class TruthDiscovery(CategoricalEstimator):
 
 @dataclass(eq=False)
 class Leaders(Posterior):
-    """The E-step of truth discovery; ``shares[task, option]`` are true for the leading options.
+    """The E-step of truth discovery; ``shares[task, option]`` are true for the leading options."""
 
-    Attributes
-    ----------
-    agreed : float array, shape (n_workers,), or None
-        Agreements of the block's workers with the leaders, once counted.
-    """
-
+    # float array, shape (n_workers,), or None. Agreements of the block's workers with the leaders,
+    # once counted.
     agreed: Floats | None = None
 
 

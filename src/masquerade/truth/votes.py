@@ -18,32 +18,23 @@ from scipy import sparse
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 
+#: Claims in a block of a pass over unsorted votes: the intermediate arrays stay in the cache.
 _BLOCK = 1 << 16
-"""Claims in a block of a pass over unsorted votes: the intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
-    """Votes by task, option and worker; "no answer" is no vote.
+    """Votes by task, option and worker; "no answer" is no vote."""
 
-    Attributes
-    ----------
-    matrix : scipy.sparse.csr_array, shape (n_tasks * n_options, n_workers)
-        Number of times a worker gave an option of a task. Workers are in no order within a row,
-        and one who gave the option again is there again.
-    n_tasks, n_options, n_workers : int
-    of_task : float array, shape (n_tasks,)
-        Number of votes on each task.
-    of_worker : float array, shape (n_workers,)
-        Number of votes of each worker.
-    """
-
+    # scipy.sparse.csr_array, shape (n_tasks * n_options, n_workers). Number of times a worker gave
+    # an option of a task. Workers are in no order within a row, and one who gave the option again
+    # is there again.
     matrix: Any
     n_tasks: int
     n_options: int
     n_workers: int
-    of_task: Floats
-    of_worker: Floats
+    of_task: Floats  # float array, shape (n_tasks,). Number of votes on each task.
+    of_worker: Floats  # float array, shape (n_workers,). Number of votes of each worker.
 
     @classmethod
     def of(cls, claims: Claims) -> Votes:
@@ -167,15 +158,10 @@ class UnsortedVotes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelVotes:
-    """Votes by worker and label, a row a task.
+    """Votes by worker and label, a row a task."""
 
-    Attributes
-    ----------
-    matrix : scipy.sparse.csr_array, shape (n_tasks, n_workers * n_options)
-        Number of times a worker gave a label; column ``worker * n_options + label``.
-    n_tasks, n_options, n_workers : int
-    """
-
+    # scipy.sparse.csr_array, shape (n_tasks, n_workers * n_options). Number of times a worker gave
+    # a label; column ``worker * n_options + label``.
     matrix: Any
     n_tasks: int
     n_options: int

@@ -23,24 +23,15 @@ class WorkerPrior:
     ``Dirichlet(concentration[a] * pooled[a])``; reports are answers through the worker's own
     channel. The distribution of *reports* is taken as the Dirichlet of the same mean and total
     variance, so that everything below is a sum of gamma functions.
-
-    Attributes
-    ----------
-    pooled : float array, shape (n_options, n_options)
-        ``pooled[truth, answer]`` of the crowd; rows sum to 1.
-    concentration : float array, shape (n_options,)
-        How alike workers are, by truth: the larger, the more alike.
-    centre : float array, shape (n_options, n_options)
-        What `pooled` is drawn towards.
-    strength : float
-        By this many answers.
-    channel : OptionChannel
     """
 
+    # float array, shape (n_options, n_options). ``pooled[truth, answer]`` of the crowd; rows sum to
+    # 1.
     pooled: Floats
+    # float array, shape (n_options,). How alike workers are, by truth: the larger, the more alike.
     concentration: Floats
-    centre: Floats
-    strength: float
+    centre: Floats  # float array, shape (n_options, n_options). What `pooled` is drawn towards.
+    strength: float  # by this many answers
     channel: OptionChannel
 
     @classmethod

@@ -31,18 +31,13 @@ _ACCOUNT = table_of(AccountRow)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A surveyor.
-
-    Attributes
-    ----------
-    id, login, name : str
-    has_password, has_totp : bool
-        Whether a password was chosen, and whether signing in asks for a code too.
-    """
+    """A surveyor."""
 
     id: str
     login: str
     name: str
+    # has_password, has_totp: whether a password was chosen, and whether signing in asks for a code
+    # too.
     has_password: bool
     has_totp: bool
 

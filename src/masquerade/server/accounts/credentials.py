@@ -29,24 +29,13 @@ _SESSION, _TOKEN = table_of(SessionRow), table_of(ApiTokenRow)
 
 @dataclass(frozen=True, slots=True)
 class Surveyor:
-    """A signed-in surveyor, or a token acting for one.
-
-    Attributes
-    ----------
-    account : Account
-    team : Team
-    role : str
-    rights : frozenset of str
-        Of the role; of a token, those that are also its scopes.
-    session : str or None
-        Digest of the session; null for a token.
-    """
+    """A signed-in surveyor, or a token acting for one."""
 
     account: Account
     team: Team
     role: str
-    rights: frozenset[str]
-    session: str | None
+    rights: frozenset[str]  # of the role; of a token, those that are also its scopes
+    session: str | None  # digest of the session; null for a token
 
 
 class Credentials:

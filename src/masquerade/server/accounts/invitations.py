@@ -25,19 +25,11 @@ _INVITATION, _TEAM = table_of(TeamInvitationRow), table_of(TeamRow)
 
 @dataclass(frozen=True, slots=True)
 class TeamInvitation:
-    """A link that lets one more person in.
+    """A link that lets one more person in."""
 
-    Attributes
-    ----------
-    digest : str
-        Names it; the link itself is not kept.
-    team : Team
-    role, note, until : str
-        What the person becomes, for whom it is, the last day on which it works.
-    """
-
-    digest: str
+    digest: str  # names it; the link itself is not kept
     team: Team
+    # role, note, until: what the person becomes, for whom it is, the last day on which it works.
     role: str
     note: str
     until: str

@@ -35,18 +35,10 @@ _SPENT = table_of(SpentChallengeRow)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where passkeys hold.
+    """Where passkeys hold."""
 
-    Attributes
-    ----------
-    host : str
-        Name of the computer, without a port.
-    origin : str
-        What browsers say they are at, such as ``https://surveys.example.org``.
-    """
-
-    host: str
-    origin: str
+    host: str  # name of the computer, without a port
+    origin: str  # what browsers say they are at, such as ``https://surveys.example.org``
 
 
 @dataclass(frozen=True, slots=True)

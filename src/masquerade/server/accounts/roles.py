@@ -8,6 +8,7 @@ from masquerade.errors import ParameterError
 
 OWNER, EDITOR, VIEWER, AUDITOR = "owner", "editor", "viewer", "auditor"
 
+#: Each right with what it lets somebody do.
 RIGHTS: Final = {
     "survey:read": "see surveys and how many people answered",
     "survey:write": "make, open and close surveys",
@@ -18,15 +19,14 @@ RIGHTS: Final = {
     "audit:read": "see the audit log and check the ledger",
     "settings:read": "see the server's settings",
 }
-"""Each right with what it lets somebody do."""
 
+#: Each role with its rights.
 ROLES: Final = {
     OWNER: frozenset(RIGHTS),
     EDITOR: frozenset({"survey:read", "survey:write", "results:read", "reports:read"}),
     VIEWER: frozenset({"survey:read", "results:read"}),
     AUDITOR: frozenset({"survey:read", "audit:read", "settings:read"}),
 }
-"""Each role with its rights."""
 
 ROLE_WORDS: Final = {
     OWNER: "everything, the team and money too",

@@ -15,8 +15,8 @@ from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.session_cookie import SESSION_DAYS
 
+#: A session in which nothing was asked for so many days is over.
 IDLE_DAYS = 7
-"""A session in which nothing was asked for so many days is over."""
 _SESSION = table_of(SessionRow)
 
 

@@ -24,28 +24,18 @@ _TOKEN, _ACCOUNT = table_of(ApiTokenRow), table_of(AccountRow)
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token as its team sees it; what it is made of is not kept.
+    """A token as its team sees it; what it is made of is not kept."""
 
-    Attributes
-    ----------
-    digest : str
-        Names it.
-    account, login : str
-        For whom it acts.
-    name, ending : str
-        What it is for; its last letters.
-    scopes : tuple of str
-        Rights that it has at most.
-    day, until, used : str or None
-        When it was made, the last day on which it works, the last on which it was used.
-    """
-
-    digest: str
+    digest: str  # names it
+    # account, login: for whom it acts.
     account: str
     login: str
+    # name, ending: what it is for; its last letters.
     name: str
     ending: str
-    scopes: tuple[str, ...]
+    scopes: tuple[str, ...]  # rights that it has at most
+    # day, until, used: when it was made, the last day on which it works, the last on which it was
+    # used.
     day: str
     until: str | None
     used: str | None

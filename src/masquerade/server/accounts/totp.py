@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 STEP_SECONDS = 30
 DIGITS = 6
+#: How many steps the clock of a phone may be early or late.
 _STEPS_OFF = 1
-"""How many steps the clock of a phone may be early or late."""
 
 
 def new_secret() -> str:

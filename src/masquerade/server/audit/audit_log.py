@@ -26,25 +26,14 @@ _TOLD = ("team", "sequence", "account", "login", "action", "object", "day", "pre
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that somebody did.
+    """Something that somebody did."""
 
-    Attributes
-    ----------
-    sequence : int
-        Counts what was done in the team, from 0.
-    account, login : str
-        Who; the login as it was then.
-    action : str
-        In words.
-    object : str
-        What it was done to: a survey's token, an account's id; empty where there is no one thing.
-    day, hash : str
-    """
-
-    sequence: int
+    sequence: int  # counts what was done in the team, from 0
+    # account, login: who; the login as it was then.
     account: str
     login: str
-    action: str
+    action: str  # in words
+    # What it was done to: a survey's token, an account's id; empty where there is no one thing.
     object: str
     day: str
     hash: str

@@ -13,8 +13,8 @@ from masquerade.errors import IdempotencyConflict
 from masquerade.server.db.draft_tables import IdempotencyKeyRow
 from masquerade.server.db.tables import table_of
 
+#: How many days a request that made something is remembered.
 KEPT_DAYS = 2
-"""How many days a request that made something is remembered."""
 
 _KEY = table_of(IdempotencyKeyRow)
 

@@ -107,17 +107,10 @@ _KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
 
 @dataclass(slots=True)
 class _Account:
-    """A person's account while nobody else can change it; of its entries, those that were needed.
-
-    Attributes
-    ----------
-    balance : Balance or None
-    latest : dict of str to Entry or None
-        The latest entry of each key that was asked for.
-    """
+    """A person's account while nobody else can change it, with the entries that were needed."""
 
     balance: Balance | None
-    latest: dict[str, Entry | None]
+    latest: dict[str, Entry | None]  # the latest entry of each key that was asked for
 
 
 class LedgerTables:

@@ -31,17 +31,17 @@ from masquerade.server.http.logs import fields
 
 _LOGGER = logging.getLogger(__name__)
 
+#: Tables with rows of participants, in the order in which they are locked.
 TABLES = (
     *("participation", "ledger_entry", "ledger_balance", "caps_to_come", "completion_code"),
     *("quota_count", "book_account", "book_transfer", "payout"),
 )
-"""Tables with rows of participants, in the order in which they are locked."""
 
+#: Names the setting that holds the day of the last rewriting.
 REWRITTEN = "rewritten"
-"""Names the setting that holds the day of the last rewriting."""
 
+#: For how long a rewriting that was asked for may fail before ``/readyz`` tells.
 OVERDUE_SECONDS = 3600
-"""For how long a rewriting that was asked for may fail before ``/readyz`` tells."""
 
 _AGAIN_SECONDS = 60.0
 _LOCK_SECONDS = 5

@@ -12,18 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One participant, for the length of a request.
+    """One participant, for the length of a request."""
 
-    Attributes
-    ----------
-    secret : str
-        128 bits in hexadecimal, drawn by the participant's device.
-    key : str
-        Of this server, in hexadecimal.
-    """
-
-    secret: str
-    key: str
+    secret: str  # 128 bits in hexadecimal, drawn by the participant's device
+    key: str  # of this server, in hexadecimal
 
     @property
     def person(self) -> str:

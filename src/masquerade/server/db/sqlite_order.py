@@ -27,15 +27,15 @@ from masquerade.server.http.logs import fields
 
 _LOGGER = logging.getLogger(__name__)
 
+#: Bytes of a file, of about 10,000 and 100,000 responses: up to the first it is rewritten for a
+#: fifth of the time at most, up to the second for a twentieth, and beyond on request only.
 SMALL, LARGE = 20 * 10**6, 200 * 10**6
-"""Bytes of a file, of about 10,000 and 100,000 responses: up to the first it is rewritten for a
-fifth of the time at most, up to the second for a twentieth, and beyond on request only."""
 
+#: How often is looked at whether others wrote, and tried again what could not be done.
 LOOK_SECONDS = 1.0
-"""How often is looked at whether others wrote, and tried again what could not be done."""
 
+#: For how long rows may lie in the order of arrival before the log and ``/readyz`` tell.
 OVERDUE_SECONDS = 60
-"""For how long rows may lie in the order of arrival before the log and ``/readyz`` tell."""
 
 _SHORTEST_PAUSE_SECONDS = 0.05
 _PATIENCE_MILLISECONDS = 200

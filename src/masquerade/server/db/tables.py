@@ -22,22 +22,22 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 # A row number would tell the order of arrival, and so which response belongs to which entry.
 BY_KEY = {"sqlite_with_rowid": False}
 
+#: The condition of an index, in the words by which a query finds it.
 PAID_WORDS = "kind IN ('commit', 'clear_disclosure')"
-"""The condition of an index, in the words by which a query finds it."""
 
+#: The team that every database begins with.
 FIRST_TEAM = "0" * 32
-"""The team that every database begins with."""
 
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 PUBLISHED, CANCELLED = "published", "cancelled"
+#: States of a survey in which what was begun can be finished.
 TAKING = (OPEN, CLOSING)
-"""States of a survey in which what was begun can be finished."""
+#: States of a survey in which there are results.
 FINISHED = (CLOSED, PUBLISHED)
-"""States of a survey in which there are results."""
 
 RESERVED, OPENED, SEALED, SUBMITTED = "reserved", "opened", "sealed", "submitted"
+#: States of a participation.
 WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
-"""States of a participation."""
 
 
 class Base(DeclarativeBase):

@@ -46,20 +46,11 @@ class AppFile:
 
 @dataclass(frozen=True, slots=True)
 class AppBuild:
-    """All files of the app, and the hash that names them together.
+    """All files of the app, and the hash that names them together."""
 
-    Attributes
-    ----------
-    hash : str
-        SHA-256 of what ``sha256sum`` prints for the files, sorted by their paths.
-    files : dict
-        Path within the folder to `AppFile`.
-    modules : tuple of str
-        Paths of those that the page loads, the entry last: each stands after what it imports.
-    """
-
-    hash: str
-    files: dict[str, AppFile]
+    hash: str  # SHA-256 of what ``sha256sum`` prints for the files, sorted by their paths
+    files: dict[str, AppFile]  # path within the folder to `AppFile`
+    # Paths of those that the page loads, the entry last: each stands after what it imports.
     modules: tuple[str, ...]
 
 

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from masquerade.server.http.rate_limit import network_of
 
+#: How many connections may wait to be taken; as many may be taken before any is counted.
 BACKLOG: Final = 128
-"""How many connections may wait to be taken; as many may be taken before any is counted."""
 
 _FILES_OF_OTHERS: Final = 128  # of the files that a process may open: database, log, static files
 _FEWEST: Final = 16

@@ -9,11 +9,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from masquerade.server.http.connections import OpenConnections
 
+#: How long a whole request may take to arrive, and how long an answer may wait to be read on.
 PATIENCE_SECONDS: Final = 30.0
-"""How long a whole request may take to arrive, and how long an answer may wait to be read on."""
 
+#: How many bytes of a request may be there, beside its body, before they are whole.
 LARGEST_HEAD: Final = 64 * 1024
-"""How many bytes of a request may be there, beside its body, before they are whole."""
 
 
 class DeadlineProtocol(HttpToolsProtocol):

@@ -29,8 +29,8 @@ except ImportError:  # Windows, where a server has one process
     fcntl = None  # type: ignore[assignment]
 
 _PLACES: Final = 2**17
+#: Places that one asker can be at. Where others are at all of them, the most rested one leaves.
 _LOOKED_AT: Final = 8
-"""Places that one asker can be at. Where others are at all of them, the most rested one leaves."""
 
 _PLACE = struct.Struct("<16sd")
 

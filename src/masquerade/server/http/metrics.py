@@ -12,8 +12,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+#: Where the processes of one server put their counts, so that each can tell those of all.
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where the processes of one server put their counts, so that each can tell those of all."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

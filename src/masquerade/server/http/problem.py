@@ -33,8 +33,8 @@ from masquerade.errors import (
 )
 from masquerade.server.http.padding import padded
 
+#: How many places of a wrong request are told; whoever puts them right is told of further ones.
 MOST_PLACES = 20
-"""How many places of a wrong request are told; whoever puts them right is told of further ones."""
 
 _LONGEST_POINTER, _LONGEST_DETAIL = 200, 2000
 
@@ -71,11 +71,11 @@ class Problem(BaseModel):
     detail: str
 
 
+#: What every operation of the interface may answer, for its OpenAPI document.
 PROBLEM_ANSWER: dict[str, Any] = {
     "description": "A problem; its type says which",
     "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
 }
-"""What every operation of the interface may answer, for its OpenAPI document."""
 
 
 def file_answer(*types: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from masquerade.server.http.problem import problem
 
 LARGEST_BODY = 256 * 1024
 MOST_UPLOADED = 8 * 2**20
+#: Addresses that take more, and how much: read only once it is known who sends it.
 UPLOADS: Final = {"/release/synthetic": MOST_UPLOADED}
-"""Addresses that take more, and how much: read only once it is known who sends it."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ POLICY: Final = (
     "frame-src 'self'; frame-ancestors 'none'"
 )
 
+#: Of the page that the builder shows in a frame; no other site may.
 PREVIEW_POLICY: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
-"""Of the page that the builder shows in a frame; no other site may."""
 
 _HEADERS = {
     b"x-content-type-options": b"nosniff",

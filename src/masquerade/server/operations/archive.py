@@ -63,24 +63,12 @@ Columns = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a backup says of itself.
+    """What a backup says of itself."""
 
-    Attributes
-    ----------
-    revision : str
-        Of the schema.
-    day : str
-        ISO date on which it was made.
-    made_by : str
-        Version of Masquerade.
-    tables : dict
-        Name of each table to its columns, each with its kind.
-    """
-
-    revision: str
-    day: str
-    made_by: str
-    tables: dict[str, Columns]
+    revision: str  # of the schema
+    day: str  # ISO date on which it was made
+    made_by: str  # version of Masquerade
+    tables: dict[str, Columns]  # name of each table to its columns, each with its kind
 
 
 def kind_of(column: Column[Any]) -> str:

@@ -26,18 +26,10 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What a backup holds.
+    """What a backup holds."""
 
-    Attributes
-    ----------
-    revision : str
-        Of the schema.
-    rows : dict
-        Number of rows of each table that has any.
-    """
-
-    revision: str
-    rows: dict[str, int]
+    revision: str  # of the schema
+    rows: dict[str, int]  # number of rows of each table that has any
 
 
 def backup(

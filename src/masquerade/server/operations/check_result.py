@@ -9,22 +9,13 @@ OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found.
+    """What one check found."""
 
-    Attributes
-    ----------
-    check : str
-        What was checked.
-    status : str
-        ``ok``, ``warning`` (works, and should be known), ``problem`` (must be put right) or
-        ``skipped`` (could not be checked).
-    detail : str
-        What was found and what to do.
-    """
-
-    check: str
+    check: str  # what was checked
+    # ``ok``, ``warning`` (works, and should be known), ``problem`` (must be put right) or
+    # ``skipped`` (could not be checked).
     status: str
-    detail: str
+    detail: str  # what was found and what to do
 
     def to_json(self) -> dict[str, str]:
         """Return the finding as JSON."""

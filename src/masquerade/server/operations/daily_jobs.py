@@ -33,14 +33,9 @@ _PARTICIPATION, _SURVEY, _RAISE = (
 
 @dataclass(frozen=True, slots=True)
 class DailySummary:
-    """The counts of one day's jobs.
+    """The counts of one day's jobs."""
 
-    Attributes
-    ----------
-    released, raised : int
-        Reservations given back, and caps that began.
-    """
-
+    # released, raised: reservations given back, and caps that began.
     released: int
     raised: int
 

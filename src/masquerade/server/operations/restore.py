@@ -36,25 +36,14 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored.
+    """What was restored."""
 
-    Attributes
-    ----------
-    day : str
-        On which the backup was made.
-    made_at, revision : str
-        Revision of the schema in the backup, and the one that it has now.
-    rows : dict
-        Number of rows of each table of the backup that has any.
-    entries : int
-        Entries of the ledger, all of whose chains and balances hold.
-    """
-
-    day: str
+    day: str  # on which the backup was made
+    # made_at, revision: revision of the schema in the backup, and the one that it has now.
     made_at: str
     revision: str
-    rows: dict[str, int]
-    entries: int
+    rows: dict[str, int]  # number of rows of each table of the backup that has any
+    entries: int  # entries of the ledger, all of whose chains and balances hold
 
 
 def restore(

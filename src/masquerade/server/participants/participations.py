@@ -80,29 +80,15 @@ _STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """Where one participant stands in one survey.
-
-    Attributes
-    ----------
-    id : str
-    survey : FrozenSurvey
-    level : OfferedLevel
-    state : str
-    account : Account or None
-        Of the person, where the step concerns it.
-    key : str
-        Of the participation on that account.
-    completion_code : str or None
-        By which a panel is shown that the reports have arrived.
-    """
+    """Where one participant stands in one survey."""
 
     id: str
     survey: FrozenSurvey
     level: OfferedLevel
     state: str
-    account: Account | None = None
-    key: str = ""
-    completion_code: str | None = None
+    account: Account | None = None  # of the person, where the step concerns it
+    key: str = ""  # of the participation on that account
+    completion_code: str | None = None  # by which a panel is shown that the reports have arrived
 
 
 class Participations:

@@ -14,17 +14,10 @@ from masquerade.surveys.levels import OfferedLevel
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where a person stands.
-
-    Attributes
-    ----------
-    balance : Balance
-    paid : sequence of Entry
-        What was committed, oldest first.
-    """
+    """Where a person stands."""
 
     balance: Balance
-    paid: Sequence[Entry]
+    paid: Sequence[Entry]  # what was committed, oldest first
 
     def spent(self) -> Spent:
         """Return the smallest sound bound on everything committed."""

@@ -38,40 +38,27 @@ _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(RaiseRow),
 )
 _AT_ONCE = 100
+#: Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at least,
+#: as days are all that is kept.
 RAISE_DAYS = 2
-"""Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at
-least, as days are all that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A survey that a person may take part in or has begun.
-
-    Attributes
-    ----------
-    survey : FrozenSurvey
-    state : str
-        The survey's, as participants are told it.
-    participation : dict or None
-        Its ``id``, ``state`` and ``level``, where the person has begun.
-    """
+    """A survey that a person may take part in or has begun."""
 
     survey: FrozenSurvey
-    state: str
+    state: str  # the survey's, as participants are told it
+    # Its ``id``, ``state`` and ``level``, where the person has begun.
     participation: dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """What became of a person's responses when they left.
+    """What became of a person's responses when they left."""
 
-    Attributes
-    ----------
-    withdrawn, given_up, kept : int
-        Reports deleted; participations without reports that were ended; responses to closed
-        surveys, whose results are out.
-    """
-
+    # withdrawn, given_up, kept: reports deleted; participations without reports that were ended;
+    # responses to closed surveys, whose results are out.
     withdrawn: int
     given_up: int
     kept: int

@@ -32,19 +32,13 @@ _CODE = table_of(CompletionCodeRow)
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The codes of a survey.
+    """The codes of a survey."""
 
-    Attributes
-    ----------
-    given, checked : int
-        How many people have one; how many were checked off.
-    codes : list of tuple of str and bool, or None
-        Each with whether it was checked off, in an order that says nothing; None while the survey
-        takes responses.
-    """
-
+    # given, checked: how many people have one; how many were checked off.
     given: int
     checked: int
+    # list of tuple of str and bool, or None. Each with whether it was checked off, in an order that
+    # says nothing; None while the survey takes responses.
     codes: list[tuple[str, bool]] | None
 
 

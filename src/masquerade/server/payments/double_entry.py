@@ -41,18 +41,12 @@ _KNOWN = select(_TRANSFER).where(_TRANSFER.c.key == bindparam("one"))
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An account of a team's book.
-
-    Attributes
-    ----------
-    team, currency, kind : str
-    holder : str
-        A survey's token or a wallet's keyed name, where the team has several of a kind.
-    """
+    """An account of a team's book."""
 
     team: str
     currency: str
     kind: str
+    # A survey's token or a wallet's keyed name, where the team has several of a kind.
     holder: str = ""
 
     @property

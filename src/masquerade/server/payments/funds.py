@@ -52,50 +52,28 @@ _ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
 
 @dataclass
 class Standing:
-    """A team's money in one currency.
-
-    Attributes
-    ----------
-    currency : str
-    free : int
-        Neither in a survey nor owed.
-    in_surveys, held : int
-        What surveys may still spend, and have set aside for people who have begun.
-    owed : int
-        In participants' wallets.
-    waiting : int
-        Asked to be paid out.
-    commission : int
-        Due to the operator.
-    paid_in : int
-        What came from outside, less what went back there.
-    """
+    """A team's money in one currency."""
 
     currency: str
-    free: int = 0
+    free: int = 0  # neither in a survey nor owed
+    # in_surveys, held: what surveys may still spend, and have set aside for people who have begun.
     in_surveys: int = 0
     held: int = 0
-    owed: int = 0
-    waiting: int = 0
-    commission: int = 0
-    paid_in: int = 0
+    owed: int = 0  # in participants' wallets
+    waiting: int = 0  # asked to be paid out
+    commission: int = 0  # due to the operator
+    paid_in: int = 0  # what came from outside, less what went back there
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyMoney:
-    """A survey's money.
-
-    Attributes
-    ----------
-    token, title, state, currency : str
-    given, left, held, spent : int
-        What it got, may still set aside, has set aside, and has paid.
-    """
+    """A survey's money."""
 
     token: str
     title: str
     state: str
     currency: str
+    # given, left, held, spent: what it got, may still set aside, has set aside, and has paid.
     given: int
     left: int
     held: int
@@ -104,13 +82,7 @@ class SurveyMoney:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was moved on a day, of one kind; what concerns participants is added up.
-
-    Attributes
-    ----------
-    day, what, currency, note : str
-    amount, count : int
-    """
+    """What was moved on a day, of one kind; what concerns participants is added up."""
 
     day: str
     what: str

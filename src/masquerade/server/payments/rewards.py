@@ -28,34 +28,21 @@ from masquerade.server.payments.double_entry import (
 from masquerade.server.webhooks.webhooks import BUDGET_LOW, tell
 
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
+#: The share of what a survey was given below which its team is told.
 LOW_PERCENT = 20
-"""The share of what a survey was given below which its team is told."""
 
 _SURVEY = table_of(SurveyRow)
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a survey gives to those who take part; it cannot change once the survey is open.
+    """What a survey gives to those who take part; it cannot change once the survey is open."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"wallet"``: an amount that can be paid out; ``"codes"``: a completion code.
-    currency : str
-    prices : dict of str to int
-        What a person gets, by level.
-    commission_percent : int
-        What the operator gets on top of each, rounded up.
-    given : int
-        What the survey was given to spend; all that can change of it, upwards.
-    """
-
-    kind: str
+    kind: str  # ``"wallet"``: an amount that can be paid out; ``"codes"``: a completion code
     currency: str
-    prices: dict[str, int]
-    commission_percent: int = 0
-    given: int = 0
+    prices: dict[str, int]  # what a person gets, by level
+    commission_percent: int = 0  # what the operator gets on top of each, rounded up
+    given: int = 0  # what the survey was given to spend; all that can change of it, upwards
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Reward | None:
@@ -119,13 +106,7 @@ def reward_and_budget(
 
 @dataclass(frozen=True, slots=True)
 class Purse:
-    """The money of one survey.
-
-    Attributes
-    ----------
-    team, survey : str
-    reward : Reward
-    """
+    """The money of one survey."""
 
     team: str
     survey: str

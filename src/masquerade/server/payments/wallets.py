@@ -30,16 +30,9 @@ _ACCOUNT, _PAYOUT, _TEAM = table_of(BookAccountRow), table_of(PayoutRow), table_
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """What a team owes a person.
+    """What a team owes a person."""
 
-    Attributes
-    ----------
-    payer, name : str
-        The team, and what it is called.
-    currency : str
-    balance : int
-    """
-
+    # payer, name: the team, and what it is called.
     payer: str
     name: str
     currency: str
@@ -48,13 +41,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class Payout:
-    """A wish to be paid.
-
-    Attributes
-    ----------
-    id, payer, currency, destination, state, day : str
-    amount : int
-    """
+    """A wish to be paid."""
 
     id: str
     payer: str

@@ -6,27 +6,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+#: Of the width, kept free at both ends so that a dot at an end is whole.
 _MARGIN = 0.025
-"""Of the width, kept free at both ends so that a dot at an end is whole."""
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A stretch of numbers that a chart shows from left to right.
+    """A stretch of numbers that a chart shows from left to right."""
 
-    Attributes
-    ----------
-    low, high : float
-        Its ends, low below high.
-    percent : bool
-        Whether its numbers are shares.
-    """
-
+    # low, high: its ends, low below high.
     low: float
     high: float
-    percent: bool = False
+    percent: bool = False  # whether its numbers are shares
 
     @classmethod
     def around(cls, values: Iterable[float | None]) -> Axis:

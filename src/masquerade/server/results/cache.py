@@ -15,11 +15,11 @@ from masquerade.server.surveys.frozen_surveys import SurveyRecord
 if TYPE_CHECKING:
     from masquerade.results import Codebook, CrossTable, SurveyReports
 
+#: People whose reports are in memory at once while a file of them is sent.
 CHUNK = 5000
-"""People whose reports are in memory at once while a file of them is sent."""
 
+#: Under which results are kept; pages read no other form, so earlier ones are computed anew.
 _FORM = "result-2"
-"""Under which results are kept; pages read no other form, so earlier ones are computed anew."""
 
 
 class ResultCache:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from masquerade.release.guarantee import Unit
     from masquerade.results import SurveyReports
 
+#: Engines that promise something: name on the page and what each does.
 ENGINES: Final = {
     "hist": (
         "Histogram",
@@ -41,10 +42,9 @@ ENGINES: Final = {
         "bandwidth.",
     ),
 }
-"""Engines that promise something: name on the page and what each does."""
 
+#: Releases that one process computes at the same time.
 MOST_AT_ONCE = 2
-"""Releases that one process computes at the same time."""
 
 _HEARTBEAT_SECONDS = 15
 _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
@@ -52,28 +52,18 @@ _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a release should be like, as it comes from a form.
-
-    Attributes
-    ----------
-    engine, epsilon : str
-    low, high, step : str
-        The public range; empty where a survey has its own.
-    unit : str
-        ``"claim"`` or ``"user"``.
-    cap, samples : int
-    delta, bandwidth : str
-        Of the privacy test.
-    """
+    """What a release should be like, as it comes from a form."""
 
     engine: str = "hist"
     epsilon: str = "1"
+    # low, high, step: the public range; empty where a survey has its own.
     low: str = ""
     high: str = ""
     step: str = ""
-    unit: str = "claim"
+    unit: str = "claim"  # ``"claim"`` or ``"user"``
     cap: int = 10
     samples: int = 30
+    # delta, bandwidth: of the privacy test.
     delta: str = ""
     bandwidth: str = ""
 

@@ -12,9 +12,10 @@ from masquerade.surveys.levels import CLEAR
 from masquerade.surveys.survey import Survey
 
 LIKELIEST = "mle"
+#: People below which a page says that intervals are wide.
 FEW = 30
-"""People below which a page says that intervals are wide."""
 
+#: Name on the page and one sentence, for each.
 ESTIMATOR_WORDS = {
     "eb": (
         "Balanced",
@@ -37,27 +38,16 @@ ESTIMATOR_WORDS = {
         "the ends, and without an interval.",
     ),
 }
-"""Name on the page and one sentence, for each."""
 
 _ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How the numbers of a question are written.
+    """How the numbers of a question are written."""
 
-    Attributes
-    ----------
-    share : bool
-        Whether they are shares of people.
-    axis : Axis
-        From one end of their range to the other.
-    digits : int
-    unit : str
-    """
-
-    share: bool
-    axis: Axis
+    share: bool  # whether they are shares of people
+    axis: Axis  # from one end of their range to the other
     digits: int
     unit: str = ""
 

@@ -14,6 +14,7 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 _SURVEY, _API = "/surveys/{token}", "/api/v1/surveys/{token}"
 
+#: What changes nothing of the team's.
 UNLOGGED: Final = {
     ("POST", f"{_API}/curve"),
     ("POST", f"{_API}/preview"),
@@ -22,8 +23,8 @@ UNLOGGED: Final = {
     ("POST", "/sign-out"),
     ("POST", "/team/switch"),
 }
-"""What changes nothing of the team's."""
 
+#: What is written of each route; of one that is not here, its method and address.
 ACTIONS: Final = {
     ("POST", "/api/v1/surveys"): "made a draft",
     ("PATCH", _API): "changed a draft or survey",
@@ -88,7 +89,6 @@ ACTIONS: Final = {
     ("POST", "/webhooks/{webhook}/remove"): "removed a webhook",
     ("POST", "/webhooks/{webhook}/test"): "tested a webhook",
 }
-"""What is written of each route; of one that is not here, its method and address."""
 
 _OBJECTS = ("token", "account", "webhook")
 _NOT_OBJECTS = ("/join/", "/tokens/")  # there it is a secret, or its hash

@@ -41,33 +41,20 @@ _SESSION = Security(
         auto_error=False,
     )
 )
+#: What the description says of a route that asks who it is for some objects only.
 SOMETIMES: dict[str, Any] = {"security": [{}, {"token": []}, {"session": []}]}
-"""What the description says of a route that asks who it is for some objects only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever makes a request, and what they may do.
-
-    Attributes
-    ----------
-    account : Account
-    team : Team
-        The one that this session or token is about.
-    role : str
-    rights : frozenset of str
-    csrf : str
-        What forms carry; empty for a token.
-    session : str or None
-        Digest of the session; null for a token and in the demonstration.
-    """
+    """Whoever makes a request, and what they may do."""
 
     account: Account
-    team: Team
+    team: Team  # the one that this session or token is about
     role: str
     rights: frozenset[str]
-    csrf: str
-    session: str | None
+    csrf: str  # what forms carry; empty for a token
+    session: str | None  # digest of the session; null for a token and in the demonstration
     services: Services
 
     def may(self, right: str) -> bool:
@@ -133,8 +120,8 @@ async def _in_person(request: Request) -> Actor:
     return actor
 
 
+#: A member who is signed in; no token can do what needs one.
 Member = Annotated[Actor, Depends(_in_person)]
-"""A member who is signed in; no token can do what needs one."""
 
 
 def actor_of(request: Request) -> Actor | None:

@@ -67,5 +67,5 @@ async def _participant(
 
 Participant = Annotated[Identity, Depends(_participant)]
 
+#: An id or a digest in an address; anything else a database may refuse to look for.
 HexId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
-"""An id or a digest in an address; anything else a database may refuse to look for."""

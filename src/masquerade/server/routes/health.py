@@ -24,8 +24,8 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 routes = APIRouter(include_in_schema=False)
+#: Served only where counts are kept.
 metrics_routes = APIRouter(include_in_schema=False)
-"""Served only where counts are kept."""
 
 
 @routes.get("/healthz")

@@ -19,14 +19,14 @@ from masquerade.server.routes.survey_summary import described
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
+#: How long browsers and proxies may keep what is published, also after it no longer is.
 KEPT_SECONDS: Final = 300
-"""How long browsers and proxies may keep what is published, also after it no longer is."""
 
+#: No scripts, no forms, nothing from elsewhere; but any page may show it.
 EMBED_POLICY: Final = (
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
     "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors *"
 )
-"""No scripts, no forms, nothing from elsewhere; but any page may show it."""
 
 
 routes = APIRouter(include_in_schema=False, prefix="/r/{token}")

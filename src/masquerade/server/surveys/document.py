@@ -19,11 +19,11 @@ from masquerade.surveys.conditions import check_conditions, questions_from_json
 from masquerade.surveys.levels import ALL_LEVELS, CLEAR, LEVEL_PATTERN, OfferedLevel, parse_mask
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
 
+#: Version of the format; a file of another one is refused.
 FORMAT = 1
-"""Version of the format; a file of another one is refused."""
 
+#: A JSON pointer to a field, and what is wrong there.
 Issue = tuple[str, str]
-"""A JSON pointer to a field, and what is wrong there."""
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]

@@ -35,45 +35,24 @@ _DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A survey that is being written.
+    """A survey that is being written."""
 
-    Attributes
-    ----------
-    token : str
-        Which it will open with.
-    team : str
-    document : Document
-    version : int
-        Counts changes.
-    day : str
-        Of the last change.
-    """
-
-    token: str
+    token: str  # which it will open with
     team: str
     document: Document
-    version: int
-    day: str
+    version: int  # counts changes
+    day: str  # of the last change
 
     state = DRAFT
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a document comes to, worked out once for each of its versions.
+    """What a document comes to, worked out once for each of its versions."""
 
-    Attributes
-    ----------
-    survey : Survey or None
-        The one that it opens as; None where it is not finished.
-    forecast : dict or None
-        What that can be expected to tell and to cost.
-    issues : list of Issue
-        All that keeps it from being opened: as it is written, or because nobody could take part.
-    """
-
-    survey: Survey | None
-    forecast: dict[str, Any] | None
+    survey: Survey | None  # the one that it opens as; None where it is not finished
+    forecast: dict[str, Any] | None  # what that can be expected to tell and to cost
+    # All that keeps it from being opened: as it is written, or because nobody could take part.
     issues: list[Issue]
 
     def require(self) -> tuple[Survey, dict[str, Any]]:

@@ -32,8 +32,8 @@ from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, tell
 
 _PARTICIPATION, _SURVEY = table_of(ParticipationRow), table_of(SurveyRow)
 
+#: For how many days after a survey was cancelled people get what they were ready to earn.
 CLAIM_DAYS = 30
-"""For how many days after a survey was cancelled people get what they were ready to earn."""
 
 
 class SurveyEndings:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _PARTS = 1_000_000
 
+#: Shares of people who choose each level, as observed by Kandappu et al. (2014).
 PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
-"""Shares of people who choose each level, as observed by Kandappu et al. (2014)."""
 
 
 def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:

@@ -38,52 +38,27 @@ _STATE_HELD = _STATE.with_for_update(read=True)
 
 @dataclass(frozen=True, slots=True)
 class SurveyRecord:
-    """A survey as it is kept.
+    """A survey as it is kept."""
 
-    Attributes
-    ----------
-    token : str
-        Unguessable name, part of the share link.
-    definition : Survey
-    hash : str
-        Of the definition.
-    state : str
-        ``"open"``, ``"closing"`` (nobody begins it, what was begun can be finished),
-        ``"closed"``, ``"published"`` or ``"cancelled"``.
-    opened, closed : str or None
-        ISO dates.
-    responses : int
-        How many responses were accepted and not withdrawn.
-    simulated_truth : dict or None
-        For made-up crowds only: question id to the share of people behind each answer.
-    listed : bool
-        Whether participants of other surveys are shown it too.
-    team : str
-        Whose it is.
-    document : dict or None
-        As it was written; None for what was opened without a draft.
-    closes : str or None
-        The last day on which it is open, or takes what was begun.
-    seats : dict or None
-        How many people may take part at each level.
-    reward : Reward or None
-        What people get for taking part.
-    """
-
-    token: str
+    token: str  # unguessable name, part of the share link
     definition: Survey
-    hash: str
+    hash: str  # of the definition
+    # ``"open"``, ``"closing"`` (nobody begins it, what was begun can be finished), ``"closed"``,
+    # ``"published"`` or ``"cancelled"``.
     state: str
+    # opened, closed: ISO dates.
     opened: str
     closed: str | None
-    responses: int
+    responses: int  # how many responses were accepted and not withdrawn
+    # For made-up crowds only: question id to the share of people behind each answer.
     simulated_truth: dict[str, list[float]] | None
-    listed: bool = False
-    team: str = FIRST_TEAM
+    listed: bool = False  # whether participants of other surveys are shown it too
+    team: str = FIRST_TEAM  # whose it is
+    # As it was written; None for what was opened without a draft.
     document: dict[str, Any] | None = None
-    closes: str | None = None
-    seats: dict[str, int] | None = None
-    reward: Reward | None = None
+    closes: str | None = None  # the last day on which it is open, or takes what was begun
+    seats: dict[str, int] | None = None  # how many people may take part at each level
+    reward: Reward | None = None  # what people get for taking part
 
 
 class FrozenSurvey:

@@ -47,19 +47,13 @@ _DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _BEGUN = ("opened", "sealed")
 _MOST = 1_000_000  # seats at a level
+#: Levels at which fewer people answered are not shown apart.
 LEAST_SHOWN = 5
-"""Levels at which fewer people answered are not shown apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A survey or draft in a list.
-
-    Attributes
-    ----------
-    token, title, state, template, day : str
-    responses, questions : int
-    """
+    """A survey or draft in a list."""
 
     token: str
     title: str
@@ -72,18 +66,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a survey is, in counts alone.
+    """How far a survey is, in counts alone."""
 
-    Attributes
-    ----------
-    responses : dict of str to int
-        Submitted, at each level that the survey offers.
-    unfinished : int
-        People to whom the questions were shown and who have not sent anything yet.
-    """
-
-    responses: dict[str, int]
-    unfinished: int
+    responses: dict[str, int]  # submitted, at each level that the survey offers
+    unfinished: int  # people to whom the questions were shown and who have not sent anything yet
 
 
 class Lifecycle:

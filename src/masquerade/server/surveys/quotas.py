@@ -22,8 +22,8 @@ from masquerade.server.db.tables import (
     table_of,
 )
 
+#: States of a participation that takes up a place of its level's quota.
 COUNTED = (RESERVED, OPENED, SEALED, SUBMITTED)
-"""States of a participation that takes up a place of its level's quota."""
 
 _COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
 _AT = (_COUNT.c.survey == bindparam("one"), _COUNT.c.level == bindparam("at"))

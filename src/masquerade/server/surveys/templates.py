@@ -14,22 +14,13 @@ NUMBER, SENSITIVE, PULSE = "number", "sensitive", "pulse"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A kind of survey with an example of it.
-
-    Attributes
-    ----------
-    name, title, purpose : str
-    glyph : str
-        A drawing of its answers, in a few characters.
-    fields : dict
-        Of a `Document`, those that differ from a blank one.
-    """
+    """A kind of survey with an example of it."""
 
     name: str
     title: str
     purpose: str
-    glyph: str
-    fields: dict[str, Any]
+    glyph: str  # A drawing of its answers, in a few characters
+    fields: dict[str, Any]  # of a `Document`, those that differ from a blank one
 
     def document(self) -> Document:
         """Return a new document with the example in it."""

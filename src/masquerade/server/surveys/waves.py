@@ -14,8 +14,8 @@ from masquerade.server.db.tables import table_of
 
 _RUN = table_of(SelectionRunRow)
 
+#: As many as a selection plans.
 MOST_WAVES = 5
-"""As many as a selection plans."""
 
 
 def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from masquerade.errors import ParameterError
 
 LONGEST_ADDRESS = 2000
+#: Ports that a message may go to, where nothing private is allowed.
 PORTS = (443, 8443)
-"""Ports that a message may go to, where nothing private is allowed."""
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -40,8 +40,8 @@ _SPECIAL_4 = tuple(
         "240.0.0.0/4",  # reserved, and everybody
     )
 )
+#: All that is handed out of the internet of version 6; the rest is special or nobody's.
 _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
-"""All that is handed out of the internet of version 6; the rest is special or nobody's."""
 _SPECIAL_6 = tuple(
     ipaddress.IPv6Network(one)
     for one in (
@@ -60,22 +60,12 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a message goes.
-
-    Attributes
-    ----------
-    https : bool
-    host : str
-        As it is written in the address: for the certificate and the header.
-    port : int
-    path : str
-        With the query.
-    """
+    """Where a message goes."""
 
     https: bool
-    host: str
+    host: str  # as it is written in the address: for the certificate and the header
     port: int
-    path: str
+    path: str  # with the query
 
     @property
     def header(self) -> str:

@@ -30,16 +30,16 @@ from masquerade.server.webhooks.addresses import Target, read_address, resolve
 from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, WAITING
 
 SIGNATURE = "Masquerade-Signature"
+#: How long after each attempt that failed the next one is made: a day all together.
 PAUSES_SECONDS = (60, 300, 1800, 7200, 21600, 55000)
-"""How long after each attempt that failed the next one is made: a day all together."""
 
 _PATIENCE_SECONDS = 10.0
 _AT_ONCE = 20
 _LOGGER = logging.getLogger(__name__)
 _WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
 
+#: Takes target, address, body and headers; gives the status of the answer.
 Send = Callable[[Target, str, bytes, Mapping[str, str]], int]
-"""Takes target, address, body and headers; gives the status of the answer."""
 
 
 def signature(secret: str, body: bytes, *, seconds: int) -> str:

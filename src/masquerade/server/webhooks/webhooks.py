@@ -27,6 +27,7 @@ OPENED, ENDED = "survey.opened", "survey.closed"
 RESULTS_READY, BUDGET_LOW, TEST = "survey.results_ready", "budget.low", "test"
 WAVE_FINISHED = "wave.finished"
 
+#: Each event with what it says.
 EVENTS: Final = {
     OPENED: "a survey is open",
     ENDED: "a survey takes no more responses, or was cancelled",
@@ -34,11 +35,10 @@ EVENTS: Final = {
     WAVE_FINISHED: "as many have come as a wave expected, told once a day",
     BUDGET_LOW: "less than a fifth of a survey's money is left",
 }
-"""Each event with what it says."""
 
 MOST_OF_A_TEAM = 20
+#: How many days the log goes back.
 KEPT_DAYS = 30
-"""How many days the log goes back."""
 
 WAITING, DELIVERED, FAILED = "waiting", "delivered", "failed"
 
@@ -47,13 +47,7 @@ _WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where a team is told of events.
-
-    Attributes
-    ----------
-    id, url, day : str
-    events : tuple of str
-    """
+    """Where a team is told of events."""
 
     id: str
     url: str
@@ -63,14 +57,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message, and how it went.
-
-    Attributes
-    ----------
-    id, webhook, event, state, outcome, day : str
-    survey : str or None
-    attempts : int
-    """
+    """A message, and how it went."""
 
     id: str
     webhook: str

@@ -35,22 +35,13 @@ _FINE = 401
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledEstimate:
-    """Task-independent estimates: how people answer, whatever the task.
+    """Task-independent estimates: how people answer, whatever the task."""
 
-    Attributes
-    ----------
-    answers : float array, shape (n_levels,)
-        Distribution of answers behind all reports.
-    rates : float array, shape (n_rates,)
-        TruthGrid of answering rates.
-    rate_prior : float array, shape (n_rates,)
-    rate_of_worker : float array, shape (n_workers, n_rates)
-        Posterior of each worker's rate from how often which symbol was reported.
-    """
-
-    answers: Floats
-    rates: Floats
-    rate_prior: Floats
+    answers: Floats  # float array, shape (n_levels,). Distribution of answers behind all reports.
+    rates: Floats  # float array, shape (n_rates,). TruthGrid of answering rates.
+    rate_prior: Floats  # float array, shape (n_rates,)
+    # float array, shape (n_workers, n_rates). Posterior of each worker's rate from how often which
+    # symbol was reported.
     rate_of_worker: Floats
 
     @classmethod
@@ -88,20 +79,13 @@ class PooledEstimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruthGrid:
-    """The truths that are considered, and how workers of each class answer them.
+    """The truths that are considered, and how workers of each class answer them."""
 
-    Attributes
-    ----------
-    truths : float array, shape (n_truths,)
-    answering : float array, shape (n_classes, n_truths, n_levels)
-        Where learning of H starts, and what it is drawn to.
-    pull : float
-        How many answers that counts.
-    """
-
-    truths: Floats
+    truths: Floats  # float array, shape (n_truths,)
+    # float array, shape (n_classes, n_truths, n_levels). Where learning of H starts, and what it is
+    # drawn to.
     answering: Floats
-    pull: float
+    pull: float  # how many answers that counts
 
     @classmethod
     def of(cls, table: ReportTable, pool: PooledEstimate, *, truths: int, pull: float) -> TruthGrid:

@@ -31,24 +31,14 @@ class ValueIntervals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumericSolution:
-    """Result of a method for numbers.
+    """Result of a method for numbers."""
 
-    Attributes
-    ----------
-    intervals : ValueIntervals
-        Arrays of shape (n_tasks,).
-    workers : dict of float arrays, each of shape (n_workers,)
-        Columns of ``reliability_``.
-    converged : bool
-    iterations : int
-    remarks : tuple of Remark
-        Those of the method; the ones on the claims themselves are added.
-    """
-
-    intervals: ValueIntervals
+    intervals: ValueIntervals  # arrays of shape (n_tasks,)
+    # dict of float arrays, each of shape (n_workers,). Columns of ``reliability_``.
     workers: dict[str, Floats] = field(default_factory=dict)
     converged: bool = True
     iterations: int = 1
+    # Those of the method; the ones on the claims themselves are added.
     remarks: tuple[Remark, ...] = ()
 
 
@@ -63,8 +53,8 @@ class NumericEstimator(Estimator):
     """
 
     kind: ClassVar[Kind] = "numeric"
+    #: Whether the method takes categories that stand for numbers, too.
     ordinal: ClassVar[bool] = False
-    """Whether the method takes categories that stand for numbers, too."""
 
     confidence: float = 0.95
     _claims: Claims | None = field(default=None, init=False, repr=False)

@@ -105,28 +105,17 @@ def _standard_error(values: SortedValues) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedValues:
-    """Values sorted within the tasks that have any.
+    """Values sorted within the tasks that have any."""
 
-    Attributes
-    ----------
-    tasks : int array, shape (n_answered,)
-        The tasks that have an answer; "task" below is a place in it.
-    task : int array, shape (n_claims,)
-        Ascending.
-    value : float array, shape (n_claims,)
-        Ascending within a task.
-    start, count : int array, shape (n_answered,)
-        Where a task's values begin, and how many they are (at least 1).
-    n_tasks : int
-        All tasks.
-    """
-
+    # int array, shape (n_answered,). The tasks that have an answer; "task" below is a place in it.
     tasks: Integers
-    task: Integers
-    value: Floats
+    task: Integers  # int array, shape (n_claims,). Ascending.
+    value: Floats  # float array, shape (n_claims,). Ascending within a task.
+    # start, count: int array, shape (n_answered,). Where a task's values begin, and how many they
+    # are (at least 1).
     start: Integers
     count: Integers
-    n_tasks: int
+    n_tasks: int  # all tasks
 
     @classmethod
     def of(cls, claims: Claims) -> SortedValues:

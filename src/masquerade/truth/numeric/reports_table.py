@@ -24,34 +24,24 @@ _BEYOND = 3.0  # standard deviations of the noise; reports farther out count as 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportTable:
-    """Reports by task, worker and symbol, and the probability of each symbol given the answer.
+    """Reports by task, worker and symbol, and the probability of each symbol given the answer."""
 
-    Attributes
-    ----------
-    task, worker, symbol : int arrays, shape (n_reports,)
-    n_tasks, n_workers : int
-    levels : float array, shape (n_levels,)
-        Answers that can be given, ascending (a selection where there are many).
-    given : float array, shape (n_levels, n_symbols)
-        P(symbol | answer), up to a factor for each symbol.
-    skipped : float array, shape (n_symbols,), or None
-        P(symbol | no answer); None where everybody answered what they report on.
-    silent : int or None
-        The symbol "no answer", if it says nothing about which answer was given.
-    every_answer : bool
-        Whether the levels are all the answers there are.
-    """
-
+    # task, worker, symbol: int arrays, shape (n_reports,)
     task: Codes
     worker: Codes
     symbol: Codes
     n_tasks: int
     n_workers: int
+    # float array, shape (n_levels,). Answers that can be given, ascending (a selection where there
+    # are many).
     levels: Floats
+    # float array, shape (n_levels, n_symbols). P(symbol | answer), up to a factor for each symbol.
     given: Floats
+    # float array, shape (n_symbols,), or None. P(symbol | no answer); None where everybody answered
+    # what they report on.
     skipped: Floats | None
-    silent: int | None
-    every_answer: bool
+    silent: int | None  # the symbol "no answer", if it says nothing about which answer was given
+    every_answer: bool  # whether the levels are all the answers there are
 
     @property
     def spoken(self) -> Flags:

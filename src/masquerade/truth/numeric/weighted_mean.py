@@ -17,39 +17,26 @@ from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.location import SortedValues
 
 _SMALLEST = 1e-6
+#: A worker with fewer claims borrows the crowd's variance, as if from this many claims.
 FEW_CLAIMS = 3
-"""A worker with fewer claims borrows the crowd's variance, as if from this many claims."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaledClaims:
-    """Answered claims, sorted by task, shifted and scaled to -1 to 1.
+    """Answered claims, sorted by task, shifted and scaled to -1 to 1."""
 
-    Attributes
-    ----------
-    task : int array, shape (n_claims,)
-        Place of the claim's task among the answered tasks, ascending.
-    worker : int array, shape (n_claims,)
-    value : float array, shape (n_claims,)
-        From -1 to 1.
-    of_task, of_worker : float arrays
-        Number of claims; at least 1 for a task.
-    median : float array, shape (n_answered,)
-    tasks : int array, shape (n_answered,)
-    n_tasks, n_workers : int
-    middle, half_width : float
-        ``middle + half_width * value`` is on the claims' scale.
-    """
-
+    # int array, shape (n_claims,). Place of the claim's task among the answered tasks, ascending.
     task: Integers
-    worker: Codes
-    value: Floats
+    worker: Codes  # int array, shape (n_claims,)
+    value: Floats  # float array, shape (n_claims,). From -1 to 1.
+    # of_task, of_worker: number of claims; at least 1 for a task.
     of_task: Floats
     of_worker: Floats
-    median: Floats
-    tasks: Integers
+    median: Floats  # float array, shape (n_answered,)
+    tasks: Integers  # int array, shape (n_answered,)
     n_tasks: int
     n_workers: int
+    # middle, half_width: ``middle + half_width * value`` is on the claims' scale.
     middle: float
     half_width: float
 

@@ -22,38 +22,22 @@ from masquerade.truth.votes import Votes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """The codes that all partitions share.
+    """The codes that all partitions share."""
 
-    Attributes
-    ----------
-    workers : pyarrow.Array
-        Every worker, in order of first appearance.
-    options : pyarrow.Array
-        Every label that can be given.
-    """
-
-    workers: pa.Array
-    options: pa.Array
+    workers: pa.Array  # pyarrow.Array. Every worker, in order of first appearance.
+    options: pa.Array  # pyarrow.Array. Every label that can be given.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedPartition:
-    """A partition coded by its own names: no other partition needs to be known.
-
-    Attributes
-    ----------
-    votes : Votes
-    tasks, workers, options : pyarrow.Array
-        Names of the codes in `votes`.
-    nulls : int
-        Claims that are "no answer"; they are not in `votes`.
-    """
+    """A partition coded by its own names: no other partition needs to be known."""
 
     votes: Votes
+    # tasks, workers, options: pyarrow.Array. Names of the codes in `votes`.
     tasks: pa.Array
     workers: pa.Array
     options: pa.Array
-    nulls: int
+    nulls: int  # claims that are "no answer"; they are not in `votes`
 
     @classmethod
     def of(cls, partition: Partition, scratch: Path) -> CodedPartition:
@@ -84,13 +68,9 @@ class CodedPartition:
 
 @dataclass(frozen=True, eq=False)
 class PartitionBlock(Block):
-    """The tasks of one partition as a block, with their names.
+    """The tasks of one partition as a block, with their names."""
 
-    Attributes
-    ----------
-    tasks, options : pyarrow.Array
-    """
-
+    # tasks, options: pyarrow.Array
     tasks: pa.Array = field(kw_only=True)
     options: pa.Array = field(kw_only=True)
 

@@ -24,12 +24,10 @@ _ATTEMPTS = 4
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 Combine = Callable[[Any, Any], Any]
+#: ``task(partition, scratch, *shared)`` returns the result of one partition. It is a function of a
+#: module and changes nothing but its own files in `scratch`, so that it may run anywhere, and again
+#: after a failure.
 Task = Callable[..., Any]
-"""``task(partition, scratch, *shared)`` returns the result of one partition.
-
-It is a function of a module and changes nothing but its own files in `scratch`, so that it may run
-anywhere, and again after a failure.
-"""
 
 
 class Engine(ABC):

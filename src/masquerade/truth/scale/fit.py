@@ -36,6 +36,7 @@ from masquerade.truth.scale.partitions import Partitions
 from masquerade.truth.truth_discovery import DiscoveryModel, TruthDiscovery
 from masquerade.truth.voting import MajorityVote, VotingModel
 
+#: The methods that work over partitions.
 AT_SCALE: dict[type[Estimator], Any] = {
     MajorityVote: VotingModel,
     TruthDiscovery: DiscoveryModel,
@@ -43,7 +44,6 @@ AT_SCALE: dict[type[Estimator], Any] = {
     DawidSkene: DawidSkeneModel,
     OneCoinDawidSkene: DawidSkeneModel,
 }
-"""The methods that work over partitions."""
 
 
 def fit_partitions(
@@ -151,21 +151,10 @@ class OverPartitions(Blocks):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartitionFit:
-    """Result of a fit over partitions; names are those of an estimator fitted in memory.
+    """Result of a fit over partitions; names are those of an estimator fitted in memory."""
 
-    Attributes
-    ----------
-    estimator : Estimator
-        The method, with its parameters.
-    index : Index
-        Workers, options and numbers.
-    converged_ : bool
-    iterations_ : int
-    orientation_ambiguous_ : bool
-    """
-
-    estimator: CategoricalEstimator
-    index: Index
+    estimator: CategoricalEstimator  # the method, with its parameters
+    index: Index  # workers, options and numbers
     converged_: bool
     iterations_: int
     orientation_ambiguous_: bool

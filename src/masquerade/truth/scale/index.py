@@ -27,26 +27,15 @@ from masquerade.truth.ties import digest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """Names and numbers of all partitions together.
-
-    Attributes
-    ----------
-    names : Names
-    n_tasks, n_claims, nulls : int
-        Claims include `nulls`, those that are "no answer".
-    answers : float array, shape (n_workers,)
-        Number of answers of each worker.
-    component : int32 array, shape (n_workers,)
-        As `Components.of_worker`.
-    n_components : int
-    """
+    """Names and numbers of all partitions together."""
 
     names: Names
+    # n_tasks, n_claims, nulls: claims include `nulls`, those that are "no answer".
     n_tasks: int
     n_claims: int
     nulls: int
-    answers: Floats
-    component: Codes
+    answers: Floats  # float array, shape (n_workers,). Number of answers of each worker.
+    component: Codes  # int32 array, shape (n_workers,). As `Components.of_worker`.
     n_components: int
 
     def crowd(self, mechanism: CategoricalMechanism | None) -> Crowd:

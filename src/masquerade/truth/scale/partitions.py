@@ -34,27 +34,16 @@ _CSV_BYTES_A_ROW = 20
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One file of claims.
+    """One file of claims."""
 
-    Attributes
-    ----------
-    number : int
-        Place among the partitions, from 0.
-    path : Path
-    key : str
-        Names the partition in scratch folders: another for other contents or other neighbours.
-    options : tuple, optional
-        Declared labels; see `Claims.from_frame`, also for `null` and `duplicates`.
-    null : bool
-    duplicates : {"error", "first", "last", "all"}
-    """
-
-    number: int
+    number: int  # place among the partitions, from 0
     path: Path
+    # Names the partition in scratch folders: another for other contents or other neighbours.
     key: str
+    # Declared labels; see `Claims.from_frame`, also for `null` and `duplicates`.
     options: tuple[Any, ...] | None = None
     null: bool = False
-    duplicates: Duplicates = "error"
+    duplicates: Duplicates = "error"  # {"error", "first", "last", "all"}
 
     def read(self) -> Claims:
         """Return the claims, checked row by row.
@@ -80,12 +69,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Claims as several files. Each task's claims stand in one file; workers may be in all.
-
-    Attributes
-    ----------
-    files : tuple of Partition
-    """
+    """Claims as several files. Each task's claims stand in one file; workers may be in all."""
 
     files: tuple[Partition, ...]
 
