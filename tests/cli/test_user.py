@@ -50,10 +50,10 @@ def logged(data: Path) -> list[tuple[str, str]]:
     services = Services.open(
         sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
     )
-    deeds = services.audit_log.page(FIRST_TEAM)
-    assert services.audit_log.verify(FIRST_TEAM)[0] == len(deeds)
+    entries = services.audit_log.page(FIRST_TEAM)
+    assert services.audit_log.verify(FIRST_TEAM)[0] == len(entries)
     services.close()
-    return [(deed.login, deed.action) for deed in reversed(deeds)]
+    return [(entry.login, entry.action) for entry in reversed(entries)]
 
 
 def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) -> None:

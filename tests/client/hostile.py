@@ -17,7 +17,7 @@ from typing import Any
 
 from masquerade.accounting import Balance, Caps
 from masquerade.mechanisms import TwoLayer, parse_mechanism
-from masquerade.server.participants.privacy_balance import Account, caps_json, price
+from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json, price
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, masks_json
 from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
@@ -108,7 +108,7 @@ def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
     survey = asked(definition, token)
     chosen = definition.level(level)
     caps = Caps()
-    battery = Account(Balance(caps), ()).battery()
+    battery = PrivacyAccount(Balance(caps), ()).battery()
     state = {"id": PARTICIPATION, "padding": ""}
     begun = {"id": PARTICIPATION, "state": "reserved", "level": level}
     bodies: dict[str, tuple[int, dict[str, Any]]] = {

@@ -18,7 +18,7 @@ from masquerade.errors import OperationError, UnreadableFile
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from masquerade.server.operations.check_result import Finding
+    from masquerade.server.operations.check_result import CheckResult
     from masquerade.server.settings import Settings
 
 _STYLE = {"ok": "green", "warning": "yellow", "problem": "bold red", "skipped": "dim"}
@@ -204,7 +204,7 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
         raise typer.Exit(1)
 
 
-def _print_checks(results: list[Finding]) -> None:
+def _print_checks(results: list[CheckResult]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -18,7 +18,7 @@ from masquerade.exact import Loss
 from masquerade.server import Services, Settings
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.operations import order_checks
-from masquerade.server.operations.check_result import Finding
+from masquerade.server.operations.check_result import CheckResult
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.settings_checks import settings_findings
 
@@ -46,7 +46,7 @@ def url_of(services: Services) -> str:
     return services.engine.url.render_as_string(hide_password=False)
 
 
-def wrong(services: Services, **settings: Any) -> list[Finding]:
+def wrong(services: Services, **settings: Any) -> list[CheckResult]:
     """Return all that the doctor does not find in order."""
     now = datetime.now(UTC) if services.engine.dialect.name == "postgresql" else NOW
     found = examine(Settings(url_of(services), **settings), now=lambda: now)
@@ -60,7 +60,7 @@ def change(services: Services, *statements: str) -> None:
             connection.execute(text(statement))
 
 
-def only(found: list[Finding], check: str, *words: str, status: str = "problem") -> None:
+def only(found: list[CheckResult], check: str, *words: str, status: str = "problem") -> None:
     """Fail unless there is just one finding, of this check and with these words."""
     assert [(one.check, one.status) for one in found] == [(check, status)], found
     for word in words:
@@ -231,7 +231,7 @@ def test_rows_in_the_order_of_arrival(sqlite_services: Services) -> None:
     sqlite_services.close()
     services = Services.open(url, rewrites=False)
 
-    def order(seconds: int) -> list[Finding]:
+    def order(seconds: int) -> list[CheckResult]:
         later = datetime.now(UTC) + timedelta(seconds=seconds)
         found = examine(Settings(url), now=lambda: later)
         return [one for one in found if one.check == "order"]

@@ -1,4 +1,4 @@
-"""Finding a port, telling its address, and serving until told to end."""
+"""CheckResult a port, telling its address, and serving until told to end."""
 
 from __future__ import annotations
 

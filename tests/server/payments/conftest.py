@@ -13,7 +13,7 @@ from tests.surveys.small_surveys import define
 from masquerade.server import Services
 from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
 from masquerade.server.db.tables import FIRST_TEAM, table_of
-from masquerade.server.payments.double_entry import Book, Place
+from masquerade.server.payments.double_entry import AccountKey, MoneyLedger
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
@@ -40,8 +40,8 @@ class Till:
     def at(self, kind: str, holder: str = "") -> int:
         """Return what is in an account of the first team."""
         with self.services.engine.connect() as connection:
-            book = Book(connection, day="2026-03-14")
-            return book.balance(Place(FIRST_TEAM, "credits", kind, holder))
+            money = MoneyLedger(connection, day="2026-03-14")
+            return money.balance(AccountKey(FIRST_TEAM, "credits", kind, holder))
 
     def wallet(self, device: Any) -> int:
         """Return what somebody is owed."""

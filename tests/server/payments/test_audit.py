@@ -36,9 +36,9 @@ def change(services: Services, statement: str) -> None:
 def test_entries_are_chained(services: Services) -> None:
     """Each entry follows on the one before; the same twice in a row is one."""
     assert [add(services, one) for one in ("x", "y", "y", "x")] == [True, True, False, True]
-    deeds = services.audit_log.page(FIRST_TEAM)
-    assert [(one.sequence, one.action) for one in deeds] == [(2, "x"), (1, "y"), (0, "x")]
-    assert services.audit_log.verify(FIRST_TEAM) == (3, deeds[0].hash)
+    entries = services.audit_log.page(FIRST_TEAM)
+    assert [(one.sequence, one.action) for one in entries] == [(2, "x"), (1, "y"), (0, "x")]
+    assert services.audit_log.verify(FIRST_TEAM) == (3, entries[0].hash)
 
 
 @pytest.mark.parametrize(

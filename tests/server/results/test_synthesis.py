@@ -16,7 +16,13 @@ from masquerade.errors import InputError, ParameterError
 from masquerade.release import Domain, GroupedClaims, guarantee_json, parse_engine
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results import synthesis
-from masquerade.server.results.synthesis import ENGINES, Wish, from_file, promise, released
+from masquerade.server.results.synthesis import (
+    ENGINES,
+    SynthesisRequest,
+    from_file,
+    promise,
+    released,
+)
 from masquerade.surveys import Choice, Number, Rating
 
 if TYPE_CHECKING:
@@ -71,13 +77,17 @@ def test_nothing_is_kept(site: Site) -> None:
 def test_what_is_promised_is_what_is_released(engine: str) -> None:
     """The promise of the preview, made without a claim, is that of the library and the release."""
     test: dict[str, Any] = {"bandwidth": "1", "delta": "0.05"} if engine == "test-honest" else {}
-    wish = Wish(engine, "1.5", cap=3, **RANGE, **test)
-    promised = promise(wish, wish.domain())
+    specification = SynthesisRequest(engine, "1.5", cap=3, **RANGE, **test)
+    promised = promise(specification, specification.domain())
     unit: Any = "user" if engine == "hist2" else "claim"
     library = parse_engine(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3, **test)
     assert promised == guarantee_json(library.guarantee())
     assert promised["status"] == "proven"
-    lines = list(released(wish, from_file(CLAIMS.encode()), wish.made(wish.domain())))
+    lines = list(
+        released(
+            specification, from_file(CLAIMS.encode()), specification.made(specification.domain())
+        )
+    )
     assert json.loads(lines[-1])["release"]["sentence"] == promised["sentence"]
 
 
@@ -85,11 +95,11 @@ def test_what_is_promised_is_what_is_released(engine: str) -> None:
 def test_what_promises_nothing_is_refused(engine: str) -> None:
     """Engines for study cannot be reached from the page."""
     with pytest.raises(ParameterError, match="expected one of"):
-        Wish(engine).made(Domain(0, 1))
+        SynthesisRequest(engine).made(Domain(0, 1))
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("options", "words"),
     [
         ({"low": "0"}, "never from the claims"),
         ({"low": "5", "high": "1"}, "low below high"),
@@ -102,11 +112,11 @@ def test_what_promises_nothing_is_refused(engine: str) -> None:
         ({**RANGE, "engine": "test-honest"}, "bandwidth"),
     ],
 )
-def test_wishes_that_cannot_be_met(wish: dict[str, Any], words: str) -> None:
+def test_wishes_that_cannot_be_met(options: dict[str, Any], words: str) -> None:
     """They are refused before a claim is read, and the refusal says why."""
-    wished = Wish(**wish)
+    specification = SynthesisRequest(**options)
     with pytest.raises(ParameterError, match=words):
-        wished.made(wished.domain())
+        specification.made(specification.domain())
 
 
 @pytest.mark.parametrize(
@@ -130,7 +140,7 @@ def test_files_that_cannot_be_used(body: str, words: str) -> None:
 
 
 def test_refusals_over_http(site: Site) -> None:
-    """A wish or a file that cannot be used is a problem, with the words of the library."""
+    """A request or a file that cannot be used is a problem, with the words of the library."""
     for path, body, query in (
         ("promise", None, {"low": "0"}),
         ("synthetic", CLAIMS, {"low": "0"}),
@@ -185,8 +195,8 @@ def test_reports_of_a_survey(site: Site) -> None:
 def test_who_stops_reading_stops_the_work() -> None:
     """The work ends with the object at which nobody waits any more, and frees its place."""
     claims = from_file(CLAIMS.encode())
-    wish = Wish("pooled", **RANGE)
-    lines = released(wish, claims, wish.made(wish.domain()))
+    specification = SynthesisRequest("pooled", **RANGE)
+    lines = released(specification, claims, specification.made(specification.domain()))
     next(lines)
     lines.close()  # type: ignore[attr-defined]
     for _ in range(synthesis.MOST_AT_ONCE):  # each waits for a place that is free again
@@ -217,10 +227,14 @@ def test_a_failure_is_told_and_frees_its_place(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("masquerade.release.synthesize", fail)
     claims = GroupedClaims.of({"task": ["a"], "worker": ["b"], "value": [1.0]})
     for _ in range(2 * synthesis.MOST_AT_ONCE):
-        lines = list(released(Wish(**RANGE), claims, Wish(**RANGE).made(Domain(0, 10))))
+        lines = list(
+            released(
+                SynthesisRequest(**RANGE), claims, SynthesisRequest(**RANGE).made(Domain(0, 10))
+            )
+        )
         assert json.loads(lines[-1]) == {"problem": "no luck."}
 
 
 def test_a_promise_looks_at_no_claim() -> None:
     """It is a function of the form alone."""
-    assert promise(Wish(epsilon="0.25"), Domain(0, 1))["epsilon"] == 0.25
+    assert promise(SynthesisRequest(epsilon="0.25"), Domain(0, 1))["epsilon"] == 0.25

@@ -25,7 +25,7 @@ _TOLD = ("team", "sequence", "account", "login", "action", "object", "day", "pre
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEntry:
     """Something that somebody did."""
 
     sequence: int  # counts what was done in the team, from 0
@@ -58,13 +58,13 @@ class AuditLog:
 
         It is not where it says the same as the one before: saving a draft again and again is one.
         """
-        deed = {"account": account, "login": login, "action": action, "object": object[:64]}
+        entry = {"account": account, "login": login, "action": action, "object": object[:64]}
 
         def work(connection: Connection) -> bool:
             # Two at once want the same place; the database lets one have it, the other tries again.
             query = select(_ENTRY).where(_ENTRY.c.team == team)
             last = connection.execute(query.order_by(_ENTRY.c.sequence.desc()).limit(1)).first()
-            values: dict[str, Any] = {**deed, "team": team, "day": self._today()}
+            values: dict[str, Any] = {**entry, "team": team, "day": self._today()}
             if last is not None and all(getattr(last, name) == values[name] for name in values):
                 return False
             values["sequence"] = 0 if last is None else last.sequence + 1
@@ -74,7 +74,7 @@ class AuditLog:
 
         return self._transactions.write(work)
 
-    def page(self, team: str, *, before: int | None = None, limit: int = 100) -> list[Deed]:
+    def page(self, team: str, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """Return entries of a team, newest first, from below a sequence number."""
         query = select(_ENTRY).where(_ENTRY.c.team == team)
         if before is not None:
@@ -82,7 +82,8 @@ class AuditLog:
         query = query.order_by(_ENTRY.c.sequence.desc()).limit(limit)
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [
-            Deed(r.sequence, r.account, r.login, r.action, r.object, r.day, r.hash) for r in rows
+            AuditEntry(r.sequence, r.account, r.login, r.action, r.object, r.day, r.hash)
+            for r in rows
         ]
 
     def verify(self, team: str) -> tuple[int, str]:

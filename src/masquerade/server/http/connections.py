@@ -20,7 +20,7 @@ _FILES_OF_OTHERS: Final = 128  # of the files that a process may open: database,
 _FEWEST: Final = 16
 
 
-class Line(Protocol):
+class Connection(Protocol):
     """A connection, as much as has to be known to end it."""
 
     def silent(self) -> bool:
@@ -54,9 +54,9 @@ class OpenConnections:
         self._proxies = _Proxies(proxies)
         self._count = 0
         # Oldest first.
-        self._lines: dict[bytes, dict[Line, None]] = {}
+        self._lines: dict[bytes, dict[Connection, None]] = {}
 
-    def enter(self, line: Line, address: str) -> bool:
+    def enter(self, line: Connection, address: str) -> bool:
         """Count a new connection and return whether it may stay; it must `leave` in either case.
 
         Where there is no room, a silent one is ended instead.
@@ -73,7 +73,7 @@ class OpenConnections:
             return self._end_one(most, line, network)
         return True
 
-    def leave(self, line: Line, address: str) -> None:
+    def leave(self, line: Connection, address: str) -> None:
         """Count a connection no more; one that has left may leave again."""
         network = network_of(address)
         mine = self._lines.get(network, {})
@@ -83,7 +83,7 @@ class OpenConnections:
             if not mine:
                 del self._lines[network]
 
-    def _end_one(self, lines: dict[Line, None], newest: Line, network: bytes) -> bool:
+    def _end_one(self, lines: dict[Connection, None], newest: Connection, network: bytes) -> bool:
         """End the oldest silent one; return False where it has to be the newest."""
         for line in lines:
             if line is not newest and line.silent():

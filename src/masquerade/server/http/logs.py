@@ -1,7 +1,7 @@
 """Log lines for operators: what happened and where, never who asked or what for.
 
-No line holds an address, a token, a query, a header or a body. An exception is told by its type and
-the places it passed; its text is left out, for the text of a database's error can hold what
+No line holds an address, a token, a query, a header or a body. An exception is logged by its type
+and the places it passed; its text is left out, for the text of a database's error can hold what
 somebody sent. There is no log of requests: it would say who answered when.
 """
 
@@ -27,10 +27,10 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        told = tell(record)
-        line = f"{told.pop('time')} {told.pop('level').upper()} {told.pop('message')}"
-        told.pop("logger")
-        return line + "".join(f" {name}={_word(value)}" for name, value in told.items())
+        fields = fields_of(record)
+        line = f"{fields.pop('time')} {fields.pop('level').upper()} {fields.pop('message')}"
+        fields.pop("logger")
+        return line + "".join(f" {name}={_word(value)}" for name, value in fields.items())
 
 
 class JsonLines(logging.Formatter):
@@ -42,13 +42,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        return json.dumps(tell(record), ensure_ascii=False)
+        return json.dumps(fields_of(record), ensure_ascii=False)
 
 
 def configure(log_format: str) -> None:
     """Send the log of this process to standard error, in one of the two forms.
 
-    As text only warnings and errors are told; as JSON also what happens as it should, such as a
+    As text only warnings and errors are logged; as JSON also what happens as it should, such as a
     start, an end or a sweep.
     """
     handler = logging.StreamHandler()
@@ -60,9 +60,9 @@ def configure(log_format: str) -> None:
     own.setLevel(logging.INFO if log_format == "json" else logging.WARNING)
 
 
-def fields(**told: Any) -> dict[str, Any]:
-    """Return what a call of a logger takes as `extra`, to tell more than a message."""
-    return {"told": told}
+def fields(**values: Any) -> dict[str, Any]:
+    """Return what a call of a logger takes as `extra`, to say more than a message."""
+    return {"fields": values}
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -73,23 +73,23 @@ def described(error: BaseException) -> dict[str, Any]:
     return {"error": type(error).__qualname__, "place": place, "frames": frames}
 
 
-def tell(record: logging.LogRecord) -> dict[str, Any]:
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """Return what a log line says of a record."""
     moment = datetime.fromtimestamp(record.created, UTC)
     # Other libraries put what they know of an exception on the lines after the first.
     message = record.getMessage().partition("\n")[0][:_LONGEST]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "level": record.levelname.lower(),
         "logger": record.name,
         "message": message,
     }
-    more = getattr(record, "told", None)
+    more = getattr(record, "fields", None)
     if isinstance(more, Mapping):
-        told.update(more)
+        fields.update(more)
     if record.exc_info and record.exc_info[1] is not None:
-        told.update(described(record.exc_info[1]))
-    return told
+        fields.update(described(record.exc_info[1]))
+    return fields
 
 
 def _frames(trace: TracebackType | None) -> list[str]:

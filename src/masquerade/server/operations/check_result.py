@@ -8,7 +8,7 @@ OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check found."""
 
     check: str  # what was checked

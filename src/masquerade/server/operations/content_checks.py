@@ -16,7 +16,7 @@ from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
 from masquerade.server.db.tables import SurveyRow, table_of
-from masquerade.server.operations.check_result import OK, PROBLEM, Finding
+from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult
 from masquerade.server.payments.double_entry import OUTSIDE, WAGES
 from masquerade.server.surveys.quotas import wrong_counts
 from masquerade.surveys.survey import Survey
@@ -36,7 +36,7 @@ _UNREADABLE = (
 
 def ledger_findings(
     connection: Connection, *, progress: Callable[[int, int], None] | None = None
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Yield every account whose chain is broken or whose balance is not what it comes to."""
     tables = LedgerTables(connection)
     ledger = Ledger(tables, clock=lambda: "1970-01-01")
@@ -48,20 +48,20 @@ def ledger_findings(
         if wrong is not None:
             broken += 1
             if broken <= _MOST_TOLD:
-                yield Finding("ledger", PROBLEM, wrong)
+                yield CheckResult("ledger", PROBLEM, wrong)
         if progress is not None and (count % 100 == 0 or count == len(persons)):
             progress(count, len(persons))
     if broken > _MOST_TOLD:
-        yield Finding("ledger", PROBLEM, f"{broken - _MOST_TOLD} more accounts are broken.")
+        yield CheckResult("ledger", PROBLEM, f"{broken - _MOST_TOLD} more accounts are broken.")
     if not broken:
-        yield Finding(
+        yield CheckResult(
             "ledger",
             OK,
             f"{entries} entries of {len(persons)} people: every chain and balance holds.",
         )
 
 
-def survey_findings(connection: Connection) -> Iterator[Finding]:
+def survey_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield every open or ended survey that does not ask what it asked when it was opened.
 
     And every one whose quotas count other people than have begun it.
@@ -74,7 +74,7 @@ def survey_findings(connection: Connection) -> Iterator[Finding]:
         count += 1
         if row.hash not in _hashes(row.definition):
             wrong = True
-            yield Finding(
+            yield CheckResult(
                 "surveys",
                 PROBLEM,
                 f"survey {row.token} was changed after it was opened: its definition does not have "
@@ -82,14 +82,16 @@ def survey_findings(connection: Connection) -> Iterator[Finding]:
             )
     for token in wrong_counts(connection):
         wrong = True
-        yield Finding(
+        yield CheckResult(
             "surveys",
             PROBLEM,
             f"the quotas of survey {token} count other people than have begun it. Set its quotas "
             "again, which counts anew.",
         )
     if not wrong:
-        yield Finding("surveys", OK, f"{count} of them ask what they asked when they were opened.")
+        yield CheckResult(
+            "surveys", OK, f"{count} of them ask what they asked when they were opened."
+        )
 
 
 def _hashes(definition: Any) -> set[str]:
@@ -129,7 +131,7 @@ def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | N
     return None, rebuilt.entries
 
 
-def book_findings(connection: Connection) -> Iterator[Finding]:
+def book_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield every account that is not what its transfers come to, and books that do not add up."""
     came = _sums(connection, _TRANSFER.c.credit)
     went = _sums(connection, _TRANSFER.c.debit)
@@ -154,14 +156,14 @@ def book_findings(connection: Connection) -> Iterator[Finding]:
         if total
     ]
     for what in wrong[:_MOST_TOLD]:
-        yield Finding("book", PROBLEM, f"{what} Restore a backup.")
+        yield CheckResult("book", PROBLEM, f"{what} Restore a backup.")
     if len(wrong) > _MOST_TOLD:
-        yield Finding("book", PROBLEM, f"{len(wrong) - _MOST_TOLD} more accounts are wrong.")
+        yield CheckResult("book", PROBLEM, f"{len(wrong) - _MOST_TOLD} more accounts are wrong.")
     if not wrong:
-        yield Finding("book", OK, f"{count} accounts: every balance holds, every book adds up.")
+        yield CheckResult("book", OK, f"{count} accounts: every balance holds, every book adds up.")
 
 
-def audit_findings(connection: Connection) -> Iterator[Finding]:
+def audit_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield every audit log whose chain is broken."""
     broken, entries = False, 0
     for team in teams_with_entries(connection):
@@ -169,9 +171,9 @@ def audit_findings(connection: Connection) -> Iterator[Finding]:
             entries += verify_chain(connection, team)[0]
         except BrokenChain as error:
             broken = True
-            yield Finding("audit log", PROBLEM, f"team {team}: {error} Restore a backup.")
+            yield CheckResult("audit log", PROBLEM, f"team {team}: {error} Restore a backup.")
     if not broken:
-        yield Finding("audit log", OK, f"{entries} entries: every chain holds.")
+        yield CheckResult("audit log", OK, f"{entries} entries: every chain holds.")
 
 
 def integrity_of(engine: Engine) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from masquerade.server.db.transactions import Transactions
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.frozen_surveys import Surveys, counts
 from masquerade.server.surveys.waves import finished, runs_of
-from masquerade.server.webhooks.webhooks import WAVE_FINISHED, tell
+from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
 
 _PARTICIPATION, _SURVEY, _RAISE = (
     table_of(ParticipationRow),
@@ -114,7 +114,7 @@ class DailyJobs:
             wave = finished(runs_of(connection, token), responses=came)
             if wave is not None:
                 about, day = f"{WAVE_FINISHED} {token} {wave}", self._today()
-                tell(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
+                enqueue(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
 
     def _raise(self) -> int:
         def due(connection: Connection) -> list[tuple[str, str]]:

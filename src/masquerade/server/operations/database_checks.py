@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, select, union_all
 from masquerade.server.db.engine import revision, revisions
 from masquerade.server.db.tables import Base, EntryRow, ParticipationRow, SurveyRow, table_of
 from masquerade.server.operations.backup import VERSION_TABLE
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, Finding
+from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, CheckResult
 
 LARGEST_SKEW_SECONDS = 60
 LEAST_FREE, SCARCE_FREE = 200 * 10**6, 10**9
@@ -29,22 +29,22 @@ _ENTRY, _SURVEY, _PARTICIPATION = (
 )
 
 
-def schema_finding(connection: Connection) -> Finding:
+def schema_finding(connection: Connection) -> CheckResult:
     """Return whether the schema is of this version."""
     found, known = revision(connection), list(revisions())
     if found == known[-1]:
-        return Finding("schema", OK, f"revision {found}, the newest.")
+        return CheckResult("schema", OK, f"revision {found}, the newest.")
     if found is None:
-        return Finding("schema", PROBLEM, "the database is empty; masquerade migrate fills it.")
+        return CheckResult("schema", PROBLEM, "the database is empty; masquerade migrate fills it.")
     if found in known:
         behind = len(known) - 1 - known.index(found)
-        return Finding(
+        return CheckResult(
             "schema",
             PROBLEM,
             f"revision {found} is {behind} behind {known[-1]}; make a backup, then run masquerade "
             "migrate.",
         )
-    return Finding(
+    return CheckResult(
         "schema",
         PROBLEM,
         f"revision {found} is ahead of this version, which ends at {known[-1]}; install the "
@@ -52,7 +52,7 @@ def schema_finding(connection: Connection) -> Finding:
     )
 
 
-def structure_findings(connection: Connection) -> Iterator[Finding]:
+def structure_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield what the tables lack, or have, against those of this version."""
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     found = False
@@ -61,10 +61,10 @@ def structure_findings(connection: Connection) -> Iterator[Finding]:
             found = True
             yield _difference(one)
     if not found:
-        yield Finding("tables", OK, "all tables, columns, indexes and constraints are there.")
+        yield CheckResult("tables", OK, "all tables, columns, indexes and constraints are there.")
 
 
-def integrity_findings(connection: Connection) -> Iterator[Finding]:
+def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield what SQLite itself finds in its file."""
     if connection.dialect.name != "sqlite":
         return
@@ -72,14 +72,14 @@ def integrity_findings(connection: Connection) -> Iterator[Finding]:
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     for answer in answers:
         if answer != "ok":
-            yield Finding("file", PROBLEM, f"{answer}. Restore a backup.")
+            yield CheckResult("file", PROBLEM, f"{answer}. Restore a backup.")
     for table in sorted({str(row[0]) for row in lost}):
-        yield Finding("file", PROBLEM, f"rows of {table} refer to rows that are gone.")
+        yield CheckResult("file", PROBLEM, f"rows of {table} refer to rows that are gone.")
     if answers == ["ok"] and not lost:
-        yield Finding("file", OK, "SQLite finds it whole.")
+        yield CheckResult("file", OK, "SQLite finds it whole.")
 
 
-def clock_findings(connection: Connection, now: datetime) -> Iterator[Finding]:
+def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     """Yield how this computer's clock stands to the database's, and to what is kept."""
     wrong = False
     if connection.dialect.name == "postgresql":
@@ -87,7 +87,7 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[Finding]:
         skew = (now - there).total_seconds()
         if abs(skew) > LARGEST_SKEW_SECONDS:
             wrong = True
-            yield Finding(
+            yield CheckResult(
                 "clock",
                 PROBLEM,
                 f"this clock is {abs(skew):.0f} seconds {'ahead of' if skew > 0 else 'behind'} the "
@@ -103,44 +103,44 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[Finding]:
     today = now.astimezone(UTC).date().isoformat()
     if newest is not None and newest > today:
         wrong = True
-        yield Finding(
+        yield CheckResult(
             "clock",
             PROBLEM,
             f"something is kept of {newest} and this clock says {today} (UTC): it is behind now, "
             "or was ahead then. Until then reservations lapse late and raised caps begin late.",
         )
     if not wrong:
-        yield Finding("clock", OK, f"{today} (UTC), in step with what is kept.")
+        yield CheckResult("clock", OK, f"{today} (UTC), in step with what is kept.")
 
 
-def file_findings(file: Path | None) -> Iterator[Finding]:
+def file_findings(file: Path | None) -> Iterator[CheckResult]:
     """Yield who may read an SQLite file, and how much room is left for it."""
     if file is None:
-        yield Finding("permissions", SKIPPED, "PostgreSQL guards its own files.")
-        yield Finding("room", SKIPPED, "PostgreSQL's disk is not seen from here.")
+        yield CheckResult("permissions", SKIPPED, "PostgreSQL guards its own files.")
+        yield CheckResult("room", SKIPPED, "PostgreSQL's disk is not seen from here.")
         return
     yield from _permission_findings(file)
     free = shutil.disk_usage(file.parent).free
     size = file.stat().st_size
     said = f"{free / 10**6:,.0f} MB are free, the database has {size / 10**6:,.1f} MB"
     if free < LEAST_FREE:
-        yield Finding("room", PROBLEM, f"{said}; soon nothing can be kept. Make room.")
+        yield CheckResult("room", PROBLEM, f"{said}; soon nothing can be kept. Make room.")
     elif free < 2 * size:
-        yield Finding(
+        yield CheckResult(
             "room",
             PROBLEM,
             f"{said}; it needs twice its size to be rewritten, so that rows stay in the order of "
             "arrival. Make room.",
         )
     elif free < SCARCE_FREE:
-        yield Finding("room", WARNING, f"{said}; a backup or an upgrade may not fit.")
+        yield CheckResult("room", WARNING, f"{said}; a backup or an upgrade may not fit.")
     else:
-        yield Finding("room", OK, f"{said}.")
+        yield CheckResult("room", OK, f"{said}.")
 
 
-def _permission_findings(file: Path) -> Iterator[Finding]:
+def _permission_findings(file: Path) -> Iterator[CheckResult]:
     if os.name != "posix":
-        yield Finding("permissions", SKIPPED, "permissions of this kind are POSIX's.")
+        yield CheckResult("permissions", SKIPPED, "permissions of this kind are POSIX's.")
         return
     wrong = False
     reachable = file.parent.stat().st_mode & 0o011
@@ -152,7 +152,7 @@ def _permission_findings(file: Path) -> Iterator[Finding]:
         mode = stat.S_IMODE(found.st_mode)
         if mode & 0o077 and reachable:
             wrong = True
-            yield Finding(
+            yield CheckResult(
                 "permissions",
                 PROBLEM,
                 f"other accounts can reach {path} (mode {mode:o}), which holds keys; chmod 600 "
@@ -160,16 +160,16 @@ def _permission_findings(file: Path) -> Iterator[Finding]:
             )
         if found.st_uid != os.geteuid() != 0:
             wrong = True
-            yield Finding("permissions", WARNING, f"{path} belongs to another account.")
+            yield CheckResult("permissions", WARNING, f"{path} belongs to another account.")
     if not wrong:
-        yield Finding("permissions", OK, "only this account can reach the database.")
+        yield CheckResult("permissions", OK, "only this account can reach the database.")
 
 
-def _difference(one: tuple[Any, ...]) -> Finding:
+def _difference(one: tuple[Any, ...]) -> CheckResult:
     kind = one[0]
     what = kind.partition("_")[2]
     if kind == "remove_table" and one[1].name == VERSION_TABLE:
-        return Finding("tables", OK, "")
+        return CheckResult("tables", OK, "")
     if kind in ("add_column", "remove_column"):
         name, table = one[3].name, one[2]
     elif kind.startswith("modify_"):
@@ -180,9 +180,9 @@ def _difference(one: tuple[Any, ...]) -> Finding:
         name, table = one[1].name, one[1].table.name
     of = f" of table {table}" if table else ""
     if kind.startswith("add_"):
-        return Finding(
+        return CheckResult(
             "tables", PROBLEM, f"the {what} {name}{of} is missing. Restore a backup, or make it."
         )
     if kind.startswith("remove_"):
-        return Finding("tables", WARNING, f"the {what} {name}{of} is none of ours.")
-    return Finding("tables", PROBLEM, f"the {what} {name}{of} is not as it was made.")
+        return CheckResult("tables", WARNING, f"the {what} {name}{of} is none of ours.")
+    return CheckResult("tables", PROBLEM, f"the {what} {name}{of} is not as it was made.")

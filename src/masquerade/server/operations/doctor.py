@@ -14,7 +14,7 @@ from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.sealed_columns import plain_texts
 from masquerade.server.db.seals import require_same_key
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, Finding
+from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, CheckResult
 from masquerade.server.operations.content_checks import (
     audit_findings,
     book_findings,
@@ -40,7 +40,7 @@ def examine(
     *,
     now: Callable[[], datetime] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Yield what each check finds.
 
     Parameters
@@ -54,16 +54,16 @@ def examine(
     yield from settings_findings(settings)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make
-        yield Finding("database", PROBLEM, f"there is no database at {file}.")
+        yield CheckResult("database", PROBLEM, f"there is no database at {file}.")
         return
     yield from file_findings(file)
     engine = connect(settings.database, key=settings.database_key)
     try:
         yield from _database(engine, settings, now or (lambda: datetime.now(UTC)), progress)
     except OperationError as error:
-        yield Finding("database", PROBLEM, str(error))
+        yield CheckResult("database", PROBLEM, str(error))
     except SQLAlchemyError as error:
-        yield Finding(
+        yield CheckResult(
             "database",
             PROBLEM,
             f"it cannot be reached or read ({type(error).__name__}); is it running, and is the "
@@ -78,24 +78,24 @@ def _database(
     settings: Settings,
     now: Callable[[], datetime],
     progress: Callable[[int, int], None] | None,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     reading = engine
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     with reading.connect() as connection, connection.begin():
-        yield Finding("database", OK, f"{engine.dialect.name} answers.")
+        yield CheckResult("database", OK, f"{engine.dialect.name} answers.")
         schema = schema_finding(connection)
         yield schema
         yield from integrity_findings(connection)
         if schema.status != OK:
             detail = "not looked at, as the schema is of another version."
-            yield from (Finding(c, SKIPPED, detail) for c in ("tables", *_CONTENT))
+            yield from (CheckResult(c, SKIPPED, detail) for c in ("tables", *_CONTENT))
             return
         structure = list(structure_findings(connection))
         yield from structure
         if any(one.status == PROBLEM and "index" not in one.detail for one in structure):
             detail = "not looked at, as tables are not as they should be."
-            yield from (Finding(c, SKIPPED, detail) for c in _CONTENT)
+            yield from (CheckResult(c, SKIPPED, detail) for c in _CONTENT)
             return
         yield from clock_findings(connection, now())
         yield from _key_findings(connection, settings)
@@ -111,15 +111,15 @@ def _database(
         yield from audit_findings(connection)
 
 
-def _key_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
+def _key_findings(connection: Connection, settings: Settings) -> Iterator[CheckResult]:
     try:
         known = require_same_key(connection, settings.server_key)
     except OperationError as error:
-        yield Finding("server key", PROBLEM, str(error))
+        yield CheckResult("server key", PROBLEM, str(error))
         return
     plain = plain_texts(connection)
     if known and plain:
         detail = f"{plain} secrets lie in the database as they are; the next start seals them."
-        yield Finding("server key", PROBLEM, detail)
+        yield CheckResult("server key", PROBLEM, detail)
     elif known:
-        yield Finding("server key", OK, "it is the one that sealed the database's secrets.")
+        yield CheckResult("server key", OK, "it is the one that sealed the database's secrets.")

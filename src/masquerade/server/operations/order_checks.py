@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from masquerade.server.db.postgresql_order import REWRITTEN, TABLES
 from masquerade.server.db.sqlite_order import LARGE, OVERDUE_SECONDS
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, Finding
+from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, CheckResult
 
 CHECK = "order"
 _MOST_COMPARED = 64 * 10**6
@@ -23,14 +23,14 @@ _CURE = "serve rewrites it when it starts and when it ends."
 
 def file_order_findings(
     connection: Connection, file: Path, now: datetime, *, sealed: bool = False
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Yield what an SQLite file and its log tell of the order of arrival."""
     log = file.with_name(f"{file.name}-wal")
     size = file.stat().st_size
     latest = max(path.stat().st_mtime for path in (file, log) if path.exists())
     fresh = now.timestamp() - latest < OVERDUE_SECONDS
     if log.exists() and log.stat().st_size and not fresh:
-        yield Finding(
+        yield CheckResult(
             CHECK,
             PROBLEM,
             f"{log.name} has held the latest changes, in the order of arrival, for more than a "
@@ -39,24 +39,26 @@ def file_order_findings(
         )
         return
     if size > LARGE:
-        yield Finding(
+        yield CheckResult(
             CHECK,
             WARNING,
             f"the database has {size / 10**6:,.0f} MB: it is rewritten when a survey ends and once "
             f"a day only, and until then {_HOW}. Use the extra sealed.",
         )
     elif fresh:
-        yield Finding(
+        yield CheckResult(
             CHECK, SKIPPED, "the database was written to within the last minute; look again."
         )
     elif sealed:
-        yield Finding(CHECK, SKIPPED, "a sealed file cannot be compared with a rewritten one.")
+        yield CheckResult(CHECK, SKIPPED, "a sealed file cannot be compared with a rewritten one.")
     elif size > _MOST_COMPARED:
-        yield Finding(CHECK, SKIPPED, "the file is too large to be compared with a rewritten one.")
+        yield CheckResult(
+            CHECK, SKIPPED, "the file is too large to be compared with a rewritten one."
+        )
     elif _by_key(connection):
-        yield Finding(CHECK, OK, "rows lie in the order of their keys, as after a rewriting.")
+        yield CheckResult(CHECK, OK, "rows lie in the order of their keys, as after a rewriting.")
     else:
-        yield Finding(CHECK, PROBLEM, f"rows lie in the order of arrival, and {_HOW}; {_CURE}")
+        yield CheckResult(CHECK, PROBLEM, f"rows lie in the order of arrival, and {_HOW}; {_CURE}")
 
 
 def _by_key(connection: Connection) -> bool:
@@ -76,20 +78,20 @@ def _by_key(connection: Connection) -> bool:
     return before == after
 
 
-def table_order_findings(connection: Connection, now: datetime) -> Iterator[Finding]:
+def table_order_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     """Yield what PostgreSQL keeps of the order of arrival."""
     found = [*_rows(connection, now), *_settings(connection), *_rights(connection)]
-    yield from found or [Finding(CHECK, OK, "rows were rewritten within a day.")]
+    yield from found or [CheckResult(CHECK, OK, "rows were rewritten within a day.")]
 
 
-def _rows(connection: Connection, now: datetime) -> Iterator[Finding]:
+def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     day = connection.scalar(text("SELECT value FROM setting WHERE key = :key"), {"key": REWRITTEN})
     if day is not None and day >= (now.date() - timedelta(days=1)).isoformat():
         return
     query = "SELECT count(DISTINCT xmin::text) FROM {}"
     if all((connection.scalar(text(query.format(name))) or 0) < 2 for name in TABLES):
         return
-    yield Finding(
+    yield CheckResult(
         CHECK,
         PROBLEM,
         f"rows were last rewritten {'never' if day is None else f'on {day}'}, and tell by xmin in "
@@ -97,7 +99,7 @@ def _rows(connection: Connection, now: datetime) -> Iterator[Finding]:
     )
 
 
-def _settings(connection: Connection) -> Iterator[Finding]:
+def _settings(connection: Connection) -> Iterator[CheckResult]:
     for name, why in (
         ("wal_recycle", "parts of its log are used again with their old content"),
         ("track_commit_timestamp", "the time of every transaction is kept"),
@@ -107,19 +109,19 @@ def _settings(connection: Connection) -> Iterator[Finding]:
     ):
         value = connection.scalar(text(f"SHOW {name}"))
         if value not in ("off", "none", "ddl", "-1"):
-            yield Finding(
+            yield CheckResult(
                 CHECK,
                 WARNING,
                 f"PostgreSQL's {name} is {value}: {why}. Set it to off, or guard it.",
             )
     replicas = connection.scalar(text("SELECT count(*) FROM pg_replication_slots"))
     if replicas:
-        yield Finding(
+        yield CheckResult(
             CHECK, WARNING, "there are replication slots: replicas receive the order of arrival."
         )
 
 
-def _rights(connection: Connection) -> Iterator[Finding]:
+def _rights(connection: Connection) -> Iterator[CheckResult]:
     mine = connection.scalar(
         text(
             "SELECT has_function_privilege('pg_switch_wal()', 'EXECUTE') AND (rolsuper OR EXISTS ("
@@ -128,7 +130,7 @@ def _rights(connection: Connection) -> Iterator[Finding]:
         )
     )
     if not mine:
-        yield Finding(
+        yield CheckResult(
             CHECK,
             WARNING,
             "this account may not begin a new log of PostgreSQL: what was rewritten stays in the "

@@ -10,52 +10,52 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
 
-from masquerade.server.operations.check_result import OK, PROBLEM, WARNING, Finding
+from masquerade.server.operations.check_result import OK, PROBLEM, WARNING, CheckResult
 from masquerade.server.setting_values import nearest
 from masquerade.server.settings import READERS, Settings, unknown_variables
 
 CHECK = "settings"
 
 
-def settings_findings(settings: Settings) -> Iterator[Finding]:
+def settings_findings(settings: Settings) -> Iterator[CheckResult]:
     """Yield what is wrong with settings, or that nothing is."""
     found = [*_secrecy(settings), *_limits(settings), *_places(settings)]
-    yield from found or [Finding(CHECK, OK, "nothing dangerous in them.")]
+    yield from found or [CheckResult(CHECK, OK, "nothing dangerous in them.")]
 
 
-def _secrecy(settings: Settings) -> Iterator[Finding]:
+def _secrecy(settings: Settings) -> Iterator[CheckResult]:
     url = settings.public_url
     plain = url is not None and not url.startswith("https://") and not _local(_host(url))
     if plain:
-        yield Finding(
+        yield CheckResult(
             CHECK,
             PROBLEM,
             f"public_url is {url}: the secrets that identify participants, and the reports, travel "
             "in the clear. Put a proxy with TLS before the server and write https.",
         )
     elif url is None and not _local(settings.host):
-        yield Finding(
+        yield CheckResult(
             CHECK,
             WARNING,
             f"the server listens on {settings.host} and public_url is not set: whoever opens it "
             "over a network without TLS sends secrets in the clear.",
         )
     if settings.allow_clear:
-        yield Finding(
+        yield CheckResult(
             CHECK,
             PROBLEM if plain else WARNING,
             "allow_clear is on: surveys may ask for answers as they are, which no mask protects"
             + (", and they travel in the clear." if plain else "."),
         )
     if settings.trusted_proxies.strip() == "*":
-        yield Finding(
+        yield CheckResult(
             CHECK,
             PROBLEM,
             "trusted_proxies is *: everybody can choose the address that limits count and "
             "pretend https. Name the proxy's address.",
         )
     if settings.metrics == "open":
-        yield Finding(
+        yield CheckResult(
             CHECK,
             WARNING,
             "metrics is open: whoever reaches the port can see when responses come in. Keep "
@@ -63,29 +63,33 @@ def _secrecy(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _limits(settings: Settings) -> Iterator[Finding]:
+def _limits(settings: Settings) -> Iterator[CheckResult]:
     public = settings.public_url is not None and not _local(_host(settings.public_url))
     for name in ("rate_participant", "rate_address", "rate_preview"):
         if getattr(settings, name) == 0 and public:
-            yield Finding(CHECK, WARNING, f"{name} is 0: nothing slows down who asks too often.")
+            yield CheckResult(
+                CHECK, WARNING, f"{name} is 0: nothing slows down who asks too often."
+            )
     if settings.caps.clear and not settings.allow_clear:
-        yield Finding(CHECK, WARNING, "cap_clear is set and does nothing while allow_clear is off.")
+        yield CheckResult(
+            CHECK, WARNING, "cap_clear is set and does nothing while allow_clear is off."
+        )
     if settings.caps.epsilon.micro == 0:
-        yield Finding(CHECK, WARNING, "cap_epsilon is 0: nobody can take part in anything.")
+        yield CheckResult(CHECK, WARNING, "cap_epsilon is 0: nobody can take part in anything.")
 
 
-def _places(settings: Settings) -> Iterator[Finding]:
+def _places(settings: Settings) -> Iterator[CheckResult]:
     for name in unknown_variables():
         names = ["MASQUERADE_" + key.upper() for key in READERS]
         hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
-        yield Finding(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
+        yield CheckResult(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
     yield from _key(settings)
     yield from _server_key(settings)
     file = settings.config
     if file is not None and os.name == "posix" and make_url(settings.database).password:
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077 and "database" in file.read_text(encoding="utf-8"):
-            yield Finding(
+            yield CheckResult(
                 CHECK,
                 PROBLEM,
                 f"{file} holds the database's password and others may read it (mode {mode:o}); "
@@ -93,7 +97,7 @@ def _places(settings: Settings) -> Iterator[Finding]:
             )
 
 
-def _key(settings: Settings) -> Iterator[Finding]:
+def _key(settings: Settings) -> Iterator[CheckResult]:
     """Yield where a database's key lies beside what it locks, or where others may read it."""
     folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
     if settings.database_key is None or folder is None:
@@ -104,7 +108,7 @@ def _key(settings: Settings) -> Iterator[Finding]:
     if place is None:  # in the environment
         return
     if place.resolve().is_relative_to(folder):
-        yield Finding(
+        yield CheckResult(
             CHECK,
             PROBLEM,
             f"the database's key lies in {place}, in the folder of the database: whoever copies "
@@ -113,17 +117,17 @@ def _key(settings: Settings) -> Iterator[Finding]:
     mode = stat.S_IMODE(place.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         said = f"{place} holds the database's key and others may read it (mode {mode:o}); chmod 600"
-        yield Finding(CHECK, PROBLEM, f"{said} {place}.")
+        yield CheckResult(CHECK, PROBLEM, f"{said} {place}.")
 
 
-def _server_key(settings: Settings) -> Iterator[Finding]:
+def _server_key(settings: Settings) -> Iterator[CheckResult]:
     """Yield whether copies of the data have the server's key with them."""
     folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
     file = settings.server_key_file
     if file is None or not file.is_file():
         return
     if folder is not None and file.resolve().is_relative_to(folder):
-        yield Finding(
+        yield CheckResult(
             CHECK,
             WARNING,
             f"the server's key lies in {file}, in the folder of the database: whoever copies one "
@@ -133,7 +137,7 @@ def _server_key(settings: Settings) -> Iterator[Finding]:
     mode = stat.S_IMODE(file.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         said = f"{file} holds the server's key and others may read it (mode {mode:o}); chmod 600"
-        yield Finding(CHECK, PROBLEM, f"{said} {file}.")
+        yield CheckResult(CHECK, PROBLEM, f"{said} {file}.")
 
 
 def _host(url: str) -> str:

@@ -53,9 +53,9 @@ from masquerade.server.db.tables import (
     table_of,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.participants.privacy_balance import Account
+from masquerade.server.participants.privacy_balance import PrivacyAccount
 from masquerade.server.payments.completion_codes import code_of, give_code
-from masquerade.server.payments.rewards import BY_CODE, purse_of
+from masquerade.server.payments.rewards import BY_CODE, budget_of_survey
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.surveys.levels import CLEAR, OfferedLevel
@@ -86,7 +86,7 @@ class Participation:
     survey: FrozenSurvey
     level: OfferedLevel
     state: str
-    account: Account | None = None  # of the person, where the step concerns it
+    account: PrivacyAccount | None = None  # of the person, where the step concerns it
     key: str = ""  # of the participation on that account
     completion_code: str | None = None  # by which a panel is shown that the reports have arrived
 
@@ -217,9 +217,9 @@ class Participations:
         key = who.ledger_key(token, attempt)
         self._ledger_of(tables).reserve(who.person, key, offered.cost(token))
         self._require_patience(tables, who)
-        purse = purse_of(connection, token) if _pays(asked) else None
-        if purse is not None:
-            purse.hold(connection, who, level, attempt, day=self._today())
+        survey_budget = budget_of_survey(connection, token) if _pays(asked) else None
+        if survey_budget is not None:
+            survey_budget.hold(connection, who, level, attempt, day=self._today())
         account = account_of(tables, who, self._caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
@@ -391,16 +391,16 @@ class Participations:
     def _pay(
         self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
     ) -> None:
-        purse = purse_of(connection, asked.token) if _pays(asked) else None
-        if purse is not None:
+        survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
+        if survey_budget is not None:
             account = account_of(LedgerTables(connection), who, self._caps)
             attempt = _attempt_of(row, who, account)
-            purse.pay(connection, who, row.level, attempt, day=self._today())
+            survey_budget.pay(connection, who, row.level, attempt, day=self._today())
 
     def _give_back(self, connection: Connection, row: Row[Any], asked: FrozenSurvey) -> None:
-        purse = purse_of(connection, asked.token) if _pays(asked) else None
-        if purse is not None:
-            purse.release(connection, row.level, 1, day=self._today())
+        survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
+        if survey_budget is not None:
+            survey_budget.release(connection, row.level, 1, day=self._today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation, whose survey is held."""
@@ -463,7 +463,7 @@ class Participations:
         return _at(row, asked, now, account, key, code)
 
 
-def _attempt_of(row: Row[Any], who: Identity, account: Account) -> int:
+def _attempt_of(row: Row[Any], who: Identity, account: PrivacyAccount) -> int:
     """Return which attempt of a person at a survey a participation is, counted from 1.
 
     Raises
@@ -498,7 +498,7 @@ def _at(
     row: Row[Any],
     asked: FrozenSurvey,
     state: str,
-    account: Account | None = None,
+    account: PrivacyAccount | None = None,
     key: str = "",
     code: str | None = None,
 ) -> Participation:
@@ -506,10 +506,10 @@ def _at(
     return Participation(row.id, asked, level, state, account, key, code)
 
 
-def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> Account:
+def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> PrivacyAccount:
     """Return where a person stands; `caps` are those of a person without entries."""
     balance, paid = tables.read_paid(who.person)
-    return Account(balance or Balance(caps), paid)
+    return PrivacyAccount(balance or Balance(caps), paid)
 
 
 def _step(connection: Connection, row: Row[Any], **values: Any) -> None:

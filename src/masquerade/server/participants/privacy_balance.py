@@ -13,7 +13,7 @@ from masquerade.surveys.levels import OfferedLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PrivacyAccount:
     """Where a person stands."""
 
     balance: Balance

@@ -29,7 +29,7 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.participants.participations import Participations, account_of
-from masquerade.server.participants.privacy_balance import Account
+from masquerade.server.participants.privacy_balance import PrivacyAccount
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
 
 _PARTICIPATION, _SURVEY, _RAISE = (
@@ -98,18 +98,18 @@ class Profiles:
         """Return the ledger's names of all persons."""
         return self._transactions.read(lambda c: LedgerTables(c).persons())
 
-    def account(self, who: Identity) -> Account:
+    def account(self, who: Identity) -> PrivacyAccount:
         """Return where a person stands."""
         return self._transactions.read(lambda c: account_of(LedgerTables(c), who, self._caps))
 
-    def statement(self, account: Account) -> tuple[str, ...]:
+    def statement(self, account: PrivacyAccount) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
         return statement(account.balance, account.paid)
 
-    def page(self, who: Identity, start: int, end: int) -> tuple[Account, Sequence[Entry]]:
+    def page(self, who: Identity, start: int, end: int) -> tuple[PrivacyAccount, Sequence[Entry]]:
         """Return where a person stands, and their entries from place `start` to before `end`."""
 
-        def work(connection: Connection) -> tuple[Account, Sequence[Entry]]:
+        def work(connection: Connection) -> tuple[PrivacyAccount, Sequence[Entry]]:
             tables = LedgerTables(connection)
             account = account_of(tables, who, self._caps)
             return account, tables.page(who.person, start, end)

@@ -40,7 +40,7 @@ _KNOWN = select(_TRANSFER).where(_TRANSFER.c.key == bindparam("one"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccountKey:
     """An account of a team's book."""
 
     team: str
@@ -56,7 +56,7 @@ class Place:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Book:
+class MoneyLedger:
     """All books, within one transaction of the caller.
 
     Parameters
@@ -71,15 +71,15 @@ class Book:
         self._day = day
         self._postgresql = connection.dialect.name == "postgresql"
 
-    def balance(self, place: Place) -> int:
-        """Return what is at a place."""
-        query = select(_ACCOUNT.c.balance).where(_ACCOUNT.c.id == place.id)
+    def balance(self, account: AccountKey) -> int:
+        """Return what is in an account."""
+        query = select(_ACCOUNT.c.balance).where(_ACCOUNT.c.id == account.id)
         return int(self._connection.execute(query).scalar() or 0)
 
     def move(
         self,
-        debit: Place,
-        credit: Place,
+        debit: AccountKey,
+        credit: AccountKey,
         amount: int,
         *,
         what: str,
@@ -90,7 +90,7 @@ class Book:
 
         Parameters
         ----------
-        debit, credit : Place
+        debit, credit : AccountKey
             Where it leaves, and where it comes to; of one team and currency.
         amount : int
             Above 0.
@@ -125,10 +125,10 @@ class Book:
                 there=stood[debit.id],
                 currency=debit.currency,
             )
-        for place, change in ((debit, -amount), (credit, amount)):
+        for account, change in ((debit, -amount), (credit, amount)):
             self._connection.execute(
                 update(_ACCOUNT)
-                .where(_ACCOUNT.c.id == place.id)
+                .where(_ACCOUNT.c.id == account.id)
                 .values(balance=_ACCOUNT.c.balance + change)
             )
         self._connection.execute(
@@ -137,22 +137,22 @@ class Book:
         )
         return True
 
-    def _locked(self, *places: Place) -> dict[str, int]:
-        """Return what is at places, which nobody else changes until the transaction ends."""
+    def _locked(self, *accounts: AccountKey) -> dict[str, int]:
+        """Return what is in accounts, which nobody else changes until the transaction ends."""
         query = _STAND_HELD if self._postgresql else _STAND
-        wanted = {"both": [place.id for place in places]}
+        wanted = {"both": [account.id for account in accounts]}
         rows = self._connection.execute(query, wanted).all()
-        if len(rows) < len(places):
+        if len(rows) < len(accounts):
             make = insert_postgresql if self._postgresql else insert_sqlite
             known = {row.id for row in rows}
-            for place in sorted(places, key=lambda place: place.id):
-                if place.id not in known:
+            for account in sorted(accounts, key=lambda account: account.id):
+                if account.id not in known:
                     row = {
-                        "id": place.id,
-                        "team": place.team,
-                        "currency": place.currency,
-                        "kind": place.kind,
-                        "holder": place.holder,
+                        "id": account.id,
+                        "team": account.team,
+                        "currency": account.currency,
+                        "kind": account.kind,
+                        "holder": account.holder,
                         "balance": 0,
                     }
                     self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)

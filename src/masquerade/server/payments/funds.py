@@ -24,10 +24,10 @@ from masquerade.server.payments.double_entry import (
     HELD,
     OUTSIDE,
     WALLET,
-    Book,
-    Place,
+    AccountKey,
+    MoneyLedger,
 )
-from masquerade.server.payments.rewards import purse_of
+from masquerade.server.payments.rewards import budget_of_survey
 from masquerade.server.payments.wallets import (
     ASKED,
     PAID,
@@ -51,7 +51,7 @@ _ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
 
 
 @dataclass
-class Standing:
+class FundsBalance:
     """A team's money in one currency."""
 
     currency: str
@@ -81,7 +81,7 @@ class SurveyMoney:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StatementLine:
     """What was moved on a day, of one kind; what concerns participants is added up."""
 
     day: str
@@ -96,10 +96,10 @@ class Line:
 class Overview:
     """Everything that a team may know of its money."""
 
-    standings: list[Standing] = field(default_factory=list)
+    standings: list[FundsBalance] = field(default_factory=list)
     surveys: list[SurveyMoney] = field(default_factory=list)
     payouts: list[Payout] = field(default_factory=list)
-    history: list[Line] = field(default_factory=list)
+    history: list[StatementLine] = field(default_factory=list)
 
 
 _OF_KIND = {
@@ -145,7 +145,7 @@ class Funds:
         """
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
-        here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
+        here, there = AccountKey(team, currency, FUNDS), AccountKey(team, currency, OUTSIDE)
         return self._move(there, here, amount, what="deposit", key=f"{team} {key}", note=note)
 
     def take_out(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
@@ -157,7 +157,7 @@ class Funds:
         """
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
-        here, there = Place(team, currency, FUNDS), Place(team, currency, OUTSIDE)
+        here, there = AccountKey(team, currency, FUNDS), AccountKey(team, currency, OUTSIDE)
         return self._move(here, there, amount, what="withdrawal", key=f"{team} {key}", note=note)
 
     def top_up(self, team: str, survey: str, amount: int, *, key: str) -> bool:
@@ -175,10 +175,12 @@ class Funds:
             state = connection.execute(
                 select(_SURVEY.c.state).where(_SURVEY.c.token == survey).with_for_update()
             ).scalar_one()
-            purse = purse_of(connection, survey)
-            if state != OPEN or purse is None:
+            survey_budget = budget_of_survey(connection, survey)
+            if state != OPEN or survey_budget is None:
                 raise WrongState("only an open survey that pays into wallets takes more money.")
-            return purse.fill(connection, amount, day=self._today(), key=_digest(f"{team} {key}"))
+            return survey_budget.fill(
+                connection, amount, day=self._today(), key=_digest(f"{team} {key}")
+            )
 
         return self._transactions.write(work)
 
@@ -205,11 +207,11 @@ class Funds:
                 if row.state != ASKED:
                     raise WrongState(f"this payout is {row.state}.", state=row.state)
                 if paid:
-                    book = Book(connection, day=self._today())
-                    clearing = Place(team, row.currency, CLEARING)
-                    outside = Place(team, row.currency, OUTSIDE)
+                    money = MoneyLedger(connection, day=self._today())
+                    clearing = AccountKey(team, row.currency, CLEARING)
+                    outside = AccountKey(team, row.currency, OUTSIDE)
                     key = _digest(f"paid out {row.id}")
-                    book.move(clearing, outside, row.amount, what="paid_out", key=key)
+                    money.move(clearing, outside, row.amount, what="paid_out", key=key)
                 end_payout(connection, row.id, wanted)
                 changed += 1
             return changed
@@ -236,11 +238,11 @@ class Funds:
         return self._transactions.read(lambda c: _overview(c, team))
 
     def _move(
-        self, debit: Place, credit: Place, amount: int, *, what: str, key: str, note: str
+        self, debit: AccountKey, credit: AccountKey, amount: int, *, what: str, key: str, note: str
     ) -> bool:
         def work(connection: Connection) -> bool:
-            book = Book(connection, day=self._today())
-            return book.move(debit, credit, amount, what=what, key=_digest(key), note=note)
+            money = MoneyLedger(connection, day=self._today())
+            return money.move(debit, credit, amount, what=what, key=_digest(key), note=note)
 
         return self._transactions.write(work)
 
@@ -278,7 +280,7 @@ def _payouts(connection: Connection, team: str) -> list[Payout]:
 
 
 def _overview(connection: Connection, team: str) -> Overview:
-    standings: dict[str, Standing] = {}
+    standings: dict[str, FundsBalance] = {}
     at: dict[tuple[str, str], int] = {}
     query = (
         select(
@@ -290,7 +292,7 @@ def _overview(connection: Connection, team: str) -> Overview:
         .group_by(_ACCOUNT.c.currency, _ACCOUNT.c.kind)
     )
     for row in connection.execute(query):
-        standing = standings.setdefault(row.currency, Standing(row.currency))
+        standing = standings.setdefault(row.currency, FundsBalance(row.currency))
         name = _OF_KIND.get(row.kind)
         if name is not None:
             sign = -1 if row.kind == OUTSIDE else 1
@@ -340,7 +342,7 @@ def _surveys(
     return sorted(found, key=lambda one: (one.state != OPEN, one.title, one.token))
 
 
-def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Line]:
+def _history(connection: Connection, team: str, *, limit: int = 200) -> list[StatementLine]:
     """Return what was moved, newest days first; what concerns participants added up by day."""
     debit = aliased(BookAccountRow)
     query: Any = (
@@ -359,7 +361,7 @@ def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Lin
         .limit(limit)
     )
     return [
-        Line(row.day, row.what, row.currency, row.note, int(row.amount), row.times)
+        StatementLine(row.day, row.what, row.currency, row.note, int(row.amount), row.times)
         for row in connection.execute(query)
     ]
 

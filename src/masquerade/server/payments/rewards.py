@@ -22,10 +22,10 @@ from masquerade.server.payments.double_entry import (
     HELD,
     WAGES,
     WALLET,
-    Book,
-    Place,
+    AccountKey,
+    MoneyLedger,
 )
-from masquerade.server.webhooks.webhooks import BUDGET_LOW, tell
+from masquerade.server.webhooks.webhooks import BUDGET_LOW, enqueue
 
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 #: The share of what a survey was given below which its team is told.
@@ -105,36 +105,36 @@ def reward_and_budget(
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class SurveyBudget:
     """The money of one survey."""
 
     team: str
     survey: str
     reward: Reward
 
-    def place(self, kind: str, holder: str = "") -> Place:
+    def account(self, kind: str, holder: str = "") -> AccountKey:
         """Return an account of the survey's team."""
-        return Place(self.team, self.reward.currency, kind, holder)
+        return AccountKey(self.team, self.reward.currency, kind, holder)
 
     @property
-    def escrow(self) -> Place:
+    def escrow(self) -> AccountKey:
         """What it may still set aside."""
-        return self.place(ESCROW, self.survey)
+        return self.account(ESCROW, self.survey)
 
     @property
-    def held(self) -> Place:
+    def held(self) -> AccountKey:
         """What is set aside for people who have begun it."""
-        return self.place(HELD, self.survey)
+        return self.account(HELD, self.survey)
 
     def fill(
         self, connection: Connection, amount: int, *, day: str, key: str | None = None
     ) -> bool:
-        """Move an amount from the team's funds to the survey; see `Book.move`."""
+        """Move an amount from the team's funds to the survey; see `MoneyLedger.move`."""
         if amount == 0:
             return False
-        book = Book(connection, day=day)
-        moved = book.move(
-            self.place(FUNDS), self.escrow, amount, what="escrow", key=key, note=self.survey
+        money = MoneyLedger(connection, day=day)
+        moved = money.move(
+            self.account(FUNDS), self.escrow, amount, what="escrow", key=key, note=self.survey
         )
         if moved:
             reward = replace(self.reward, given=self.reward.given + amount)
@@ -155,38 +155,38 @@ class Purse:
         cost = self.reward.cost(level)
         if not cost:
             return
-        book = Book(connection, day=day)
+        money = MoneyLedger(connection, day=day)
         key = who.transfer(self.survey, "hold", attempt)
         try:
-            book.move(self.escrow, self.held, cost, what="hold", key=key)
+            money.move(self.escrow, self.held, cost, what="hold", key=key)
         except InsufficientFunds:
             raise QuotaFull(
                 "this survey has no money left to pay you at this level. You were shown no "
                 "question and nothing was charged."
             ) from None
-        if 100 * book.balance(self.escrow) < LOW_PERCENT * self.reward.given:
+        if 100 * money.balance(self.escrow) < LOW_PERCENT * self.reward.given:
             about = f"{BUDGET_LOW} {self.survey} {self.reward.given}"
-            tell(connection, self.team, BUDGET_LOW, survey=self.survey, about=about, day=day)
+            enqueue(connection, self.team, BUDGET_LOW, survey=self.survey, about=about, day=day)
 
     def pay(
         self, connection: Connection, who: Identity, level: str, attempt: int, *, day: str
     ) -> None:
         """Pay what was set aside for somebody."""
         amount, commission = self.reward.paid(level), self.reward.commission(level)
-        book = Book(connection, day=day)
+        money = MoneyLedger(connection, day=day)
 
         def key(step: str) -> str:
             return who.transfer(self.survey, step, attempt)
 
         if amount:
             # In two steps, so that no row names both the survey and the wallet.
-            wages = self.place(WAGES)
-            book.move(self.held, wages, amount, what="pay", key=key("pay"))
-            wallet = self.place(WALLET, who.wallet(self.team))
-            book.move(wages, wallet, amount, what="earned", key=key("earned"))
+            wages = self.account(WAGES)
+            money.move(self.held, wages, amount, what="pay", key=key("pay"))
+            wallet = self.account(WALLET, who.wallet(self.team))
+            money.move(wages, wallet, amount, what="earned", key=key("earned"))
         if commission:
-            due = self.place(COMMISSION)
-            book.move(self.held, due, commission, what="commission", key=key("commission"))
+            due = self.account(COMMISSION)
+            money.move(self.held, due, commission, what="commission", key=key("commission"))
 
     def release(self, connection: Connection, level: str, count: int, *, day: str) -> None:
         """Take back what was set aside for people who will not be paid.
@@ -194,26 +194,26 @@ class Purse:
         Where all of it was taken back before, because the survey is over, nothing is moved.
         """
         cost = self.reward.cost(level) * count
-        book = Book(connection, day=day)
-        if cost and book.balance(self.held) >= cost:
-            book.move(self.held, self.escrow, cost, what="release")
+        money = MoneyLedger(connection, day=day)
+        if cost and money.balance(self.held) >= cost:
+            money.move(self.held, self.escrow, cost, what="release")
 
     def settle(self, connection: Connection, *, keep: int, day: str) -> None:
         """Give the team back all that is left, but for `keep` of what is set aside."""
-        book = Book(connection, day=day)
-        rest = book.balance(self.held) - keep
+        money = MoneyLedger(connection, day=day)
+        rest = money.balance(self.held) - keep
         if rest > 0:
-            book.move(self.held, self.escrow, rest, what="release")
-        left = book.balance(self.escrow)
+            money.move(self.held, self.escrow, rest, what="release")
+        left = money.balance(self.escrow)
         if left:
-            book.move(self.escrow, self.place(FUNDS), left, what="refund", note=self.survey)
+            money.move(self.escrow, self.account(FUNDS), left, what="refund", note=self.survey)
 
 
-def purse_of(connection: Connection, survey: str) -> Purse | None:
+def budget_of_survey(connection: Connection, survey: str) -> SurveyBudget | None:
     """Return the money of a survey; None where it moves none."""
     columns = (_SURVEY.c.team, _SURVEY.c.reward)
     row = connection.execute(select(*columns).where(_SURVEY.c.token == survey)).first()
     reward = None if row is None else Reward.from_json(row.reward)
     if row is None or reward is None or not reward.pays:
         return None
-    return Purse(row.team, survey, reward)
+    return SurveyBudget(row.team, survey, reward)

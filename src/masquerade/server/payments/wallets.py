@@ -20,7 +20,7 @@ from masquerade.server.db.payment_tables import BookAccountRow, PayoutRow
 from masquerade.server.db.pseudonyms import Identity, keyed
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.double_entry import CLEARING, WALLET, Book, Place
+from masquerade.server.payments.double_entry import CLEARING, WALLET, AccountKey, MoneyLedger
 
 ASKED, PAID, REFUSED, TAKEN_BACK = "asked", "paid", "refused", "taken-back"
 LONGEST_DESTINATION = 300
@@ -138,14 +138,16 @@ class Wallets:
                         "this idempotency key was used for another payout; draw a new one."
                     )
                 return payout_of(known), False
-            wallet = Place(payer, currency, WALLET, who.wallet(payer))
-            book = Book(connection, day=self._today())
-            if not _is_place(connection, wallet):
+            wallet = AccountKey(payer, currency, WALLET, who.wallet(payer))
+            money = MoneyLedger(connection, day=self._today())
+            if not _is_account(connection, wallet):
                 raise NotFound("there is no such wallet of yours.")
-            wanted = book.balance(wallet) if amount is None else amount
+            wanted = money.balance(wallet) if amount is None else amount
             if wanted < 1:
                 raise ParameterError("there is nothing to pay out.")
-            book.move(wallet, Place(payer, currency, CLEARING), wanted, what="payout", key=key)
+            money.move(
+                wallet, AccountKey(payer, currency, CLEARING), wanted, what="payout", key=key
+            )
             row: dict[str, Any] = {
                 "id": id_,
                 "team": payer,
@@ -178,11 +180,11 @@ class Wallets:
             if row.state == PAID:
                 raise WrongState("this was paid out already.", state=row.state)
             if row.state != TAKEN_BACK:
-                book = Book(connection, day=self._today())
-                wallet = Place(row.team, row.currency, WALLET, who.wallet(row.team))
-                clearing = Place(row.team, row.currency, CLEARING)
+                money = MoneyLedger(connection, day=self._today())
+                wallet = AccountKey(row.team, row.currency, WALLET, who.wallet(row.team))
+                clearing = AccountKey(row.team, row.currency, CLEARING)
                 key = keyed(who.key, f"taken back:{row.id}:{who.secret}")
-                book.move(clearing, wallet, row.amount, what="taken_back", key=key)
+                money.move(clearing, wallet, row.amount, what="taken_back", key=key)
                 end_payout(connection, row.id, TAKEN_BACK)
             return payout_of(row, state=TAKEN_BACK)
 
@@ -221,7 +223,7 @@ def payout_of(row: Any, *, state: str | None = None) -> Payout:
     return Payout(row.id, row.team, row.currency, row.amount, destination, now, row.day)
 
 
-def _is_place(connection: Connection, place: Place) -> bool:
-    possible = "\0" not in place.currency and "\0" not in place.team
-    query = select(_ACCOUNT.c.id).where(_ACCOUNT.c.id == place.id)
+def _is_account(connection: Connection, account: AccountKey) -> bool:
+    possible = "\0" not in account.currency and "\0" not in account.team
+    query = select(_ACCOUNT.c.id).where(_ACCOUNT.c.id == account.id)
     return possible and connection.execute(query).first() is not None

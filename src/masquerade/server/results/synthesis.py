@@ -51,7 +51,7 @@ _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SynthesisRequest:
     """What a release should be like, as it comes from a form."""
 
     engine: str = "hist"
@@ -113,11 +113,11 @@ class Wish:
         )
 
 
-def promise(wish: Wish, domain: Domain) -> dict[str, Any]:
+def promise(specification: SynthesisRequest, domain: Domain) -> dict[str, Any]:
     """Return what a release would promise; no claim is looked at."""
     from masquerade.release import guarantee_json
 
-    return guarantee_json(wish.made(domain).guarantee())
+    return guarantee_json(specification.made(domain).guarantee())
 
 
 def from_file(data: bytes) -> GroupedClaims:
@@ -144,7 +144,9 @@ def from_reports(reports: SurveyReports, level: str | None) -> GroupedClaims:
     return GroupedClaims.of(numeric_claims(reports, level=level))
 
 
-def released(wish: Wish, claims: GroupedClaims, engine: Engine) -> Iterator[bytes]:
+def released(
+    specification: SynthesisRequest, claims: GroupedClaims, engine: Engine
+) -> Iterator[bytes]:
     """Yield lines of JSON while a release is made: how far it is, and at last the release.
 
     Nothing is kept. Where nobody reads on, the work ends with the next object.
@@ -168,7 +170,7 @@ def released(wish: Wish, claims: GroupedClaims, engine: Engine) -> Iterator[byte
         from masquerade.release import synthesize
 
         try:
-            made = synthesize(claims, engine=engine, samples=wish.samples, progress=tell)
+            made = synthesize(claims, engine=engine, samples=specification.samples, progress=tell)
             lines.put({"release": _told(made)})
         except _NobodyWaitsError:
             pass

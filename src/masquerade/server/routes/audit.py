@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from masquerade.errors import BrokenChain
-from masquerade.server.audit.audit_log import Deed
+from masquerade.server.audit.audit_log import AuditEntry
 from masquerade.server.http.pages import render
 from masquerade.server.operations.content_checks import integrity_of
 from masquerade.server.routes.authorization import Actor, require
@@ -32,7 +32,7 @@ def read(
 ) -> dict[str, Any]:
     found = services.audit_log.page(actor.team.id, before=before, limit=limit + 1)
     return {
-        "entries": [deed_json(one) for one in found[:limit]],
+        "entries": [audit_entry_json(one) for one in found[:limit]],
         "chain": _chain(services, actor),
         "next_before": found[limit - 1].sequence if len(found) > limit else None,
     }
@@ -54,7 +54,7 @@ def show(
     names |= {one.account.id: one.account.login for one in members}
     names |= {one.id: one.url for one in services.webhooks.of_team(actor.team.id)}
     context = {
-        "deeds": found[:_A_PAGE],
+        "entries": found[:_A_PAGE],
         "older": found[_A_PAGE - 1].sequence if len(found) > _A_PAGE else None,
         "first": before is None,
         "chain": _chain(services, actor),
@@ -72,14 +72,14 @@ def _chain(services: Services, actor: Actor) -> dict[str, Any]:
     return {"holds": True, "reason": None, "entries": count, "head": head}
 
 
-def deed_json(deed: Deed) -> dict[str, Any]:
+def audit_entry_json(entry: AuditEntry) -> dict[str, Any]:
     """Return an entry as the interface shows it."""
     return {
-        "sequence": deed.sequence,
-        "account": deed.account,
-        "login": deed.login,
-        "action": deed.action,
-        "object": deed.object,
-        "day": deed.day,
-        "hash": deed.hash,
+        "sequence": entry.sequence,
+        "account": entry.account,
+        "login": entry.login,
+        "action": entry.action,
+        "object": entry.object,
+        "day": entry.day,
+        "hash": entry.hash,
     }

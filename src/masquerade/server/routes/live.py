@@ -21,7 +21,7 @@ from masquerade.server.routes.surveys import share_link
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.surveys.lifecycle import progress_json
-from masquerade.server.surveys.selection_runs import Wish, run_selection
+from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
 from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 
 routes = APIRouter(include_in_schema=False, prefix="/surveys/{token}")
@@ -96,7 +96,7 @@ def waves(
             raise ParameterError(
                 f"wave is {wave}, expected 1 to {MOST_WAVES}. Set how many can take part."
             )
-        wish = Wish(
+        selection = SelectionRequest(
             budget=budget,
             alpha=alpha,
             policy="precision",
@@ -109,7 +109,7 @@ def waves(
             services.surveys,
             actor.team.id,
             token,
-            wish,
+            selection,
             request=(f"{actor.account.id} {key}", asked),
         )
 

@@ -14,7 +14,7 @@ from masquerade.accounting import Caps, Entry, Rho
 from masquerade.exact import MICRO, Loss
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.http.padding import padded, spare
-from masquerade.server.participants.privacy_balance import Account, caps_json
+from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json
 from masquerade.server.participants.profile import RAISE_DAYS
 from masquerade.server.routes.dependencies import InServices, Participant
 from masquerade.server.routes.participations import Body
@@ -180,7 +180,7 @@ def leave(services: InServices, participant: Participant) -> Response:
     )
 
 
-def _caps(services: Services, who: Identity, account: Account) -> dict[str, Any]:
+def _caps(services: Services, who: Identity, account: PrivacyAccount) -> dict[str, Any]:
     later = services.profiles.caps_to_come(who)
     return {
         **caps_json(account.balance.caps),

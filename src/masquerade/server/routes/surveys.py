@@ -32,7 +32,7 @@ from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.forecast import error_by_cost
 from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.opening import open_draft
-from masquerade.server.surveys.selection_runs import Wish, run_selection
+from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
 from masquerade.server.surveys.templates import template_named
 
 Key = Annotated[
@@ -248,13 +248,17 @@ def progress(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
     "/{token}/selection-runs", status_code=201, summary="Decide how many of each level to ask"
 )
 def select(
-    services: InServices, actor: Writer, token: str, wish: Wish, idempotency_key: Key
+    services: InServices,
+    actor: Writer,
+    token: str,
+    selection: SelectionRequest,
+    idempotency_key: Key,
 ) -> Response:
     request = (
         f"{actor.account.id} run {idempotency_key}",
-        body_text([token, wish.model_dump()]),
+        body_text([token, selection.model_dump()]),
     )
-    run = run_selection(services.surveys, actor.team.id, token, wish, request=request)
+    run = run_selection(services.surveys, actor.team.id, token, selection, request=request)
     location = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
     return JSONResponse(run, 201, headers={"Location": location})
 

@@ -15,7 +15,7 @@ from masquerade.server.http.pages import render
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results.synthesis import (
     ENGINES,
-    Wish,
+    SynthesisRequest,
     from_file,
     from_reports,
     promise,
@@ -46,8 +46,8 @@ def _wish(
     samples: Count = 30,
     delta: Text = "",
     bandwidth: Text = "",
-) -> Wish:
-    return Wish(
+) -> SynthesisRequest:
+    return SynthesisRequest(
         engine,
         epsilon.strip(),
         low.strip(),
@@ -63,7 +63,7 @@ def _wish(
 
 routes = APIRouter(include_in_schema=False, prefix="/release")
 Taker = Annotated[Actor, Depends(require("reports:read"))]
-Wished = Annotated[Wish, Depends(_wish)]
+Specification = Annotated[SynthesisRequest, Depends(_wish)]
 
 
 def _of_survey(services: Services, survey: SurveyRecord) -> Domain:
@@ -90,9 +90,11 @@ def page(request: Request, actor: Taker, survey: Token = "") -> Response:
 
 
 @routes.get("/promise")
-def promised(services: InServices, actor: Taker, wish: Wished, survey: Token = "") -> Response:
-    domain = _of_survey(services, actor.survey(survey)) if survey else wish.domain()
-    return JSONResponse(promise(wish, domain))
+def promised(
+    services: InServices, actor: Taker, specification: Specification, survey: Token = ""
+) -> Response:
+    domain = _of_survey(services, actor.survey(survey)) if survey else specification.domain()
+    return JSONResponse(promise(specification, domain))
 
 
 @routes.post("/synthetic")
@@ -100,7 +102,7 @@ async def synthetic(
     services: InServices,
     request: Request,
     actor: Taker,
-    wish: Wished,
+    specification: Specification,
     survey: Token = "",
     level: Text = "",
 ) -> Response:
@@ -109,12 +111,12 @@ async def synthetic(
     def begun() -> Iterator[bytes]:
         if survey:
             held = actor.survey(survey)
-            engine = wish.made(_of_survey(services, held))
+            engine = specification.made(_of_survey(services, held))
             return released(
-                wish, from_reports(services.results.reports(held), level or None), engine
+                specification, from_reports(services.results.reports(held), level or None), engine
             )
-        engine = wish.made(wish.domain())
-        return released(wish, from_file(data), engine)
+        engine = specification.made(specification.domain())
+        return released(specification, from_file(data), engine)
 
     lines = await run_in_threadpool(begun)
     return StreamingResponse(lines, media_type="application/x-ndjson")

@@ -15,7 +15,7 @@ from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import Purse, Reward
+from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import (
     Document,
     Issue,
@@ -25,7 +25,7 @@ from masquerade.server.surveys.document import (
 )
 from masquerade.server.surveys.forecast import barriers, forecast
 from masquerade.server.surveys.frozen_surveys import SurveyRecord, Surveys
-from masquerade.server.webhooks.webhooks import OPENED, tell
+from masquerade.server.webhooks.webhooks import OPENED, enqueue
 from masquerade.surveys.survey import Survey
 
 DRAFT = "draft"
@@ -282,8 +282,8 @@ class Drafts:
                 reward=reward,
             )
             if reward is not None:
-                Purse(team, token, reward).fill(connection, budget, day=self._today())
-            tell(connection, team, OPENED, survey=token, day=self._today())
+                SurveyBudget(team, token, reward).fill(connection, budget, day=self._today())
+            enqueue(connection, team, OPENED, survey=token, day=self._today())
             return self._surveys.read(connection, token)
 
         return self._transactions.write(work)

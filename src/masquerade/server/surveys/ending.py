@@ -26,9 +26,9 @@ from masquerade.server.db.tables import (
     table_of,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import purse_of
+from masquerade.server.payments.rewards import budget_of_survey
 from masquerade.server.surveys.quotas import leave
-from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, tell
+from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
 
 _PARTICIPATION, _SURVEY = table_of(ParticipationRow), table_of(SurveyRow)
 
@@ -83,9 +83,9 @@ class SurveyEndings:
         rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
         for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
             leave(connection, survey, level, count)
-            purse = purse_of(connection, survey)
-            if purse is not None:
-                purse.release(connection, level, count, day=self._today())
+            survey_budget = budget_of_survey(connection, survey)
+            if survey_budget is not None:
+                survey_budget.release(connection, level, count, day=self._today())
 
     def settle(self, connection: Connection, token: str | None = None) -> None:
         """Give teams back what is left of the money of surveys that are over.
@@ -99,8 +99,8 @@ class SurveyEndings:
         if token is not None:
             query = query.where(_SURVEY.c.token == token)
         for row in connection.execute(query).all():
-            purse = purse_of(connection, row.token)
-            if purse is None:
+            survey_budget = budget_of_survey(connection, row.token)
+            if survey_budget is None:
                 continue
             keep, day = 0, self._today()
             late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
@@ -114,9 +114,10 @@ class SurveyEndings:
                     .group_by(_PARTICIPATION.c.level)
                 )
                 keep = sum(
-                    purse.reward.cost(one.level) * one.people for one in connection.execute(begun)
+                    survey_budget.reward.cost(one.level) * one.people
+                    for one in connection.execute(begun)
                 )
-            purse.settle(connection, keep=keep, day=day)
+            survey_budget.settle(connection, keep=keep, day=day)
 
     def announce(self, connection: Connection, token: str) -> None:
         """Tell the team's webhooks that a survey is over."""
@@ -124,9 +125,9 @@ class SurveyEndings:
         row = connection.execute(select(*columns).where(_SURVEY.c.token == token)).one()
         if row.state in TAKING:
             return
-        tell(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
+        enqueue(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
         if row.state in FINISHED:
-            tell(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
+            enqueue(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
     def release(self, reservations: list[tuple[str, str]]) -> int:
         """Give back what was reserved, of each person under a key; return how many times."""

@@ -35,7 +35,7 @@ from masquerade.server.db.tables import (
     table_of,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import Purse, Reward
+from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import Document, document_of, read_document
 from masquerade.server.surveys.drafts import DRAFT, Drafts
 from masquerade.server.surveys.ending import SurveyEndings
@@ -158,8 +158,8 @@ class Lifecycle:
                 reward=reward,
             )
             if reward is not None:
-                purse = Purse(team, record.token, reward)
-                purse.fill(connection, budget, day=self._today())
+                survey_budget = SurveyBudget(team, record.token, reward)
+                survey_budget.fill(connection, budget, day=self._today())
             return self._surveys.read(connection, record.token)
 
         return self._transactions.write(work)

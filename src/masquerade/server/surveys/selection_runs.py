@@ -25,7 +25,7 @@ from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_js
 from masquerade.surveys.survey import Survey
 
 
-class Wish(StrictBody):
+class SelectionRequest(StrictBody):
     """What a selection run is to decide; what is left out is as in the plan."""
 
     budget: Annotated[int, Field(ge=0, le=10**9)] | None = None
@@ -40,7 +40,12 @@ class Wish(StrictBody):
 
 
 def run_selection(
-    lifecycle: Lifecycle, team: str, token: str, wish: Wish, *, request: tuple[str, str]
+    lifecycle: Lifecycle,
+    team: str,
+    token: str,
+    selection: SelectionRequest,
+    *,
+    request: tuple[str, str],
 ) -> dict[str, Any]:
     """Decide how many people of each level to ask, keep that, and return it.
 
@@ -58,11 +63,11 @@ def run_selection(
         state, document = survey.state, lifecycle.document(survey)
         definition = survey.definition
         came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)
-    if wish.apply and state != OPEN:
+    if selection.apply and state != OPEN:
         raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
-    run = {"state": state, **_decided(document, definition, came, wish, lifecycle.drafts.caps)}
+    run = {"state": state, **_decided(document, definition, came, selection, lifecycle.drafts.caps)}
     kept = lifecycle.keep_run(token, run, request=request)
-    if wish.apply and survey is not None:
+    if selection.apply and survey is not None:
         seats = {level["name"]: level["seats"] for level in run["levels"]}
         lifecycle.set_seats(survey, seats)
     return kept
@@ -85,7 +90,11 @@ def known_levels(
 
 
 def _decided(
-    document: Document, definition: Survey, came: dict[str, int], wish: Wish, caps: Caps
+    document: Document,
+    definition: Survey,
+    came: dict[str, int],
+    selection: SelectionRequest,
+    caps: Caps,
 ) -> dict[str, Any]:
     """Return what a run decides, and all that it was decided by."""
     from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
@@ -98,18 +107,18 @@ def _decided(
     expected = {name: max(expected[name], came[name]) for name in names}
     paid = any(prices.values())
     # Where nobody is paid, a wave divides people: each costs one.
-    costs = prices if paid or wish.wave is None else dict.fromkeys(names, 1)
+    costs = prices if paid or selection.wave is None else dict.fromkeys(names, 1)
     offers = offers_of(definition, expected, costs, caps)
-    budget = plan.budget if wish.budget is None else wish.budget
-    alpha = float(plan.alpha if wish.alpha is None else wish.alpha)
-    policy = wish.policy or plan.policy
-    if wish.wave is None:
+    budget = plan.budget if selection.budget is None else selection.budget
+    alpha = float(plan.alpha if selection.alpha is None else selection.alpha)
+    policy = selection.policy or plan.policy
+    if selection.wave is None:
         seats = quotas_by_level(
             offers,
             budget=budget,
             policy=policy,
             alpha=alpha,
-            precision_target=wish.precision_target,
+            precision_target=selection.precision_target,
         )
         total = {name: max(seats[name], came[name]) for name in names}
     else:
@@ -120,8 +129,8 @@ def _decided(
         seats = quotas_of_wave(
             offers,
             budget=float(budget),
-            wave=wish.wave,
-            response_rate=wish.response_rate,
+            wave=selection.wave,
+            response_rate=selection.response_rate,
             responded=came,
             alpha=alpha,
         )
@@ -134,14 +143,14 @@ def _decided(
         "policy": policy,
         "alpha": alpha,
         "budget": budget,
-        "precision_target": wish.precision_target,
-        "wave": wish.wave,
-        "response_rate": wish.response_rate,
+        "precision_target": selection.precision_target,
+        "wave": selection.wave,
+        "response_rate": selection.response_rate,
         "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
         "cost": sum(total[name] * prices[name] for name in names),
         "currency": plan.currency,
         "responses": sum(came.values()),
-        "expected": round(sum(seats.values()) * wish.response_rate),
+        "expected": round(sum(seats.values()) * selection.response_rate),
         "levels": [
             {
                 "name": offer.name,
@@ -157,12 +166,12 @@ def _decided(
             for offer in offers
         ],
         "questions": margins(definition, total, estimator=document.estimator),
-        "why": _why(policy, alpha, wish, paid=paid),
-        "applied": wish.apply,
+        "why": _why(policy, alpha, selection, paid=paid),
+        "applied": selection.apply,
     }
 
 
-def _why(policy: str, alpha: float, wish: Wish, *, paid: bool) -> str:
+def _why(policy: str, alpha: float, selection: SelectionRequest, *, paid: bool) -> str:
     how = {
         "precision": "whoever adds most precision for money and privacy comes first, with seats "
         "for every level",
@@ -172,10 +181,10 @@ def _why(policy: str, alpha: float, wish: Wish, *, paid: bool) -> str:
     parts = [f"People are asked by level alone: {how}."]
     if alpha:
         parts.append(f"Privacy that is used up counts {alpha:g}, money {1 - alpha:g}.")
-    if wish.precision_target is not None and policy == "precision":
-        parts.append(f"It stops at a standard error of {wish.precision_target:g} widths.")
-    if wish.wave is not None:
-        parts.append(f"Wave {wish.wave}: who came counts, what they reported does not.")
+    if selection.precision_target is not None and policy == "precision":
+        parts.append(f"It stops at a standard error of {selection.precision_target:g} widths.")
+    if selection.wave is not None:
+        parts.append(f"Wave {selection.wave}: who came counts, what they reported does not.")
         if not paid:
             parts.append("Nobody is paid, so the budget counts people.")
     return " ".join(parts)

@@ -69,7 +69,7 @@ class Delivery:
     day: str
 
 
-def tell(
+def enqueue(
     connection: Connection,
     team: str,
     event: str,
