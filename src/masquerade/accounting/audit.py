@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from masquerade.accounting.audit_comparison import FEWEST_PERSONS, look_at_reports
 from masquerade.accounting.audit_custom import Auditable, OfAuditable
 from masquerade.accounting.audit_report import AuditReport
+from masquerade.accounting.audit_sampling import FEWEST_PERSONS, look_at_reports
 from masquerade.accounting.audit_subject import Claim, OfMechanism, Subject
 from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of_density
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss

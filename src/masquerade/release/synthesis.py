@@ -1,4 +1,7 @@
-"""Synthetic claims by any engine: for publication, or for studies with a seed."""
+"""Synthetic claims by any engine: for publication, or for studies with a seed.
+
+The points of a claim's density are drawn in `mixtures`.
+"""
 
 from __future__ import annotations
 

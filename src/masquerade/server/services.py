@@ -19,9 +19,9 @@ from masquerade.server.accounts.teams import Teams
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
 from masquerade.server.db.engine import connect, migrate
+from masquerade.server.db.key_change import begin_sealing
 from masquerade.server.db.ledger_storage import LedgerDatabase
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.sealed_columns import begin_sealing
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.transactions import Transactions

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import masquerade.server.app  # noqa: F401
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
-from masquerade.server.db.sealed_columns import plain_texts
+from masquerade.server.db.key_change import plain_texts
 from masquerade.server.db.seals import require_same_key
 from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, CheckResult
 from masquerade.server.operations.content_checks import (

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from masquerade.errors import NotEmpty, OperationError
 from masquerade.server.db.engine import migrate
-from masquerade.server.db.sealed_columns import begin_sealing, change_key, forget_sealed
+from masquerade.server.db.key_change import begin_sealing, change_key, forget_sealed
 from masquerade.server.keys import flush_folder, read_server_key, write_private
 from masquerade.server.settings import Settings
 

@@ -29,7 +29,7 @@ from masquerade.truth.expectation_maximization import (
 )
 from masquerade.truth.methods import method_named
 from masquerade.truth.one_coin import OneCoin, OneCoinModel
-from masquerade.truth.scale import partition_tasks
+from masquerade.truth.scale import partition_jobs
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partitions
@@ -117,7 +117,7 @@ def fit_partitions(
 
 
 class OverPartitions(Blocks):
-    """Claims in partitions: a block each, which an engine partition_tasks."""
+    """Claims in partitions: a block each, which an engine partition_jobs."""
 
     def __init__(self, partitions: Partitions, engine: Engine, index: Index, model: Model) -> None:
         self.partitions, self.engine, self.index, self.model = partitions, engine, index, model
@@ -134,13 +134,13 @@ class OverPartitions(Blocks):
         """See `Blocks.expectation_step`."""
         # Posteriors stay in the partitions; the message before gives them again where needed.
         before = earlier if self.model.compares else None
-        task, join = partition_tasks.expectation_step, SufficientStatistics.__add__
+        task, join = partition_jobs.expectation_step, SufficientStatistics.__add__
         return self.fold(task, join, message, before), None
 
     def entropies(self, fit: FixedPoint) -> Floats:
         """See `Blocks.entropies`."""
         groups = (self.index.component, self.index.n_components + 1)
-        total: Floats = self.fold(partition_tasks.entropies, np.add, fit.message, groups)
+        total: Floats = self.fold(partition_jobs.entropies, np.add, fit.message, groups)
         return total
 
     @property
@@ -182,18 +182,18 @@ class PartitionFit:
     @cached_property
     def truths_(self) -> pa.Table:
         """``task``, ``label`` of all partitions, brought here: memory linear in tasks."""
-        task, join = partition_tasks.truths, partition_tasks.join_tables
+        task, join = partition_jobs.truths, partition_jobs.join_tables
         return self._fold(task, join, self.estimator.ties, self.estimator.seed)
 
     @cached_property
     def posteriors_(self) -> pa.Table:
         """``task``, then one column per option, of all partitions, brought here."""
-        return self._fold(partition_tasks.posteriors, partition_tasks.join_tables)
+        return self._fold(partition_jobs.posteriors, partition_jobs.join_tables)
 
     @cached_property
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered."""
-        return self._fold(partition_tasks.unanswered, partition_tasks.join_arrays)
+        return self._fold(partition_jobs.unanswered, partition_jobs.join_arrays)
 
     def write(self, folder: str | Path) -> None:
         """Write ``task``, ``label`` as a folder of Parquet files, one a partition.
@@ -210,7 +210,7 @@ class PartitionFit:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
         target.mkdir(parents=True, exist_ok=True)
-        task, join = partition_tasks.write_truths, partition_tasks.join_nothing
+        task, join = partition_jobs.write_truths, partition_jobs.join_nothing
         self._fold(task, join, self.estimator.ties, self.estimator.seed, target)
 
     def accuracy(self, truths: Truths) -> tuple[float, int]:
@@ -221,7 +221,7 @@ class PartitionFit:
         InputError
             No task has both a label and a truth.
         """
-        hits, scored = self._fold(partition_tasks.hits, np.add, self.estimator.ties, truths)
+        hits, scored = self._fold(partition_jobs.hits, np.add, self.estimator.ties, truths)
         if scored == 0:
             raise InputError(
                 "no task has both an answer and a truth; check that the two tables name tasks "

@@ -1,4 +1,4 @@
-"""Tasks of an engine on one partition: functions that it may run anywhere, and again."""
+"""Jobs of an engine on one partition: functions that it may run anywhere, and again."""
 
 from __future__ import annotations
 

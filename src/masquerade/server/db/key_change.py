@@ -1,4 +1,4 @@
-"""Which columns the server's key seals, and sealing them all at once."""
+"""A change of the server's key: the columns that it seals, all sealed anew at once."""
 
 from __future__ import annotations
 
