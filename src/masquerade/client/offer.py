@@ -18,14 +18,8 @@ from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
 )
-from masquerade.surveys.levels import (
-    CLEAR,
-    LEVEL_PATTERN,
-    Mask,
-    OfferedLevel,
-    offered_level,
-    parse_mask,
-)
+from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
+from masquerade.surveys.levels import Mask, OfferedLevel, offered_level, parse_mask
 from masquerade.surveys.questions import MOST_OPTIONS
 from masquerade.surveys.survey import MOST_QUESTIONS, REVEALS, Survey
 

@@ -16,6 +16,11 @@ from masquerade.errors import ParameterError
 from masquerade.exact.loss import MICRO
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
+#: Name of the clear level, at which answers are sent as they are; no other level may do that.
+CLEAR = "none"
+#: Regular expression of a level's name.
+LEVEL_PATTERN = r"[a-z][a-z0-9-]{0,31}"
+
 _ORDERS = (1.0, *(1 + 10 ** (k / 8) for k in range(-24, 33)))
 
 

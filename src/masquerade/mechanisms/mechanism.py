@@ -12,7 +12,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.guarantee import Guarantee
-from masquerade.mechanisms.text import text_fields
+from masquerade.mechanisms.text import text_fields, text_form
 
 Presence = Literal["hidden", "assigned"]
 
@@ -137,8 +137,7 @@ class Mechanism(ABC):
 
     @cached_property
     def _text(self) -> str:
-        fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
-        return f"{self.name}:{fields}"
+        return text_form(self.name, self.fields())
 
     def __str__(self) -> str:
         return self._text

@@ -41,6 +41,11 @@ def _text(content: object) -> str:
     return content.hex() if isinstance(content, bytes) else str(content)
 
 
+def text_form(name: str, fields: Mapping[str, str]) -> str:
+    """Return the text form ``name:key=value,...``."""
+    return f"{name}:" + ",".join(f"{key}={value}" for key, value in fields.items())
+
+
 def read_text_form(
     text: object, known: Mapping[str, Collection[str]], *, what: str = "mechanism"
 ) -> tuple[str, dict[str, str]]:

@@ -18,6 +18,7 @@ from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import text_of
+from masquerade.mechanisms.text import text_form
 from masquerade.preference.composition import (
     PAIRS_ARE_PUBLIC,
     RECORDS_ARE_PUBLIC,
@@ -336,8 +337,7 @@ class PrivateMechanism(ABC):
         }
 
     def __str__(self) -> str:
-        fields = ",".join(f"{key}={value}" for key, value in self.fields().items())
-        return f"{self.name}:{fields}"
+        return text_form(self.name, self.fields())
 
 
 def require_pairs(records_of_a_choice: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from masquerade.surveys.levels import CLEAR
+from masquerade.mechanisms.level import CLEAR
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {

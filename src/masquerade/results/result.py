@@ -11,6 +11,7 @@ from typing import Any
 
 from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
+from masquerade.mechanisms.level import CLEAR
 from masquerade.results.cross_table import FEWEST_IN_CELL
 from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.results.labels import label_result
@@ -18,7 +19,6 @@ from masquerade.results.question_result import CONFIDENCE, question_result
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import FEWEST_SHOWN, SurveyReports, shown_counts
 from masquerade.surveys.codebook import LABEL_TEMPLATE
-from masquerade.surveys.levels import CLEAR
 from masquerade.truth.plausibility import FALSE_ALARM
 
 

@@ -13,9 +13,9 @@ from masquerade.answers.frames import read_table
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import LEVELS, level_named
+from masquerade.mechanisms.level import CLEAR
 from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
-from masquerade.surveys.levels import CLEAR
 
 
 def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:

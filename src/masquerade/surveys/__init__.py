@@ -2,13 +2,12 @@
 
 `questions` are the kinds of question, each with a closed public domain; `conditions` say who is
 shown which. `survey` is the whole survey as it is asked, with a mechanism for each question and
-level; `codebook` is what one has to know of it to make sense of its reports; `encoding` lays its
-responses out as sums for two parties.
+level; `codebook` is what one has to know of it to make sense of its reports.
+`two_party_encoding` lays its responses out as sums for two parties.
 """
 
 from masquerade.surveys.codebook import Codebook
 from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
-from masquerade.surveys.encoding import Encoding, QuestionSums
 from masquerade.surveys.questions import (
     Choice,
     Comparison,
@@ -17,6 +16,7 @@ from masquerade.surveys.questions import (
     Rating,
     question_from_json,
 )
+from masquerade.surveys.two_party_encoding import Encoding, QuestionSums
 
 __all__ = [
     "Choice",

@@ -32,13 +32,10 @@ from masquerade.mechanisms import (
     level_named,
     parse_mechanism,
 )
+from masquerade.mechanisms.level import CLEAR
 from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating
 
-#: Name of the level at which answers are sent as they are; no other may do that.
-CLEAR = "none"
 ALL_LEVELS = tuple(level.name for level in LEVELS)
-#: Regular expression of a level's name.
-LEVEL_PATTERN = r"[a-z][a-z0-9-]{0,31}"
 
 KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
 RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"

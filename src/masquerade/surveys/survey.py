@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.mechanisms.level import LEVEL_PATTERN
 from masquerade.surveys.conditions import (
     Conditions,
     check_conditions,
@@ -22,7 +23,6 @@ from masquerade.surveys.levels import (
     GAUSSIAN_MASK,
     KEEP_PER_ANSWER,
     KEEP_PER_PERSON,
-    LEVEL_PATTERN,
     RESPONSE_MASK,
     OfferedLevel,
     check_level,

@@ -12,7 +12,7 @@ from masquerade.errors import BrokenChain
 from masquerade.server import Services, Settings
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.operations.check_result import OK, PROBLEM
-from masquerade.server.operations.content_checks import audit_findings, book_findings
+from masquerade.server.operations.content_checks import audit_findings, money_findings
 from masquerade.server.operations.doctor import examine
 from masquerade.server.routes.audit_trail import ACTIONS, READING, UNLOGGED, action_of
 
@@ -101,10 +101,10 @@ def test_doctor_finds_a_book_that_does_not_hold(
     sqlite_till.pay_in(100)
     Device().send(sqlite_till.services, sqlite_till.paying(50))
     with sqlite_till.services.engine.connect() as connection:
-        assert [one.status for one in book_findings(connection)] == [OK]
+        assert [one.status for one in money_findings(connection)] == [OK]
     change(sqlite_till.services, statement)
     with sqlite_till.services.engine.connect() as connection:
-        found = list(book_findings(connection))
+        found = list(money_findings(connection))
     assert {one.status for one in found} == {PROBLEM}
     assert any(said in one.detail for one in found)
 

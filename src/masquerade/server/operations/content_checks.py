@@ -8,21 +8,19 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
 from masquerade.accounting import Ledger
 from masquerade.errors import BrokenChain, MasqueradeError
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
 from masquerade.server.db.tables import SurveyRow, table_of
 from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult
-from masquerade.server.payments.double_entry import OUTSIDE, WAGES
+from masquerade.server.payments.double_entry import wrong_accounts
 from masquerade.server.surveys.quotas import wrong_counts
 from masquerade.surveys.survey import Survey
 
 _SURVEY = table_of(SurveyRow)
-_ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 _MOST_TOLD = 20
 _UNREADABLE = (
     MasqueradeError,
@@ -131,30 +129,9 @@ def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | N
     return None, rebuilt.entries
 
 
-def book_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield every account that is not what its transfers come to, and books that do not add up."""
-    came = _sums(connection, _TRANSFER.c.credit)
-    went = _sums(connection, _TRANSFER.c.debit)
-    totals: dict[tuple[str, str], int] = {}
-    wrong: list[str] = []
-    count = 0
-    for row in connection.execute(select(_ACCOUNT).order_by(_ACCOUNT.c.id)):
-        count += 1
-        place = f"{row.kind} of team {row.team} in {row.currency}"
-        moved = came.get(row.id, 0) - went.get(row.id, 0)
-        if moved != row.balance:
-            wrong.append(f"{place} has {row.balance}, its transfers come to {moved}.")
-        if row.balance < 0 and row.kind != OUTSIDE:
-            wrong.append(f"{place} is overspent.")
-        if row.kind == WAGES and row.balance:
-            wrong.append(f"{place} should be empty and has {row.balance}.")
-        book = row.team, row.currency
-        totals[book] = totals.get(book, 0) + row.balance
-    wrong += [
-        f"the book of team {team} in {currency} adds up to {total}, not to 0."
-        for (team, currency), total in totals.items()
-        if total
-    ]
+def money_findings(connection: Connection) -> Iterator[CheckResult]:
+    """Yield every account of money that is wrong, and ledgers that do not add up."""
+    wrong, count = wrong_accounts(connection)
     for what in wrong[:_MOST_TOLD]:
         yield CheckResult("book", PROBLEM, f"{what} Restore a backup.")
     if len(wrong) > _MOST_TOLD:
@@ -186,7 +163,7 @@ def integrity_of(engine: Engine) -> dict[str, Any]:
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     checks = {
         "ledger": ledger_findings,
-        "book": book_findings,
+        "book": money_findings,
         "audit_log": audit_findings,
     }
     found = {}
@@ -197,8 +174,3 @@ def integrity_of(engine: Engine) -> dict[str, Any]:
             said = f"{wrong} problems; masquerade doctor says which." if wrong else ""
             found[name] = {"holds": not wrong, "detail": said or results[0].detail}
     return {"holds": all(one["holds"] for one in found.values()), **found}
-
-
-def _sums(connection: Connection, column: Any) -> dict[str, int]:
-    query = select(column, func.sum(_TRANSFER.c.amount)).group_by(column)
-    return {row[0]: int(row[1]) for row in connection.execute(query)}

@@ -17,8 +17,8 @@ from masquerade.server.db.seals import require_same_key
 from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, CheckResult
 from masquerade.server.operations.content_checks import (
     audit_findings,
-    book_findings,
     ledger_findings,
+    money_findings,
     survey_findings,
 )
 from masquerade.server.operations.database_checks import (
@@ -107,7 +107,7 @@ def _database(
             yield from table_order_findings(connection, now())
         yield from survey_findings(connection)
         yield from ledger_findings(connection, progress=progress)
-        yield from book_findings(connection)
+        yield from money_findings(connection)
         yield from audit_findings(connection)
 
 

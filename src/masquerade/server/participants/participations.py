@@ -35,6 +35,7 @@ from masquerade.errors import (
     TooManyReservations,
     WrongState,
 )
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import (
@@ -58,7 +59,7 @@ from masquerade.server.payments.completion_codes import code_of, give_code
 from masquerade.server.payments.rewards import BY_CODE, budget_of_survey
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
-from masquerade.surveys.levels import CLEAR, OfferedLevel
+from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import commitment_of
 
 _ID = re.compile(r"[0-9a-f]{32}")

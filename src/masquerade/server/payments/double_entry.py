@@ -15,9 +15,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -158,3 +158,37 @@ class MoneyLedger:
                     self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)
             rows = self._connection.execute(query, wanted).all()
         return {row.id: row.balance for row in rows}
+
+
+def wrong_accounts(connection: Connection) -> tuple[list[str], int]:
+    """Return what is wrong with balances and sums, in words, and how many accounts there are."""
+    inflow, outflow = _sums(connection, _TRANSFER.c.credit), _sums(connection, _TRANSFER.c.debit)
+    totals: dict[tuple[str, str], int] = {}
+    wrong: list[str] = []
+    count = 0
+    for row in connection.execute(select(_ACCOUNT).order_by(_ACCOUNT.c.id)):
+        count += 1
+        account = f"{row.kind} of team {row.team} in {row.currency}"
+        moved = inflow.get(row.id, 0) - outflow.get(row.id, 0)
+        if moved != row.balance:
+            wrong.append(f"{account} has {row.balance}, its transfers come to {moved}.")
+        # Only the world outside may be in debt: it pays in before anybody is paid.
+        if row.balance < 0 and row.kind != OUTSIDE:
+            wrong.append(f"{account} is overspent.")
+        # A balance here would join a survey with the wallets of those who answered it.
+        if row.kind == WAGES and row.balance:
+            wrong.append(f"{account} should be empty and has {row.balance}.")
+        book = row.team, row.currency
+        totals[book] = totals.get(book, 0) + row.balance
+    # Every transfer takes from one account what it gives to another, so all of them sum to zero.
+    wrong += [
+        f"the book of team {team} in {currency} adds up to {total}, not to 0."
+        for (team, currency), total in totals.items()
+        if total
+    ]
+    return wrong, count
+
+
+def _sums(connection: Connection, column: Any) -> dict[str, int]:
+    query = select(column, func.sum(_TRANSFER.c.amount)).group_by(column)
+    return {row[0]: int(row[1]) for row in connection.execute(query)}

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.results.axis import Axis
 from masquerade.surveys import Comparison, Number, Question, Rating
-from masquerade.surveys.levels import CLEAR
 from masquerade.surveys.survey import Survey
 
 LIKELIEST = "mle"

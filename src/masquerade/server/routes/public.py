@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from masquerade.mechanisms import LEVELS, Level
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.http.padding import padded
 from masquerade.server.routes.dependencies import InServices, InSettings
 from masquerade.server.routes.response_models import Invitation, Levels, answers
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import participants_state
 from masquerade.server.surveys.invitation import invitation
-from masquerade.surveys.levels import CLEAR
 
 _OPTIONS = (2, 3, 4, 5, 7, 10)
 

@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from masquerade.errors import InvalidDocument, MasqueradeError
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.http.pages import render
 from masquerade.server.http.security import PREVIEW_POLICY
@@ -28,7 +29,7 @@ from masquerade.server.surveys.invitation import introduction
 from masquerade.server.surveys.opening import open_draft, planned_reward
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Number, Rating
-from masquerade.surveys.levels import ALL_LEVELS, CLEAR
+from masquerade.surveys.levels import ALL_LEVELS
 
 _GROUPS = (
     ("Draft", (DRAFT,)),

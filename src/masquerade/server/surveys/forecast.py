@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
-from masquerade.surveys.levels import CLEAR, OfferedLevel
+from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:

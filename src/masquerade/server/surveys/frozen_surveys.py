@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import (
     CLOSED,
@@ -27,7 +28,6 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
-from masquerade.surveys.levels import CLEAR
 from masquerade.surveys.survey import Survey
 
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
