@@ -1,4 +1,4 @@
-"""How the answers to two questions go together, through the masks of both."""
+"""Tables of the answers to two questions together, through the masks of both."""
 
 from __future__ import annotations
 
@@ -51,12 +51,14 @@ class CrossTable:
     def to_json(self) -> dict[str, Any]:
         """Return the table as a JSON object; cells with fewer than 20 reports are null."""
         reach = float(ndtri(0.5 + _CONFIDENCE / 2))
+        # Over all cells, before any is withheld: shown shares sum to 1.
         estimates = shown_shares(
             [
                 Estimate.bounded(
                     value,
                     below=reach * error,
                     above=reach * error,
+                    # Only the sum of both sources is known, and only it is given out.
                     sampling=0.0,
                     mechanism=error**2,
                     low=0.0,
@@ -138,6 +140,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
             continue
         x, y = (_channel(mask, name) for mask in masks)
         sent = reports.at_level(name)
+        # seen[x, y]: people by their pair of reports
         seen = np.bincount(
             sent[:, a] * y.symbols + sent[:, b], minlength=x.symbols * y.symbols
         ).reshape(x.symbols, y.symbols)
@@ -145,8 +148,11 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
             (np.eye(channel.symbols) - channel.other) / channel.signal for channel in (x, y)
         )
         part = seen / count
+        # Both masks are independent, so a pair's contribution is the product of both inverses; its
+        # mean is unbiased for the share, its second moment gives the variance.
         mean = left @ part @ right.T
         square = left**2 @ part @ (right**2).T
+        # Everybody counts once: levels by their share of the people.
         share = share + mean * (count / n)
         variance = variance + np.maximum(square - mean**2, 0.0) / count * (count / n) ** 2
         reported = reported + seen

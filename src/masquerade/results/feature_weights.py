@@ -1,4 +1,4 @@
-"""What people look at when they choose between two items that are described by features."""
+"""Weights of features in people's choices between two items."""
 
 from __future__ import annotations
 
@@ -75,25 +75,30 @@ def feature_weights(
     width = stacked.max(axis=0) - stacked.min(axis=0)
     if not (np.isfinite(stacked).all() and (width > 0).all()):
         raise ParameterError(f"of {names}, one is not finite or the same for all items; drop it.")
+    # shown[question, feature]: the first item less the second, in widths
     shown = np.stack([(table[q.item_a] - table[q.item_b]) / width for _, q in asked])
     signs, contrast = [], []
     for name, n in reports.counts().items():
         if not n:
             continue
         sent = reports.at_level(name)
+        # code 0, the first item, is 1; code 1 is -1
         signs.append(1 - 2 * sent[:, [place for place, _ in asked]])
         row = []
         for place, _ in asked:
             mechanism = codebook.levels[name][place]
             assert isinstance(mechanism, CategoricalMechanism)
+            # P(report = answer) - P(report = the other answer)
             row.append(SymbolChannel.of(mechanism).signal)
         contrast.append(np.tile(row, (n, 1)))
     people = len(reports)
     fit = fit_masked_choices(
+        # One row a choice, person by person within a level.
         np.concatenate(signs).ravel(),
         np.tile(shown, (people, 1)),
         np.ones(people * len(asked)),
         np.concatenate(contrast).ravel(),
+        # Choices of one person depend on one another: errors are clustered.
         voter=np.repeat(np.arange(people), len(asked)),
     )
     spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)

@@ -1,4 +1,4 @@
-"""What of a question's result may stand in large figures, and what would make it sharper."""
+"""The headline of a question's result, and how many people would make it sharper."""
 
 from __future__ import annotations
 
@@ -89,11 +89,13 @@ def precision(
         that spread by a quarter of the range).
     """
     numbers, _ = _headline_numbers(found)
+    # the squared standard error of an interval that is a quarter of the range wide, in widths
     wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + _CONFIDENCE / 2))) ** 2
     people = None
     if numbers is not None and numbers["standard_error"] is not None:
         width = range_width(question)
         masks = (numbers["sampling_error"] ** 2 + numbers["mechanism_error"] ** 2) / width**2
+        # More people leave the error of levels as it is, so the other errors get what it leaves.
         room = wanted - (numbers["level_error"] / width) ** 2
         # Reports that are all alike have no error of their own; then planning's counts.
         own = masks / room if room > 0 else math.inf
@@ -132,6 +134,7 @@ def whole_percents(shares: Sequence[float], *, digits: int = 0) -> list[float]:
     # Rounding of floats must not take a whole number for the one below.
     down = [math.floor(part + 1e-9) for part in exact]
     missing = round(sum(exact)) - sum(down)
+    # most lost first; the sort is stable, so equal ones keep the order of the options
     lost = sorted(range(len(exact)), key=lambda place: down[place] - exact[place])
     for place in lost[: max(missing, 0)]:
         down[place] += 1
@@ -229,5 +232,6 @@ def outlook(
             (factor * n, reach * math.sqrt((people + masks) / factor + levels))
             for factor in factors
         ],
+        # k unmasked people err by people * n / k, which is to be people + masks
         "unmasked": round(n * people / (people + masks)) if people else None,
     }

@@ -42,10 +42,12 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
     known = {item.id: item.truth for item in items if item.truth is not None}
     chance, ambiguous = _combined(levels, known)
     for part in range(min(len(known), PARTS)):
+        # Every PARTS-th label together, so there are at most PARTS inferences at each level.
         asked = list(known)[part::PARTS]
         rest = {name: label for name, label in known.items() if name not in asked}
         own, unsure = _combined(levels, rest)
         rows = [row for row, item in enumerate(items) if item.id in asked]
+        # Only rows of labels that were left out: elsewhere known labels speak for themselves.
         chance[rows] = own[rows]
         ambiguous[rows] = unsure[rows]
     labels = list(items[0].options)
@@ -57,6 +59,7 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
                 "id": item.id,
                 "item": item.text,
                 "label": labels[best],
+                # rounding may take a sum of shares above 1
                 "probability": min(row[best], 1.0),
                 "known_label": item.truth,
                 "orientation_ambiguous": unsure_item,
@@ -75,6 +78,7 @@ class _Level:
     @classmethod
     def of(cls, codebook: Codebook, level: str, reports: SurveyReports) -> _Level:
         sent = reports.at_level(level)
+        # All items have the same options, so the first one's mask is that of all.
         mechanism: Mechanism = codebook.levels[level][0]
         assert isinstance(mechanism, CategoricalMechanism)
         people, items = sent.shape
@@ -102,9 +106,11 @@ class _Level:
 def _combined(levels: Sequence[_Level], known: dict[str, str]) -> tuple[Floats, Flags]:
     """Return ``chance[item, label]`` over all levels, and whether labels may be swapped."""
     found = [level.inferred(known) for level in levels]
+    # One level whose labels may be swapped may swap the product.
     ambiguous = np.full(len(found[0][0]), any(unsure for _, _, unsure in found))
     if len(found) == 1:
         return found[0][0].copy(), ambiguous
+    # ln P(label | all) = sum of ln P(label | level), each level's prior taken out, one put back
     logs = [np.log(np.maximum(posterior, 1e-300)) for posterior, _, _ in found]
     priors = [np.log(np.maximum(prior, 1e-300)) for _, prior, _ in found]
     total = np.sum(logs, axis=0) - np.sum(priors, axis=0) + np.mean(priors, axis=0)

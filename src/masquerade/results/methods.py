@@ -1,4 +1,4 @@
-"""How a result was come by, in words for the section on methods of a paper."""
+"""Sentences on how a result was computed, for the methods section of a paper."""
 
 from __future__ import annotations
 
@@ -172,6 +172,7 @@ def bibliography(result: Mapping[str, Any]) -> str:
         "bradley1952": "Bradley and Terry",
         "kim2012": "Ghahramani",
     }
+    # Looked up in the paragraph itself, so that it cites nothing that is missing here.
     keys = ["masquerade", *(key for key, words in named.items() if words in text)]
     return "\n\n".join(REFERENCES[key].format(**known) for key in keys)
 
@@ -182,6 +183,7 @@ def _masking(result: Mapping[str, Any]) -> str:
     sent = "were sent as they were given"
     if not masked:
         return f"Nothing was masked: answers {sent}."
+    # a mechanism's name stands before the colon, its parameters after it
     masks = {text.partition(":")[0] for level in masked for text in level["mechanisms"]}
     ways = []
     if masks - {_NOISE}:
@@ -203,6 +205,7 @@ def _promise(result: Mapping[str, Any]) -> str:
             loss = "nothing is promised"
         else:
             loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
+        # Few people at a level are withheld, see `shown_counts`; so is their number here.
         few = "not counted apart" if count is None else f"{count:,} people"
         return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
 

@@ -90,6 +90,7 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
     title = " ".join(codebook.survey.title.split())
     cells = [
         _words(_INTRODUCTION.format(title=title, reports=reports, version=version("masquerade"))),
+        # Not `str.format`: the cells have braces of their own. As JSON the name is a safe literal.
         _code(_READ.replace('"{reports}"', json.dumps(reports))),
         _words(
             f"## What it found\n\nThe headline estimator of this survey is "

@@ -51,6 +51,7 @@ def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[
     values: list[float] = []
     for name in names:
         rows, mechanisms = reports.at_level(name), codebook.levels[name]
+        # Names of its own: pseudonyms of the survey do not leave with a release.
         people = [f"{name}-{number}" for number in range(1, len(rows) + 1)]
         for place, question in asked:
             sent = rows[:, place]
@@ -58,6 +59,7 @@ def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[
             if question.allow_skip and not isinstance(mechanisms[place], DiscreteGaussian):
                 said = sent < len(question.labels)  # the last code is "prefer not to say"
             lattice = lattice_of(question)
+            # Reports are whole steps from the lowest value; noise may take them outside the range.
             found = float(lattice.low) + float(lattice.step) * sent[said]
             values += found.tolist()
             tasks += [question.id] * len(found)
@@ -75,6 +77,7 @@ def numeric_domain(codebook: Codebook) -> Domain:
     EmptyTable
         The survey asks for no numbers.
     """
+    # Public: of the questions alone, never of the reports.
     asked = _asked(codebook)
     if not asked:
         raise EmptyTable("this survey asks for no numbers; there is nothing to release.")

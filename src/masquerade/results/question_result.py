@@ -1,4 +1,4 @@
-"""What the reports to one question say."""
+"""The result of one question: shares or a mean, tests, and each level by itself."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def question_result(
         )
         by_level = []
         for name in _shown(counted):
+            # Only levels that may be shown by themselves.
             alone = question_shares({name: sent[name]}, None)
             estimates = alone.estimates()
             options = [
@@ -147,6 +148,7 @@ def heterogeneity_json(found: Heterogeneity) -> dict[str, Any] | None:
 
 
 def _shown(counted: Mapping[str, int | None]) -> list[str]:
+    # Neither levels that nobody chose (0) nor those that are withheld (None).
     return [name for name, count in counted.items() if count]
 
 
@@ -228,6 +230,7 @@ def _known_of_scores(
 ) -> tuple[bool, float | None]:
     if known is None or scores is None:
         return False, None
+    # "prefer not to say" has no score; the mean is of those who have one.
     held = sum(known[: len(scores)])
     if not held:
         return True, None
@@ -267,4 +270,5 @@ def numbers_json(estimate: Estimate) -> dict[str, float | None]:
         "mechanism_error": estimate.mechanism_error,
         "level_error": estimate.level_error,
     }
+    # JSON has neither NaN nor infinity.
     return {key: value if math.isfinite(value) else None for key, value in numbers.items()}

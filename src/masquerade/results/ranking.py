@@ -16,7 +16,7 @@ from masquerade.surveys import Comparison
 from masquerade.truth.level_shares import LevelShares
 from masquerade.truth.levels import LevelValues, combine
 
-FIRST, SECOND, TIE = 1.0, 0.0, 0.5
+FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of a pair
 
 
 def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
@@ -46,6 +46,7 @@ def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
         return []
     means = [found.mean(scores).levels for found, scores in shares]
     parts = [levels for levels in means if levels is not None]
+    # value[level, pair]: one object, so that all pairs weigh the levels alike
     levels = LevelValues(
         parts[0].n,
         np.hstack([part.value for part in parts]),
@@ -54,9 +55,11 @@ def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
         _pool(reports, names),
     )
     used = combine(levels)[codebook.survey.estimator]
+    # spread[pair, pair]: what is not known of levels, then the errors of each level's people
     spread = np.diag(used.level)
     for weight, name in zip(used.weights, names, strict=True):
         values = _values(reports.at_level(name)[:, places], shares, names.index(name))
+        # Levels are different people, so covariances add up.
         spread = spread + weight**2 * _covariance_of_mean(values, levels, names.index(name))
     found_items = rank_pairs(pairs, used.value, spread)
     reach = float(ndtri(0.5 + CONFIDENCE / 2))

@@ -139,14 +139,17 @@ def _table(path: Path) -> pa.Table:
     types = {name: _SCHEMA.field(name).type for name in COLUMNS}
     try:
         if path.suffix == ".csv":
+            # An empty cell is a wrong text that gets its own message, not a null.
             options = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
             return pa_csv.read_csv(path, convert_options=options)
         if path.suffix == ".jsonl":
+            # pyarrow refuses an empty file, which is what a survey without reports exports.
             if path.stat().st_size == 0:
                 return _SCHEMA.empty_table()
             options = pa_json.ParseOptions(explicit_schema=_SCHEMA)
             return pa_json.read_json(path, parse_options=options)
         if path.suffix == ".parquet":
+            # Dictionary columns become plain text, as the other kinds have it.
             table = pa_parquet.read_table(path)
             return table.cast(
                 pa.schema(
@@ -168,16 +171,18 @@ def _from_table(
         if table[name].null_count:
             row = pc.index(pc.is_null(table[name]), True).as_py() + 1
             raise SchemaError(f"column {name!r}, row {row}: the value is missing.")
+    # CSV cells were written by `safe`, so ids are compared in the same form.
     ids = [written(question.id) for question in codebook.questions]
     names = list(codebook.levels)
     question = _codes(table, "question_id", ids)
     level = _codes(table, "level_id", names)
     _check_mechanisms(codebook, table, question, level)
     person = table["survey_pseudonym"].combine_chunks().dictionary_encode()
-    if isinstance(person, pa.ChunkedArray):
+    if isinstance(person, pa.ChunkedArray):  # `combine_chunks` may leave one
         person = person.combine_chunks()
     who = person.indices.to_numpy()
     people, questions = len(person.dictionary), len(ids)
+    # The number of (person, question); every one has to be filled exactly once.
     cell = who.astype(np.int64) * questions + question
     filled = np.bincount(cell, minlength=people * questions)
     odd = np.flatnonzero(filled != 1)
@@ -226,6 +231,7 @@ def _check_mechanisms(codebook: Codebook, table: pa.Table, question: Any, level:
     names = encoded.dictionary.to_pylist()
     levels = list(codebook.levels.values())
     size = len(codebook.questions)
+    # One number for (mechanism, level, question): each combination is checked once, not each row.
     key = (encoded.indices.to_numpy().astype(np.int64) * len(levels) + level) * size + question
     for one in np.unique(key).tolist():
         rest, asked = divmod(one, size)
@@ -261,6 +267,7 @@ def _csv(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> Iterator[bytes]
         return out.getvalue()
 
     yield (line(list(COLUMNS)) + "\r\n").encode()
+    # What all people of a level share is spelt once; only pseudonym and report differ.
     middle = {
         level: [f",{line([safe(cell) for cell in cells])}," for cells in columns]
         for level, columns in _spelt(codebook).items()
@@ -284,6 +291,7 @@ def _lines(
         parts: list[str] = []
         for pseudonym, level, reports in chunk:
             start = before + pseudonym
+            # The text of a list of whole numbers: its digits are copied, never parsed.
             for text, report in zip(middle[level], reports[1:-1].split(","), strict=True):
                 parts += (start, text, report.strip(), after)
         yield "".join(parts).encode()
@@ -315,7 +323,8 @@ def _parquet(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> Iterator[by
                     schema=schema,
                 )
             )
-            yield _drained(out)
+            yield _drained(out)  # a piece: the writer holds no more than one chunk
+    # Closing the writer has added the footer.
     yield _drained(out)
 
 

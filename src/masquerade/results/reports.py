@@ -79,6 +79,7 @@ class SurveyReports:
         cls, codebook: Codebook, names: NDArray[np.str_], level: Integers, table: Integers
     ) -> SurveyReports:
         """Return the reports of people given as arrays, in any order; see `from_rows`."""
+        # By pseudonym, so that neither result nor digest depends on the order of arrival.
         order = np.argsort(names, kind="stable")
         names = names[order]
         twice = np.flatnonzero(names[1:] == names[:-1])
@@ -110,6 +111,7 @@ class SurveyReports:
         found = hashlib.sha256(self.codebook.hash.encode())
         found.update(("\n" + "\n".join(self.pseudonyms.tolist()) + "\n").encode())
         for array in (self.level, self.report):
+            # little-endian, so that the digest is the same on every machine
             found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return found.hexdigest()
 
@@ -119,6 +121,7 @@ class SurveyReports:
             if not rows.size:
                 continue
             for number, mechanism in enumerate(mechanisms):
+                # Noise on numbers has no bounds: every whole number is a possible report.
                 if not isinstance(mechanism, CategoricalMechanism):
                     continue
                 sent = self.report[rows, number]
@@ -136,6 +139,7 @@ def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions:
         raise SchemaError(f"there are {len(reports)} rows of reports for {n} pseudonyms.")
     if n and isinstance(reports[0], str):
         bare = [str(row).strip("[] \n") for row in reports]
+        # Counted by row: in one joined text a short row and a long one would cancel out.
         commas = np.fromiter((row.count(",") for row in bare), dtype=np.int64, count=n)
         odd = np.flatnonzero(commas != questions - 1)
         if odd.size:
@@ -144,6 +148,7 @@ def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions:
             values = np.fromstring(",".join(bare), dtype=np.int64, sep=",")
         except ValueError as error:
             raise SchemaError("the reports are not all whole numbers.") from error
+        # `fromstring` may stop at what is no number instead of raising.
         if len(values) != n * questions:
             raise SchemaError("the reports are not all whole numbers.")
         return values.reshape(n, questions)
@@ -176,6 +181,7 @@ def shown_counts(counts: Mapping[str, int]) -> dict[str, int | None]:
     # The smallest that anybody chose first; levels that nobody chose only where nothing else is.
     others = sorted(counts, key=lambda name: (counts[name] == 0, counts[name]))
     others = [name for name in others if name not in hidden]
+    # One withheld count follows from the total; two of a small sum nearly do.
     while (
         hidden
         and others

@@ -122,6 +122,7 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
 
 def result_bytes(result: dict[str, Any]) -> bytes:
     """Return a result as JSON text, always the same for the same result."""
+    # allow_nan=False: an error rather than a text that other programs cannot read
     return json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
@@ -170,6 +171,7 @@ COLUMNS = (
 MEAN = "(mean)"
 EVERYBODY = "all"
 
+# The last four are full-width signs, which spreadsheets read as the plain ones.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 

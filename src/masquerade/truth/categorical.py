@@ -291,6 +291,7 @@ class Fitted:
     def truths(self) -> pa.Table:
         """Return ``task`` and ``label``."""
         assert self.claims.options is not None
+        # -1 has to be null: `take` would count it as an index.
         codes = pa.array(self.labels, mask=self.labels < 0)
         return pa.table({"task": self.claims.tasks, "label": self.claims.options.take(codes)})
 
@@ -326,5 +327,6 @@ def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
     """Return posteriors as a pandas frame with the types of a pandas table of claims."""
     frame = probabilities(posteriors)
     if "task" in data.columns:
+        # As crowd-kit, which keeps the type of the task column.
         frame.index = frame.index.astype(data["task"].dtype)
     return frame

@@ -22,8 +22,8 @@ from masquerade.truth.votes import LabelVotes, row_max
 #: Probabilities below are raised to it before logs are taken.
 LEAST = 1e-10
 
-_FIRST_ACCURACY = 0.65
-_FIRST_STRENGTH = 2.0
+_FIRST_ACCURACY = 0.65  # of the crowd, before any gold label is looked at
+_FIRST_STRENGTH = 2.0  # answers of the crowd's that are added to each worker's own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +42,7 @@ class LabelWeights:
 
     def mean_log_ratio(self, truth_share: Floats) -> Floats:
         """Return the mean log ratio of a true vote to a vote for another option, by worker."""
+        # table[worker, truth, label]; a miss is the mean over the other labels
         table, s = self.log_confusion, self.log_confusion.shape[1]
         hit = np.einsum("waa->wa", table)
         miss = (table.sum(axis=2) - hit) / max(s - 1, 1)
@@ -110,6 +111,7 @@ def label_posterior(
     scores /= total[:, None]
     # The marginal likelihood of a task's votes is the normalizing sum (their equation 2.7).
     each = np.log(total) + top
+    # A known truth counts by its own label above, not by the sum over truths.
     each[known] = 0
     scores[known] = 0
     scores[known, right] = 1
@@ -127,9 +129,11 @@ def initial_posterior(block: Block, channel: OptionChannel) -> Floats:
     if not (block.gold >= 0).any():
         return channel.unmasked(vote_shares(votes.count()))
     s = votes.n_options
+    # counts[worker, truth, label] on gold tasks alone: all other shares are 0
     counts = block.label_votes.counts(block.anchored(np.zeros((votes.n_tasks, s))))
     guess = np.full((s, s), (1 - _FIRST_ACCURACY) / max(s - 1, 1))
     np.fill_diagonal(guess, _FIRST_ACCURACY if s > 1 else 1.0)
+    # The guess is of answers; the mean channel makes it one of reports, as the counts are.
     reports = guess @ np.tensordot(channel.weight, channel.channels(), 1)
     crowd = counts.sum(axis=0) + _FIRST_STRENGTH * reports
     crowd /= crowd.sum(axis=1, keepdims=True)

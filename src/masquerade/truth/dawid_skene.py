@@ -18,8 +18,8 @@ from masquerade.truth.estimator import check_iteration
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
 from masquerade.truth.problem import Problem, Solution
 
-_ROUNDS = 10
-_HABIT_PRIOR = 10.0
+_ROUNDS = 10  # of the inner loop of MACE
+_HABIT_PRIOR = 10.0  # pseudo-answers of each label in a worker's habits
 
 
 @dataclass(eq=False, kw_only=True)
@@ -112,9 +112,11 @@ class DawidSkene(CategoricalEstimator):
 class DawidSkeneModel(ConfusionModel):
     """Dawid-Skene and its kin; the state is the confusions and how often each truth holds."""
 
+    # Iteration ends by the likelihood, so earlier posteriors need not be worked out again.
     compares = False
 
     def __init__(self, method: DawidSkene, crowd: Crowd) -> None:
+        # The model is sent to every block: without the claims of an earlier fit.
         self.method = method.unfitted()
         self.channel, self.n_answers = crowd.channel, crowd.n_answers
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
@@ -173,6 +175,7 @@ class OneCoinDawidSkene(DawidSkene):
     def confusion(self, credit: Floats) -> Floats:
         """Return confusion matrices of one accuracy each."""
         s = credit.shape[2]
+        # Pooled over truths: one accuracy is the credited share of right answers.
         agreed = np.einsum("waa->w", credit) + self.smoothing
         total = credit.sum(axis=(1, 2)) + 2 * self.smoothing
         right = np.divide(agreed, total, out=np.full_like(agreed, 1 / s), where=total > 0)
@@ -237,6 +240,7 @@ class MACE(DawidSkene):
         """Return P(label | truth) of knowing or answering out of habit."""
         knowing, habit = self._habits(credit)
         s = credit.shape[2]
+        # P(label | truth) = knowing [label = truth] + (1 - knowing) habit[label]
         table = np.broadcast_to(((1 - knowing)[:, None] * habit)[:, None, :], credit.shape).copy()
         table[:, np.arange(s), np.arange(s)] += knowing[:, None]
         return np.asarray(table / table.sum(axis=2, keepdims=True))
@@ -268,6 +272,7 @@ class MACE(DawidSkene):
         """Return P(knows), shape (n_workers,), and P(label | does not), (n_workers, n_options)."""
         right, labels = np.einsum("waa->wa", credit), credit.sum(axis=1)
         total = labels.sum(axis=1)
+        # Start: a right answer is as likely known as habitual.
         known = right / 2
         for _ in range(_ROUNDS):
             knowing, habit = self._expected(known, labels, total)
@@ -289,6 +294,7 @@ def flip_posteriors(counts: Floats, confusion: Floats, mask: OptionChannel) -> F
     """Return ``share[worker, node]``: how probable each flip probability is."""
     if len(mask.flip) == 1:
         return np.ones((len(counts), 1))
+    # fit[worker, node] = sum over truths and labels of count * ln P(label | truth, flip)
     fit = np.stack(
         [
             (counts * np.log(np.maximum(confusion @ channel, LEAST))).sum(axis=(1, 2))
@@ -313,7 +319,8 @@ def expected_answers(counts: Floats, confusion: Floats | None, mask: OptionChann
     share = flip_posteriors(counts, confusion, mask)
     credit = np.zeros_like(counts)
     for node, channel in enumerate(mask.channels()):
-        reported = np.maximum(confusion @ channel, 1e-300)
+        reported = np.maximum(confusion @ channel, 1e-300)  # [worker, truth, label]
+        # Bayes: at truth t, a report y counts H[t, x] P(y | x) / P(y | t) for answer x.
         credit += share[:, node, None, None] * confusion * ((counts / reported) @ channel.T)
     return credit
 
@@ -325,6 +332,7 @@ def log_reports(counts: Floats, confusion: Floats, mask: OptionChannel) -> Float
     share = flip_posteriors(counts, confusion, mask)
     table: Any = 0.0
     for node, channel in enumerate(mask.channels()):
+        # Mean field: the logarithm is averaged over flips, not the probability.
         reported = np.log(np.maximum(confusion @ channel, LEAST))
         table = table + share[:, node, None, None] * reported
     return np.asarray(table)

@@ -108,6 +108,7 @@ class Block:
         """Return an array of all workers: the block's, and 0 for the others."""
         if self.workers is None:
             return own
+        # Zeros elsewhere, so that statistics of blocks with different workers add up.
         everyone = np.zeros((self.n_workers, *own.shape[1:]))
         everyone[self.workers] = own
         return everyone
@@ -152,6 +153,7 @@ class SufficientStatistics:
             self.totals + other.totals,
             self.log_likelihood + other.log_likelihood,
             self.entropy + other.entropy,
+            # A maximum, not a sum: iteration goes on while a task of any block changes.
             max(self.change, other.change),
         )
 
@@ -216,6 +218,7 @@ class Model(ABC):
 
     def converged(self, statistics: SufficientStatistics, objectives: list[float]) -> bool:
         """Return whether an iteration changed little enough."""
+        # The second test is for a tolerance of 0, which no change is below.
         return statistics.change < self.tolerance or statistics.change == 0
 
     def best(self, blocks: Blocks, fits: list[FixedPoint]) -> FixedPoint:
@@ -314,6 +317,7 @@ def iterate(
     while not converged and iterations < model.max_iterations:
         iterations += 1
         parameters = model.maximization_step(statistics, parameters)
+        # At scale posteriors are not kept; they are worked out again from the earlier message.
         earlier, message = (message, posterior), parameters.message
         statistics, posterior = blocks.expectation_step(message, earlier)
         objective = model.objective(statistics, parameters)
@@ -322,6 +326,7 @@ def iterate(
         converged = model.converged(statistics, objectives)
         if progress is not None:
             progress(iterations, model.max_iterations)
+    # A method of one pass has had no M-step yet.
     if parameters is None or model.maximizes_last:
         parameters = model.maximization_step(statistics, parameters)
     return FixedPoint(
@@ -329,7 +334,7 @@ def iterate(
         parameters,
         statistics,
         converged or model.max_iterations == 0,
-        max(iterations, 1),
+        max(iterations, 1),  # one pass counts as an iteration
         tuple(objectives),
         posterior,
     )
@@ -342,10 +347,12 @@ def vote_shares(scores: Floats) -> Floats:
     vote against one option of two is a vote for the other.
     """
     shares = np.empty(scores.shape)
+    # By blocks of rows: temporary arrays stay small beside the scores.
     for rows in blocks(len(scores)):
         lifted = shares[rows]
         np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
         total = row_sum(lifted)
+        # A task without votes: all options alike, instead of 0 / 0.
         empty = total <= 0
         lifted[empty] = 1
         total[empty] = lifted.shape[1]
@@ -355,6 +362,7 @@ def vote_shares(scores: Floats) -> Floats:
 
 def row_softmax(scores: Floats) -> Floats:
     """Return the softmax of each row; a product adds up rows faster than numpy's sum."""
+    # Shifted by the row's maximum, so that no exponential overflows.
     odds = np.exp(scores - row_max(scores)[:, None])
     odds /= (odds @ np.ones(odds.shape[1]))[:, None]
     return np.asarray(odds)
@@ -373,6 +381,7 @@ def entropies(block: Block, posterior: Posterior, of_worker: Codes, count: int) 
     each = -np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1)
     answered = np.flatnonzero(~votes.undecided())
     # All voters of a task are of one component, so the first one tells.
+    # Row `task * n_options + option` of the matrix holds the votes for that option.
     first = votes.matrix.indices[votes.matrix.indptr[:: votes.n_options][answered]]
     group = of_worker[first if block.workers is None else block.workers[first]]
     return np.bincount(group, each[answered], count).astype(np.float64)

@@ -81,6 +81,7 @@ class GLAD(CategoricalEstimator):
 
         votes = problem.votes
         model = _Model(problem)
+        # Alphas of workers, then betas of tasks; both start at the means of their priors.
         point = np.ones(votes.n_workers + votes.n_tasks)
         model.weigh_flips(point)
         scores = model.scores(point)
@@ -106,6 +107,7 @@ class GLAD(CategoricalEstimator):
             if problem.progress is not None:
                 problem.progress(iterations, self.max_iterations)
         alpha, beta = point[: votes.n_workers], point[votes.n_workers :]
+        # a worker's accuracy on a task of mean log inverse difficulty
         right = expit(alpha * np.exp(float(beta.mean())))
         return Solution(
             scores=scores,
@@ -134,10 +136,13 @@ class _Model:
 
     def weigh_flips(self, point: Floats) -> None:
         """Weigh each person's flip probabilities by how well they explain the person's reports."""
+        # Before the first M-step nothing tells flips apart.
         if len(self.channel.flip) == 1 or self.posterior is None:
             return
         share = self.posterior[self.task, self.value]
         right, _, _ = self._right(point)
+        # fit[worker, node]: expected log-likelihood of a flip. The 1 / (s - 1) of wrong reports is
+        # common to all flips and cancels.
         fit = np.stack(
             [
                 np.bincount(
@@ -155,6 +160,7 @@ class _Model:
     def scores(self, point: Floats) -> Floats:
         """Return the log-likelihood of each truth, ``score[task, option]``, up to a constant."""
         right, _, _ = self._right(point)
+        # ratio[claim] = E[ln P(report | it is the truth) - ln P(report | it is not)]
         ratio = np.zeros(len(self.task))
         for node, hit in enumerate(self._hits(right)):
             weight = self.node[self.worker, node]
@@ -167,13 +173,16 @@ class _Model:
         """Return minus the expected log posterior density, and its gradient."""
         self.posterior = posterior
         share = posterior[self.task, self.value]
+        # The paper's Q and its gradient, with hits of reports in place of answers.
         right, alpha, steep = self._right(point)
         value, slope = 0.0, np.zeros(len(self.task))
         signal = self.channel.signal()
         for node, hit in enumerate(self._hits(right)):
             weight = self.node[self.worker, node]
             value += float(weight @ (share * np.log(hit) + (1 - share) * np.log1p(-hit)))
+            # dQ / d right, since d hit / d right is the channel's signal
             slope += weight * (share / hit - (1 - share) / (1 - hit)) * signal[node]
+        # derivative of the logistic function; alpha exp(beta) is its argument
         slope *= right * (1 - right)
         gradient = np.concatenate(
             [
@@ -181,18 +190,21 @@ class _Model:
                 np.bincount(self.task, slope * steep * alpha, self.n_tasks),
             ]
         )
+        # Priors N(1, 1): off**2 / 2 is minus their log density, up to a constant.
         off = point - 1
         return float(off @ off) / 2 - value, off - gradient
 
     def _right(self, point: Floats) -> tuple[Floats, Floats, Floats]:
         """Return P(answer is right), alpha and exp(beta) of every claim."""
         alpha = point[self.worker]
+        # exp(beta) stays finite wherever the line search steps.
         steep = np.exp(np.clip(point[self.n_workers + self.task], -30, 30))
         return np.clip(expit(alpha * steep), 1e-12, 1 - 1e-12), alpha, steep
 
     def _hits(self, right: Floats) -> list[Floats]:
         """Return P(report is the truth) of every claim, for each node."""
         return [
+            # the uniform part of the mask hits the truth with probability 1 / s
             np.clip(right * keep + (1 - keep) / self.s, 1e-12, 1 - 1e-12)
             for keep in self.channel.signal()
         ]

@@ -87,6 +87,7 @@ class Combination:
         """Return one of the numbers with its interval, both kept to the possible range."""
         sampling, mechanism = float(self.sampling[number]), float(self.mechanism[number])
         level = float(self.level[number])
+        # People, masks and levels err independently, so their variances add up.
         reach = quantile * math.sqrt(sampling + mechanism + level)
         return Estimate.bounded(
             float(self.value[number]),
@@ -195,6 +196,7 @@ def combine(
     share = levels.weights
     # A level whose reports all agree is not known for certain.
     noise = np.maximum(levels.people + levels.masks, _LEAST * width**2)
+    # total[level] is v of the Notes, summed over numbers; without people there is no precision.
     total = np.where(there, noise.sum(axis=1), np.inf)
     precision = 1 / total
     present = np.where(there, share, 0.0)
@@ -212,10 +214,13 @@ def combine(
         IVW: precision / precision.sum(),
         EB: partial,
     }
+    # the common number, of weights o = 1 / (v + t)
     centre = (pull / pull.sum()) @ levels.value
+    # shrunk[level, number]: drawn to the centre by 1 - B
     shrunk = centre + shrinkage[:, None] * (levels.value - centre)
     combinations = {}
     for name, weight in weights.items():
+        # Rounding aside they sum to 1; shares of options have to add up, so it is taken out.
         weight = weight / weight.sum()
         value = weight @ levels.value
         level = np.zeros(levels.value.shape[1])

@@ -27,10 +27,10 @@ from masquerade.truth.expectation_maximization import (
 )
 from masquerade.truth.problem import Problem, Solution
 
-_ACCURACY_NODES = 64
-_MOST_NODES = 129
-_BLOCK = 1 << 15
-_SURELY_LARGER = 1e-6
+_ACCURACY_NODES = 64  # of a worker's accuracy alpha, on (0, 1)
+_MOST_NODES = 129  # of q, after grouping
+_BLOCK = 1 << 15  # workers whose table over all nodes is held at a time
+_SURELY_LARGER = 1e-6  # relative difference of evidence bounds that is more than rounding
 
 NO_MASK = FlipMixture(np.zeros(1), np.ones(1))
 
@@ -131,8 +131,10 @@ class Start:
     def posterior(self, block: Block) -> Floats:
         """Return smoothed vote shares."""
         votes, s = block.sorted_votes, block.sorted_votes.n_options
+        # One pseudo-vote for each option: a task without votes starts even, and no share is 0.
         share: Floats = (votes.count() + 1) / (votes.of_task + s)[:, None]
         if self.complement:
+            # Reports are mostly not the truth here: options with few votes are likelier.
             share = (1 - share) / (s - 1)
         return block.anchored(share[:, ::-1] if self.reverse else share)
 
@@ -155,9 +157,12 @@ class OneCoinModel(Model):
             method.accuracy_prior, crowd.mechanism, n_options=s, null_share=crowd.null_share
         )
         a, b = method.accuracy_prior
+        # A prior of accuracies that is symmetric about 1/2 does not tell right from wrong either.
         self.orientation_ambiguous = crowd.orientation_ambiguous or (s == 2 and a == b)
+        # A report that is the truth less often than by chance speaks against its option.
         start = Start(s > 1 and self.grid.mean_hit() < 1 / s)
         self.starts = (start,)
+        # The second start pays only where the evidence can tell the two apart.
         if s == 2 and not self.orientation_ambiguous:
             self.starts = (start, Start(start.complement, reverse=True))
 
@@ -204,10 +209,12 @@ class OneCoinModel(Model):
         turned = swapped[components.of_worker]  # all voters of a task are of one component
         workers = first.parameters.state.merged(second.parameters.state, turned)
         message = np.where(turned, second.message, first.message)
+        # No posterior: the truths follow from the merged message, by one more E-step.
         return FixedPoint(
             message,
             Parameters(workers.weight, workers),
             first.statistics,
+            # The first fit counts unless every component has left it.
             second.converged and (first.converged or bool(swapped[:-1].all())),
             max(first.iterations, second.iterations),
             evidence=evidence,
@@ -271,14 +278,17 @@ class Grid:
         """
         mixture = NO_MASK if mechanism is None else mechanism.flip_mixture()
         a, b = accuracy_prior
+        # Midpoints: never 0 or 1, whose logarithms are infinite.
         alpha = (np.arange(_ACCURACY_NODES) + 0.5) / _ACCURACY_NODES
         log_density = (a - 1) * np.log(alpha) + (b - 1) * np.log1p(-alpha)
         density = np.exp(log_density - log_density.max())
+        # prior[alpha, flip], flattened; `nodes` and `flip` have the same order
         prior = np.outer(density / density.sum(), mixture.weight).ravel()
         nodes = np.repeat(alpha, len(mixture.weight))
         flip = np.tile(mixture.flip_probability, _ACCURACY_NODES)
         others = max(n_options - 1, 1)
         if mechanism is not None and mechanism.null:
+            # Logarithms of q and of 1 - q follow, so q must be neither 0 nor 1.
             hit = np.clip(hit_given_option(nodes, flip, null_share, n_options), 1e-12, 1 - 1e-12)
         else:
             # q = alpha (1 - p) + (1 - alpha) p / (s - 1)
@@ -292,7 +302,9 @@ class Grid:
 
     def workers(self, agreed: Floats, answers: Floats) -> Workers:
         """Return what `agreed` of `answers` votes say, for every worker."""
+        # out[figure, worker], figures in the order of the fields of `Workers`
         out = np.empty((4, len(agreed)))
+        # ln q - ln((1 - q)/(s - 1)): what a vote counts at each node
         ratio = self.log_hit - self.log_miss
         for start in range(0, len(agreed), _BLOCK):  # bounds the memory of workers x nodes
             block = slice(start, start + _BLOCK)
@@ -300,12 +312,15 @@ class Grid:
             log_joint = np.outer(agreed[block], ratio)
             log_joint += np.outer(answers[block], self.log_miss) + self.log_prior
             top = log_joint.max(axis=1, keepdims=True)
+            # in place: workers times nodes is the largest array here
             joint = np.exp(np.subtract(log_joint, top, out=log_joint), out=log_joint)
             total = joint.sum(axis=1)
+            # log evidence: the integral over the grid
             out[0, block] = top[:, 0] + np.log(total)
             # equal evidence gives equal weight, whatever the order it was summed in
             out[1, block] = np.round(joint @ ratio / total, 10)
             out[2, block] = joint @ self.accuracy / total
+            # E[alpha**2] - E[alpha]**2; rounding may take it below 0
             out[3, block] = joint @ self.accuracy**2 / total - out[2, block] ** 2
         out[3] = np.sqrt(np.maximum(out[3], 0))
         return Workers(*out)
@@ -317,9 +332,11 @@ def _grouped(prior: Floats, hit: Floats, accuracy: Floats) -> tuple[Floats, Floa
     if len(prior) <= _ACCURACY_NODES or width == 0:
         some = prior > 0  # a sharp prior vanishes far from its mode
         return prior[some], hit[some], accuracy[some]
+    # The largest q would fall just beyond the last range.
     place = np.minimum(((hit - hit.min()) / width).astype(np.int64), _MOST_NODES - 1)
     total: Floats = np.bincount(place, prior, _MOST_NODES).astype(np.float64)
     some = total > 0
+    # Weighted by the prior, so that grouping keeps the means of q and alpha.
     means = (
         np.bincount(place, prior * x, _MOST_NODES)[some] / total[some] for x in (hit, accuracy)
     )

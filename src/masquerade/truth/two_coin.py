@@ -16,7 +16,7 @@ from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
 from masquerade.truth.problem import Problem, Solution
 
-_NODES = 32
+_NODES = 32  # of alpha, on (0, 1)
 _EVEN_TASKS = 5.0  # of each truth, before the claims
 
 
@@ -86,6 +86,7 @@ class TwoCoin(CategoricalEstimator):
             converged=result.converged,
             iterations=result.iterations,
             orientation_ambiguous=problem.crowd.orientation_ambiguous,
+            # accuracy = sum(share * alpha), its alphas independent in the posterior
             reliability_error=np.sqrt(coins.variance @ shares**2),
             confusion=_spread(coins.accuracy),
             priors=shares,
@@ -106,6 +107,7 @@ class TwoCoinModel(ConfusionModel):
     ) -> Parameters:
         """Return each worker's posterior accuracies, and the truths' posterior mean shares."""
         coins = Coins.of(self.accuracy_prior, self.channel, statistics.counts)
+        # M-step: mean of the Dirichlet posterior of the truths' shares
         shares = statistics.totals + _EVEN_TASKS
         shares /= shares.sum()
         return Parameters(LabelWeights.of(coins.table, shares), (coins, shares))
@@ -136,31 +138,37 @@ class Coins:
     @classmethod
     def of(cls, prior: tuple[float, float], channel: OptionChannel, counts: Floats) -> Coins:
         """Return what `counts` of reports say under a Beta prior of answers."""
-        n, s, _ = counts.shape
+        n, s, _ = counts.shape  # counts[worker, truth, label]
         if s < 2:
             return cls(np.zeros_like(counts), np.ones((n, s)), np.zeros((n, s)))
         alpha = (np.arange(_NODES) + 0.5) / _NODES
         log_prior = (prior[0] - 1) * np.log(alpha) + (prior[1] - 1) * np.log1p(-alpha)
+        # both of shape (n_workers, n_truths)
         agreed, answers = np.einsum("waa->wa", counts), counts.sum(axis=2)
         moments = []
+        # fit[worker, flip]: log evidence of a flip probability, accuracies integrated out
         fit = np.zeros((n, len(channel.flip)))
         for node, flip in enumerate(channel.flip):
             hit = np.clip(alpha * (1 - flip) + (1 - alpha) * flip / (s - 1), 1e-12, 1 - 1e-12)
             log_hit, log_miss = np.log(hit), np.log1p(-hit) - np.log(s - 1)
             # ln p(alpha) + ln P(a worker's labels where this truth holds | alpha, flip)
+            # joint[worker, truth, alpha]
             joint = log_prior + answers[:, :, None] * log_miss
             joint += agreed[:, :, None] * (log_hit - log_miss)
             top = joint.max(axis=2)
+            # Given the flip, accuracies at different truths are independent: log evidence adds up.
             fit[:, node] = (top + np.log(np.exp(joint - top[:, :, None]).sum(axis=2))).sum(axis=1)
             share = softmax(joint, axis=2)
             mean = share @ alpha
             moments.append((share @ log_hit, share @ log_miss, mean, share @ alpha**2))
+        # A flip probability of weight 0 has log -inf, and so no share.
         with np.errstate(divide="ignore"):
             nodes = softmax(fit + np.log(channel.weight), axis=1)
         log_hit, log_miss, mean, square = (
             sum(nodes[:, [node]] * moment[part] for node, moment in enumerate(moments))
             for part in range(4)
         )
+        # table[worker, truth, label]: errors are even over the other labels
         table = np.broadcast_to(log_miss[:, :, None], counts.shape).copy()
         table[:, np.arange(s), np.arange(s)] = log_hit
         return cls(table, mean, np.maximum(square - mean**2, 0))

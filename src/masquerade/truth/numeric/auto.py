@@ -17,8 +17,9 @@ from masquerade.truth.numeric.reliability import HeavyTail, Reliability
 from masquerade.truth.numeric.weighted_mean import QualityWeighted
 from masquerade.truth.ties import digest
 
-_ENOUGH_CLAIMS = 4
-_CLEARLY = 0.9
+_ENOUGH_CLAIMS = 4  # on a task, to split them in two halves
+_CLEARLY = 0.9  # ratio of root mean squares below which heavy tails are taken
+# Enough to compare two methods by.
 _ROUGHLY: dict[str, Any] = {"tolerance": 1e-3, "max_iterations": 20}
 
 
@@ -79,7 +80,9 @@ class NumericAuto(NumericEstimator):
         apart = []
         for method in methods:
             one, other = (replace(method, **_ROUGHLY).fit(part).values_ for part in parts)
+            # Tasks that were not split have a value from one half only.
             both = ~np.isnan(one) & ~np.isnan(other)
+            # Divided by the largest difference, so that no square overflows.
             largest = max(np.abs(one[both] - other[both]).max(initial=0.0), 1e-300)
             apart.append(largest * np.sqrt((((one - other)[both] / largest) ** 2).sum()))
         return methods[int(apart[1] < _CLEARLY * apart[0])]
@@ -104,9 +107,11 @@ def halves(claims: Claims) -> Flags:
     Workers are ordered by a digest of their names, so that the order of rows does not matter.
     """
     priority = digest(claims.workers)[claims.worker]
+    # By task, then by worker; values decide where digests are equal.
     order = np.lexsort((claims.value, priority, claims.task))
     count = np.bincount(claims.task, minlength=claims.n_tasks)
     place = np.empty(len(order), dtype=np.int64)
+    # the place of a claim within its task; even places are the first half
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     return np.asarray((place % 2 == 0) & (count >= _ENOUGH_CLAIMS)[claims.task])
 

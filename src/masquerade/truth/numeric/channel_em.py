@@ -21,7 +21,7 @@ from masquerade.truth.numeric.reports_table import ReportTable
 Estimate = Literal["auto", "median", "mean", "answer"]
 
 _LITTLE = 0.01  # nats a task, on average
-_COARSE, _FINE = 41, 21
+_COARSE, _FINE = 41, 21  # truths of the grids, see `_grids`
 
 
 @dataclass(eq=False, kw_only=True)
@@ -141,6 +141,7 @@ class ChannelEM(NumericEstimator):
             model = CrowdModel(table, pool, grid)
             fits.append((*model.fit(self.tolerance, self.max_iterations), model))
         converged, iterations, model = max(fits, key=lambda fit: fit[2].evidence)
+        # The best of several grids has more evidence by chance alone.
         gate = -np.inf if mechanism is None else self.gate * len(fits)
         self._decoding = Decoding(table, pool, model, closed=model.evidence < gate)
         active = np.bincount(table.worker[table.spoken], minlength=table.n_workers) > 0
@@ -160,13 +161,16 @@ class ChannelEM(NumericEstimator):
         if decoding.closed:
             value = np.full(len(posterior), decoding.constant)
         elif kind == "median":
+            # The tolerance keeps a sum that is 0.5 but for rounding on its level.
             value = grid[(np.cumsum(posterior, axis=1) >= 0.5 - 1e-12).argmax(axis=1)]
         else:
             value = posterior @ (grid if kind == "mean" else decoding.mean_answer())
         # the standard deviation of the truth around the value given
         error = np.sqrt(np.maximum((posterior * (grid - value[:, None]) ** 2).sum(axis=1), 0))
+        # A mean answer may lie beyond the quantiles of the truth; the interval holds it anyway.
         low, high = decoding.interval(self.confidence)
         intervals = ValueIntervals(value, error, np.minimum(low, value), np.maximum(high, value))
+        # Without a report, a task has no value rather than the prior's.
         silent = np.bincount(decoding.table.task, minlength=decoding.table.n_tasks) == 0
         for figure in (intervals.value, intervals.standard_error, intervals.low, intervals.high):
             figure[silent] = np.nan
@@ -234,12 +238,14 @@ class Decoding:
 
     def mean_answer(self) -> Floats:
         """Return the mean answer to each truth of the grid, careless workers included."""
+        # kinds[rate * n_classes + class], summed over rates
         classes = self.model.kinds.reshape(len(self.pool.rates), -1).sum(axis=0)
         mean = np.einsum("c,cgx,x->g", classes, self.model.answering, self.table.levels)
         return np.asarray(mean)
 
     def deviation(self) -> Floats:
         """Return each worker's expected standard deviation of answers around the truth."""
+        # apart[truth, level]
         apart = (self.table.levels - self.model.grid.truths[:, None]) ** 2
         by_class = np.einsum("g,cgx,gx->c", self.model.prior, self.model.answering, apart)
         return np.asarray(self.model.class_share() @ np.sqrt(by_class))
@@ -250,8 +256,10 @@ class Decoding:
         if not self.table.every_answer:
             low, high = (_quantile(self.truths, posterior, end) for end in (tail, 1 - tail))
             return low, high
+        # mid-p: P(below) + P(here) / 2
         middle = np.cumsum(posterior, axis=1) - posterior / 2
         low = self.truths[(middle >= tail - 1e-12).argmax(axis=1)]
+        # The count of true entries reaches its maximum at the last of them, and argmax takes it.
         last = (middle <= 1 - tail + 1e-12).cumsum(axis=1).argmax(axis=1)
         return low, self.truths[last]
 
@@ -271,19 +279,21 @@ class Decoding:
 def _grids(table: ReportTable, pool: PooledEstimate) -> list[TruthGrid]:
     """Return the grids of truths to try."""
     size = len(table.levels)
+    # Few levels, and all the answers there are: truths are among them.
     if table.every_answer and size <= _FINE:
         return [TruthGrid.of(table, pool, truths=size, pull=20.0)]
     if size >= _FINE:
         return [TruthGrid.of(table, pool, truths=_COARSE, pull=200.0)]
     return [
         TruthGrid.of(table, pool, truths=size, pull=20.0),
-        TruthGrid.of(table, pool, truths=2 * size - 1, pull=50.0),
+        TruthGrid.of(table, pool, truths=2 * size - 1, pull=50.0),  # halfway points, too
         TruthGrid.of(table, pool, truths=max(4 * size + 1, _FINE), pull=200.0),
     ]
 
 
 def _quantile(truths: Floats, posterior: Floats, share: float) -> Floats:
     """Return a quantile of each row, each truth's mass spread evenly over its cell."""
+    # A truth's cell reaches halfway to its neighbours.
     edges = np.concatenate([truths[:1], (truths[1:] + truths[:-1]) / 2, truths[-1:]])
     cumulative = np.cumsum(posterior, axis=1)
     cell = (cumulative >= share - 1e-12).argmax(axis=1)

@@ -25,12 +25,12 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.numeric.reports_table import ReportTable
 
-_RATES = 16
+_RATES = 16  # of the grid of answering rates
 _BLOCK = 1 << 22  # numbers in one block of pairs times grid
-_POOLING_ROUNDS = 200
-_TINY = 1e-300
+_POOLING_ROUNDS = 200  # at most
+_TINY = 1e-300  # keeps the logarithm of an impossible report finite
 _FLAT = 0.0005  # of each class's answers fall anywhere
-_FINE = 401
+_FINE = 401  # answers of a continuous domain, before they are rounded to levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class PooledEstimate:
     """Task-independent estimates: how people answer, whatever the task."""
 
     answers: Floats  # float array, shape (n_levels,). Distribution of answers behind all reports.
-    rates: Floats  # float array, shape (n_rates,). TruthGrid of answering rates.
+    rates: Floats  # float array, shape (n_rates,). Grid of answering rates.
     rate_prior: Floats  # float array, shape (n_rates,)
     # float array, shape (n_workers, n_rates). Posterior of each worker's rate from how often which
     # symbol was reported.
@@ -55,6 +55,7 @@ class PooledEstimate:
         rates = np.ones(1)
         if table.skipped is not None:
             most = max(float(np.bincount(table.worker).max(initial=1)), 2.0)
+            # Even in log odds, from 1 / (2 m + 1) to its complement: m reports cannot tell less.
             end = np.log(2 * most)
             rates = 1 / (1 + np.exp(-np.linspace(-end, end, _RATES)))
         answers = np.full(n_levels, 1 / n_levels)
@@ -69,6 +70,7 @@ class PooledEstimate:
             reported = (counts.T @ of_worker).T  # [rate, symbol]
             update = answers * (table.given @ (rates @ (reported / chance))) + 1
             update /= update.sum()
+            # a tenth of a worker at each rate comes before data
             prior = of_worker.sum(axis=0) + 0.1
             prior /= prior.sum()
             change, answers = np.abs(update - answers).max(), update
@@ -100,12 +102,14 @@ class TruthGrid:
         width = levels[-1] - levels[0] or 1.0
         fine = levels if exact and table.every_answer else np.linspace(levels[0], levels[-1], _FINE)
         rounding = _rounding(fine, levels)
+        # The outermost cells take the tails: answers are cut at the ends of the domain.
         edges = np.concatenate([[-np.inf], (fine[1:] + fine[:-1]) / 2, [np.inf]])
         classes = []
         for share in (0.05, 0.1, 0.2, 0.35):
             normal = np.diff(ndtr((edges - grid[:, None]) / (share * width)), axis=1)
             mixed = (normal + _FLAT / len(fine)) @ rounding
             classes.append(mixed / mixed.sum(axis=1, keepdims=True))
+        # the class that ignores the truth: answers as the whole crowd's
         classes.append(np.tile(pool.answers, (len(grid), 1)))
         return cls(grid, np.array(classes), pull)
 
@@ -115,6 +119,7 @@ def _rounding(answers: Floats, levels: Floats) -> Floats:
     if len(levels) == 1:
         return np.ones((len(answers), 1))
     place = np.interp(answers, levels, np.arange(len(levels)))
+    # linear: 1 at the level itself, 0 from the next one on
     return np.asarray(np.maximum(1 - np.abs(place[:, None] - np.arange(len(levels))), 0))
 
 
@@ -148,11 +153,14 @@ class CrowdModel:
         self.table, self.pool, self.grid = table, pool, grid
         n_classes, n_truths, _ = grid.answering.shape
         self.answering = grid.answering
+        # The small share keeps every truth of the grid possible.
         prior = np.interp(grid.truths, table.levels, pool.answers) + 0.02 / n_truths
         self.prior = prior / prior.sum()
         self.kinds = np.repeat(pool.rate_prior, n_classes) / n_classes
+        # kind[worker, rate * n_classes + class], classes alike at first
         self.kind = np.repeat(pool.rate_of_worker, n_classes, axis=1) / n_classes
         self.posterior = np.tile(self.prior, (table.n_tasks, 1))
+        # A silent report says the same of all truths, so only their number counts.
         self.silences = np.bincount(table.worker[~table.spoken], minlength=table.n_workers)
         self.blocks = tuple(_blocks(table, n_truths))
         self.evidence = 0.0
@@ -170,7 +178,9 @@ class CrowdModel:
     def _chances(self) -> Floats:
         """Return T, of shape (n_rates * n_classes, n_symbols, n_truths)."""
         rates = self.pool.rates
+        # spoken[class, symbol, truth] = sum_x H[c, mu, x] P(y | x)
         spoken = np.einsum("cgx,xy->cyg", self.answering, self.table.given)
+        # T of the module's text, as chance[rate, class, symbol, truth]
         chance = rates[:, None, None, None] * spoken
         if self.table.skipped is not None:
             chance = chance + ((1 - rates)[:, None] * self.table.skipped)[:, None, :, None]
@@ -186,12 +196,15 @@ class CrowdModel:
         # E-step of workers: q(s, c) ~ P(s, c) exp E[ln T]
         joint = np.tile(np.log(self.kinds), (self.table.n_workers, 1))
         if self.table.silent is not None:
+            # the same for all truths, so the first one stands for them
             joint += np.outer(self.silences, log_chance[:, self.table.silent, 0])
+        # expected[block][pair, truth]: reports weighted by the tasks' posteriors
         expected = [np.asarray(block.on_task.T @ self.posterior) for block in self.blocks]
         for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
                 joint[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
         self.kind = row_softmax(joint)
+        # expected reports, [rate * n_classes + class, symbol, truth]
         reports_by_kind = np.zeros_like(chance)
         for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
@@ -207,8 +220,10 @@ class CrowdModel:
         kinds = self.kind.sum(axis=0) + 0.5 / len(self.kinds)
         self.kinds = kinds / kinds.sum()
         n_classes = len(self.answering)
+        # by_rate[rate, class, symbol, truth]
         by_rate = ratio.reshape(-1, n_classes, *ratio.shape[1:])
         answered = np.einsum("r,rcyg->cyg", self.pool.rates, by_rate)
+        # M-step of H: each answer's share of the reports it may have led to
         learnt = self.answering * np.einsum("cyg,xy->cgx", answered, self.table.given)
         learnt += self.grid.pull * self.grid.answering
         self.answering = learnt / learnt.sum(axis=2, keepdims=True)
@@ -238,6 +253,7 @@ class CrowdModel:
             weights = self._weights(block, log_chance)
             scores += block.on_task @ weights
             reports = np.asarray(block.on_task.sum(axis=0)).ravel()
+            # All tasks alike: each report has a truth of its own, drawn from the prior.
             apart += float(reports @ logsumexp(weights + log_prior, axis=1))
         self.posterior = row_softmax(scores)
         self.evidence = float(logsumexp(scores, axis=1).sum()) - apart
@@ -262,6 +278,7 @@ def _blocks(table: ReportTable, n_truths: int) -> Iterator[PairBlock]:
     """Yield the pairs of a worker and a symbol, in blocks of bounded size times grid."""
     spoken = table.spoken
     n_symbols = table.given.shape[1]
+    # By symbol first: the workers of one symbol are a run, and share one row of T.
     key = table.symbol[spoken].astype(np.int64) * table.n_workers + table.worker[spoken]
     pairs, pair = np.unique(key, return_inverse=True)
     on_task = sparse.coo_array(

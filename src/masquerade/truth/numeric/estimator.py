@@ -108,6 +108,7 @@ class NumericEstimator(Estimator):
     @property
     def truths_(self) -> pa.Table:
         """The values found: ``task``, ``value``; null for a task without any answer."""
+        # from_pandas: NaN becomes null
         value = pa.array(self.values_, from_pandas=True)
         return pa.table({"task": self.claims_.tasks, "value": value})
 
@@ -228,14 +229,17 @@ def check_reports(claims: Claims, mechanism: Mechanism) -> None:
         levels = mechanism.level_values
         spacing = levels[1] - levels[0]
         place = np.clip(np.rint((reports - levels[0]) / spacing), 0, len(levels) - 1)
+        # A millionth of a step is rounding, of floats and of numbers read from text.
         off = np.abs(reports - levels[place.astype(np.int64)]) > 1e-6 * spacing
         expected = f"one of its {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}"
     else:
         steps = mechanism.lattice.offsets(reports)
+        # Noise may be many steps out, where a float itself is off by more.
         off = np.abs(steps - np.rint(steps)) > 1e-6 * np.maximum(1, np.abs(steps) * 1e-6)
         step = text_of(mechanism.lattice.step)
         expected = f"a whole number of steps of {step} from {float(mechanism.lattice.low):g}"
     if off.any():
+        # the row among all claims, missing ones included
         row = int(np.flatnonzero(~missing)[np.flatnonzero(off)[0]])
         raise UnknownLabel(
             f"row {row + 1}: {claims.value[row]} is not a report of {mechanism}, expected "

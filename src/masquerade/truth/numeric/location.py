@@ -36,11 +36,13 @@ class Mean(NumericEstimator):
         """Return values and intervals; see `NumericEstimator.solve`."""
         values = SortedValues.of(claims)
         count, scale = values.count, values.scale()
+        # In units of the task's largest value: squares cannot overflow.
         value = values.value / scale[values.task]
         mean = values.total(value) / count
         squares = values.total((value - mean[values.task]) ** 2)
         enough = count >= 2
         error = np.full(len(mean), np.nan)
+        # s / sqrt(n), and Student's quantile with n - 1 degrees of freedom
         error[enough] = np.sqrt(squares[enough] / (count[enough] - 1) / count[enough])
         reach = stdtrit(np.maximum(count - 1, 1), (1 + self.confidence) / 2) * error
         figures = (mean, error, mean - reach, mean + reach)

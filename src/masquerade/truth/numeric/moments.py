@@ -85,15 +85,18 @@ class Moments(NumericEstimator):
             raise ParameterError(
                 f"{mechanism} adds noise, so the mean of reports is unbiased already; use mean."
             )
+        # All answers are reported alike: p - q is 0, and nothing can be divided by it.
         if mechanism is not None and np.ptp(table.given[:, :size]) == 0:
             nothing = np.full(claims.n_tasks, np.nan)
             remark = prior_only("reports are independent of answers")
             return NumericSolution(
                 ValueIntervals(nothing, nothing, nothing, nothing), remarks=(remark,)
             )
+        # The channel is p on the diagonal and q elsewhere.
         floor = float(table.given[0, 1]) if size > 1 else 0.0
         gain = float(table.given[0, 0]) - floor
         is_level = table.symbol < size
+        # Counted from the mean of levels: then the m q of all levels add up to 0 in sum y c(y).
         level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
 
         def total_of(figure: NDArray[Any]) -> Floats:
@@ -107,10 +110,12 @@ class Moments(NumericEstimator):
         with np.errstate(divide="ignore", invalid="ignore"):
             # delta method: the variance of a ratio is that of y c(y) - ratio c(y)
             spread = total_of(number**2) - answers**2 / reports
+            # Half an answer is the least that a ratio is taken of.
             enough = answers > np.maximum(self.least * np.sqrt(np.maximum(spread, 0)), 0.5)
             ratio = np.where(enough, sums / answers, np.nan)
             off = amount - np.where(enough, ratio, 0)[table.task] * number
             few = np.maximum(reports - 1, 1)
+            # m / (m - 1): the ratio itself was estimated from these reports
             error = np.sqrt(total_of(off**2) * reports / few) / np.where(enough, answers, np.nan)
         middle = table.levels.mean()
         ends = table.levels[[0, -1]]

@@ -17,10 +17,11 @@ from masquerade.truth.estimator import check_iteration
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.weighted_mean import ScaledClaims
 
+# Shapes of the inverse-gamma distribution that are tried: from uneven crowds to even ones.
 _STRENGTHS = np.geomspace(0.25, 256, 31)
 _STEP = 0.1  # of the logarithm of the crowd's variance, in its search
 _SMALLEST = 1e-12  # a worker's variance, as a share of the largest
-_LEAST_BIAS, _MOST_BIAS = 1e-6, 4.0
+_LEAST_BIAS, _MOST_BIAS = 1e-6, 4.0  # of biases' variance, in variances of their workers
 _DEVIATION = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
 
 
@@ -192,8 +193,10 @@ class GaussianTruth(NumericEstimator):
             iterations += 1
             # E-step: the normal posterior of a standardised truth
             precision = 1 / variance[crowd.worker]
+            # posterior variance of a truth that is N(0, 1) beforehand
             left = 1 / (1 + crowd.by_task(precision))
             earlier, truth = truth, left * crowd.by_task(precision * claim)
+            # E[(claim - truth)**2]: distance from the mean, and what is not known of the truth
             squares = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
             # M-step: the mode of each worker's inverse-gamma posterior
             variance = (2 * self.scale + squares) / (2 * (self.shape + 1) + crowd.of_worker)
@@ -224,7 +227,9 @@ class _Model:
         self.value, self.uncertainty = crowd.median, np.zeros(len(crowd.tasks))
         self.bias, self.bias_variance = np.zeros(crowd.n_workers), np.zeros(crowd.n_workers)
         residual = np.abs(crowd.value - self.value[crowd.task])
+        # Where most claims agree, the median of all distances would be 0.
         apart = residual[residual > 0]
+        # A normal variance is about twice the squared median distance.
         self.typical = 2 * float(np.median(apart)) ** 2 if apart.size else 1.0
         self.place = int(np.abs(_STRENGTHS - 1).argmin())
         self.variance = np.full(crowd.n_workers, self.typical)
@@ -254,6 +259,7 @@ class _Model:
         """Update workers' variances and biases, then the values."""
         crowd = self.crowd
         off = crowd.value - self.value[crowd.task] - self.bias[crowd.worker]
+        # E[(claim - truth - bias)**2]: without the second part, who answers alone seems perfect
         square = off**2 + self.uncertainty[crowd.task]
         damped = np.ones(len(off))
         if math.isfinite(self.tail):
@@ -265,8 +271,10 @@ class _Model:
             self._biases(weight)
         total = crowd.by_task(weight)
         shifted = crowd.value - self.bias[crowd.worker]
+        # M-step of truths: weighted means of claims without their workers' biases
         self.value = crowd.by_task(weight * shifted) / total
         share = weight / total[crowd.task]
+        # variance of a weighted mean of independent errors
         self.uncertainty = crowd.by_task(share**2 * self.variance[crowd.worker])
         self.weight = weight
 
@@ -282,6 +290,7 @@ class _Model:
             terms = gammaln(half + a) - gammaln(a) - (half + a) * np.log(b + squares)
             return float(terms.sum() + len(half) * a * math.log(b))
 
+        # One step a round, to the best of nine likelihoods; the next round goes on from there.
         nearby = (self.place, self.place - 1, self.place + 1)
         places = [p for p in nearby if 0 <= p < len(_STRENGTHS)]
         steps = [(p, self.typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
@@ -289,7 +298,9 @@ class _Model:
             self.place, self.typical = max(steps, key=lambda pair: likelihood(*pair))
         a = _STRENGTHS[self.place]
         self.variance = np.full(self.crowd.n_workers, self.typical)
+        # 1 / E[precision], of the inverse-gamma posterior with shape a + n / 2
         self.variance[active] = (a * self.typical + squares) / (a + half)
+        # Who is at the values by chance must not own the result.
         self.variance = np.maximum(self.variance, _SMALLEST * self.variance.max())
 
     def _biases(self, weight: Floats) -> None:
@@ -297,6 +308,7 @@ class _Model:
         crowd = self.crowd
         total = crowd.by_worker(weight)
         pull = crowd.by_worker(weight * (crowd.value - self.value[crowd.task]))
+        # E-step of biases: normal around 0, with precisions that add up
         prior = 1 / (self.bias_share * self.variance)
         self.bias_variance = 1 / (total + prior)
         bias = pull * self.bias_variance
@@ -317,11 +329,13 @@ class _Model:
         crowd = self.crowd
         weight = self.variance[crowd.worker] ** -self.sharpness
         share = weight / crowd.by_task(weight)[crowd.task]
+        # Asymptotic variance of a Student location, in squared scales: (nu + 3) / (nu + 1).
         tail = (self.tail + 3) / (self.tail + 1) if math.isfinite(self.tail) else 1.0
         part = share**2 * self.variance[crowd.worker] * tail
         if self.biased:
             part += share**2 * self.bias_variance[crowd.worker]
         squared = crowd.by_task(part) + self.shared
+        # degrees of freedom of a worker's variance: twice the posterior's shape
         known = 2 * _STRENGTHS[self.place] + crowd.of_worker[crowd.worker]
         spread = crowd.by_task(part**2 / known)  # degrees of freedom by Satterthwaite
         with np.errstate(divide="ignore", invalid="ignore"):

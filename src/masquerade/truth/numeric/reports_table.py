@@ -17,8 +17,8 @@ from masquerade.mechanisms import (
     QuantisedResponse,
 )
 
-MOST_LEVELS = 41
-_MOST_BINS = 128
+MOST_LEVELS = 41  # answers that inference by levels tells apart
+_MOST_BINS = 128  # symbols that noisy reports are sorted into
 _BEYOND = 3.0  # standard deviations of the noise; reports farther out count as there
 
 
@@ -97,6 +97,7 @@ class ReportTable:
         silent = None
         if skipped is not None and mechanism is not None and given.shape[1] > len(values):
             last = given.shape[1] - 1
+            # Given by all answers alike, "no answer" tells of the worker and not of the truth.
             silent = last if np.ptp(given[:, last]) == 0 else None
         return cls(
             claims.task,
@@ -123,6 +124,7 @@ def _of_options(
     order = np.argsort(values, kind="stable")
     rank = np.empty(len(values) + 1, dtype=np.int64)
     rank[order] = np.arange(len(values))
+    # Code -1, "no answer", takes the last entry: the symbol after all levels.
     rank[-1] = len(values)
     symbol = rank[claims.value]
     if mechanism is None:
@@ -130,6 +132,7 @@ def _of_options(
     if not isinstance(mechanism, CategoricalMechanism):
         raise ParameterError(f"{mechanism} does not mask categories.")
     table = np.array(mechanism.channel().table, dtype=np.float64)
+    # rows and columns of the channel by ascending value, "no answer" last
     place = np.append(order, len(values)) if mechanism.null else order
     table = table[np.ix_(place, place)]
     skipped = table[-1] if mechanism.null else None
@@ -172,6 +175,7 @@ def _of_levels(claims: Claims, mechanism: QuantisedResponse) -> Parts:
     values = mechanism.level_values
     given = mechanism.probability(values[:, None], values[None, :])
     spacing = values[1] - values[0]
+    # NaN is no integer; the next line gives it a symbol of its own.
     place = np.rint((np.nan_to_num(claims.value, nan=values[0]) - values[0]) / spacing)
     symbol = np.where(np.isnan(claims.value), len(values), place).astype(np.int64)
     if not mechanism.null:
@@ -185,6 +189,7 @@ def _of_levels(claims: Claims, mechanism: QuantisedResponse) -> Parts:
 def _of_noise(claims: Claims, mechanism: LatticeMechanism) -> Parts:
     lattice = mechanism.lattice
     points = lattice.points
+    # Of many answers, some that are even over the range stand for all.
     index = np.unique(np.rint(np.linspace(0, points - 1, min(points, MOST_LEVELS))))
     values = lattice.values(index.astype(np.int64))
     reach = _BEYOND * np.sqrt(mechanism.variance()) / float(lattice.step)
@@ -193,6 +198,7 @@ def _of_noise(claims: Claims, mechanism: LatticeMechanism) -> Parts:
     bin_values = lattice.values(bins.astype(np.int64))
     offset = np.clip(lattice.offsets(claims.value), first, last)
     symbol = np.searchsorted((bins[1:] + bins[:-1]) / 2, offset)
+    # At the middle of a bin: its width is a factor of the symbol alone, and cancels.
     given = mechanism.probability(values[:, None], bin_values[None, :])
     # Where answers are many, one that stands in for "no answer" cannot be told from that answer
     # given by people; then stand-ins count as answers, and values are drawn to them as published.

@@ -16,7 +16,7 @@ from masquerade.truth.estimator import check_iteration
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.location import SortedValues
 
-_SMALLEST = 1e-6
+_SMALLEST = 1e-6  # mean square of a worker's claims, as a share of the crowd's
 #: A worker with fewer claims borrows the crowd's variance, as if from this many claims.
 FEW_CLAIMS = 3
 
@@ -191,12 +191,14 @@ def weighted_error(
     total = crowd.by_task(each)
     share = each / total[crowd.task]
     squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
+    # A claim leaves 1 - share of a degree of freedom: the mean took the rest.
     free = crowd.by_worker(1 - share)
     pooled = squares.sum() / max(free.sum(), 1e-300) if free.sum() > 0 else np.nan
     variance = (squares + pooled) / (free + 1)
     part = share**2 * variance[crowd.worker]
     squared = crowd.by_task(part)
     error = np.sqrt(squared)
+    # Satterthwaite: (sum of variances)**2 / sum of variance**2 / degrees
     freedom = crowd.by_task(part**2 / (free[crowd.worker] + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = np.maximum(np.where(freedom > 0, squared**2 / freedom, np.inf), 1.0)
@@ -259,6 +261,7 @@ class ConfidenceAware(NumericEstimator):
         spread = crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task
         spread[spread == 0] = 1.0
         count = crowd.of_worker
+        # `chdtri` takes the upper tail: this is the quantile of significance / 2.
         quantile = chdtri(np.maximum(count, 1), 1 - self.significance / 2)
         value, converged, iterations = crowd.median, False, 0
         weight = quantile
