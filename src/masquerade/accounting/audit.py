@@ -100,6 +100,7 @@ def _audit_reports(
     subject: Subject, answers: int, samples: int, rng: np.random.Generator, false_alarm: float
 ) -> AuditReport:
     claim, exact = subject.claim, subject.exact()
+    # exact faults first: once refuted, the long search for rare events is left out
     reasons = _of_status(claim)
     if exact is not None:
         reasons += _of_exact(claim, exact)
@@ -115,6 +116,7 @@ def _audit_reports(
     gaps = [] if exact is None else list(exact.gaps)
     if exact is None:
         gaps.append("probabilities: there are none to enumerate, or too many")
+    # nothing left out of the enumeration, reports of every answer drawn, and a claim to prove
     proven = exact is not None and not gaps and look.complete and claim.status != "none"
     best = max(look.event, look.user, key=lambda found: found.epsilon)
     return AuditReport(
@@ -237,6 +239,7 @@ def _of_exact(claim: Claim, exact: ExactLoss) -> list[str]:
             f"{exact.worst}"
         )
     rho, found = claim.rho, exact.rho
+    # found in floats: their rounding must refute nobody
     if rho is not None and found is not None and found > rho.epsilon + ROUNDING * (1 + found):
         reasons.append(f"rho is {found:.9g}, above the claimed {rho}")
     return reasons

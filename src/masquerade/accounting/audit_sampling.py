@@ -227,6 +227,7 @@ class _Looking:
     def _compare_losses(self, drawn: Sequence[Drawn]) -> None:
         """Compare all pairs of answers, in all views of their reports, with what is claimed."""
         found, claim = self._found, self._subject.claim
+        # apart[a, b]: in how many places two vectors of answers differ
         apart = differences(self._answers)
         views = views_of(drawn, whole=self._subject.whole)
         lean = self._lean(drawn) if self._length > 1 else []
@@ -407,6 +408,7 @@ class _Looking:
         gaps = []
         left = subject.inputs - subject.compared
         if left:
+            # a fault in this share of all inputs is missed by so many random ones with P = 1e-6
             share = 1 - (1e-6) ** (1 / subject.compared)
             gaps.append(
                 f"{left} of {subject.inputs} inputs: {subject.compared} were drawn at random; but "
@@ -463,6 +465,7 @@ def _key(reports: NDArray[Any], a: Vector, b: Vector) -> NDArray[Any]:
         total: NDArray[Any] = np.nan_to_num(reports[:, changed]).sum(axis=1)
         return total
     near_a, near_b = (reports[:, changed] == vector[changed] for vector in (a, b))
+    # places nearer to a less those nearer to b, moved to start at 0
     lean = near_a.sum(axis=1) - near_b.sum(axis=1) + int(changed.sum())
     kept = (reports[:, ~changed] == a[~changed]).sum(axis=1)
     step = max(1, len(a) // _COARSE)
@@ -480,4 +483,5 @@ def _counted(law: Law, seen: NDArray[Any]) -> Law:
         same |= np.isnan(kinds[order][place]) & np.isnan(seen)
     counts = np.bincount(np.where(same, order[place], len(kinds)), minlength=len(kinds) + 1)
     rest = max(0.0, 1 - float(probability.sum()))
+    # above 0: the probabilities' own rounding must make no seen report impossible
     return counts, np.append(probability, rest + _NEARLY_NOTHING)

@@ -103,6 +103,7 @@ def entry_at(charge: Charge, sequence: int, previous_hash: str) -> Entry:
         # The place follows from the hash before it.
         text = "" if caps is None else caps.text
         fields = (previous_hash, cost.digest, text, kind, day, person, key)
+        # one text and no JSON where that is unambiguous: it is hashed for every charge
         line = "\0".join(fields)
         if line.count("\0") >= len(fields) or not line.isascii():
             line = _json(fields)  # a text holds the separator, or what may be no UTF-8

@@ -111,6 +111,7 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
     """
     if not isinstance(delta, Fraction) or not 0 <= delta < 1:
         raise ParameterError(f"delta is {delta!r}, expected a fraction, 0 to below 1.")
+    # equal charges compose as one power: the time depends on how many differ
     counts = Counter(charges)
     pure = sum((pure_of(kind) * count for kind, count in counts.items()), NO_LOSS)
     bounds = {"pure": pure}
@@ -185,6 +186,7 @@ def compose_linked(
     two-layer flip probability with it, their reports tell of that too and are counted.
     """
     promise = compose(mechanisms)
+    # one answer may decide which others are asked, and so change all of their reports
     event = max([promise.epsilon_event, *(_together(mechanisms, group) for group in linked)])
     return replace(promise, epsilon_event=event)
 

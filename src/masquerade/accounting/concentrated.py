@@ -86,6 +86,7 @@ def rho_of_pure(epsilon: Loss) -> Rho:
         return INFINITE_RHO
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         whole = decimal.Decimal(epsilon.micro)
+        # tanh(epsilon / 2) = (1 - e**-epsilon) / (1 + e**-epsilon)
         shrunk = (-whole / MICRO).exp()
         micro = whole * (1 - shrunk) / (1 + shrunk)
         # The guard is far above the rounding error of 80 digits; the product is never above
@@ -129,6 +130,7 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
     found = float((divergence / (1 + excess)).max())
     while True:
         enough = found * (1 + _SLACK / 10) + _SLACK
+        # D grows with the order, so D(a) / a on an interval is at most D at its end over its start
         open_ = at_high / (1 + low) > enough
         if not open_.any():
             break
@@ -209,6 +211,7 @@ def rho_of_cap(epsilon: Loss, delta: Fraction) -> Rho:
     if epsilon.micro == math.inf:
         return INFINITE_RHO
 
+    # epsilon grows with rho, so the largest rho that fits is found by halves of whole numbers
     def fits(micro: int) -> bool:
         return Rho(micro).epsilon(delta) <= epsilon
 

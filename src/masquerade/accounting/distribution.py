@@ -78,6 +78,7 @@ class LossDistribution:
         loss = (self.start + np.arange(len(self.probability))) * self.step
         above = loss > epsilon
         gain = -np.expm1(epsilon - loss[above])
+        # every gain and the sum of so many positive terms may be rounded down
         error = self.error + (len(gain) + 8) * _ULP
         sound = (float(self.probability[above] @ gain) + self.infinite) * (1 + error)
         return min(1.0, sound)
@@ -109,6 +110,7 @@ class LossDistribution:
                 self.step,
                 self.start + other.start,
                 np.convolve(self.probability, other.probability),
+                # an upper bound: infinite if either loss is
                 self.infinite + other.infinite,
                 self.error
                 + other.error
@@ -121,6 +123,7 @@ class LossDistribution:
         if count == 1:
             return self
         half = self.times(count // 2)
+        # by doubling: log2(count) convolutions, so that rounding errors stay few
         return half + half + self if count % 2 else half + half
 
 
@@ -149,6 +152,7 @@ def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
     else:
         rho = sum(rho_of(kind).rho * count for kind, count in counts.items())
         points = _FINE_POINTS if sum(counts.values()) <= _FEW else _POINTS
+        # losses of Gaussian noise have mean rho and variance 2 rho
         step = (rho + _DEVIATIONS * math.sqrt(2 * rho)) / points
     if step == 0:
         return LossDistribution(1.0, 0, np.ones(1), 0.0, 0.0)
@@ -190,6 +194,7 @@ def _of_number(kind: MaskedNumber, step: float) -> LossDistribution:
     reach = math.ceil(_DEVIATIONS * deviation) + 1
     x = np.arange(-reach, reach + 1, dtype=np.float64)
     weight = np.exp(-(x**2) / (2 * float(kind.variance)))
+    # ln (P / Q) at x, of centres 0 and `change`: ((x - change)**2 - x**2) / (2 variance)
     loss = (kind.change**2 - 2 * kind.change * x) / (2 * float(kind.variance))
     on_grid = _on_grid(loss, weight / weight.sum(), step)
     # The weights beyond `reach` add to less than the integral, all of them to more than it.
@@ -212,6 +217,7 @@ def _on_grid(loss: Floats, probability: Floats, step: float) -> LossDistribution
     """Return losses split over the grid; see the module's docstring."""
     below = np.floor(loss / step).astype(np.int64)
     rest = np.clip(loss - below * step, 0.0, step)
+    # keeps P, and Q = P e**-loss: of the mass, (1 - e**-rest) / (1 - e**-step) goes up
     upper_share = np.expm1(-rest) / math.expm1(-step)
     start = int(below.min())
     total = np.zeros(int(below.max()) - start + 2)
@@ -226,6 +232,7 @@ def _trimmed(distribution: LossDistribution) -> LossDistribution:
     last = len(probability) - int(np.searchsorted(np.cumsum(probability[::-1]), _TAIL))
     margin = 1 + len(probability) * _ULP
     kept = probability[first:last].copy()
+    # small losses up to the lowest point kept, large ones to infinity: both make delta larger
     kept[0] += probability[:first].sum() * margin
     lost = float(probability[last:].sum()) * margin
     return LossDistribution(

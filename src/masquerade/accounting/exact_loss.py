@@ -40,6 +40,7 @@ def delta_at(epsilon: float, probability: Floats, loss: Floats) -> float:
     """
     # Only reports with loss above epsilon count: elsewhere P (1 - e**(epsilon - loss)) is below 0.
     above = (probability > 0) & (loss > epsilon)
+    # expm1: 1 - e**(epsilon - loss) keeps its digits where loss is just above epsilon
     found = float(probability[above] @ -np.expm1(epsilon - loss[above]))
     return found + max(0.0, 1 - float(probability.sum()))
 
@@ -118,6 +119,7 @@ def of_table(
     certain = False
     for place, column in enumerate(zip(*exact, strict=True)):
         high, low = max(column), min(column)
+        # a product and not a quotient, for `low` may be 0
         if certain or high <= low * worst:
             continue
         certain = low == 0
@@ -148,6 +150,7 @@ def of_table_at(
     """
     require_probabilities([[Fraction(p) for p in row] for row in rows], inputs)
     table = np.array([[float(p) for p in row] for row in rows])
+    # a delta that is above by rounding alone must refute nobody
     allowed = float(delta) + _DELTA_ROUNDING
     pairs = list(itertools.permutations(range(len(table)), 2))
     found = [epsilon_at(allowed, table[a], log_ratio(table[a], table[b])) for a, b in pairs]
@@ -270,11 +273,13 @@ def pattern_counts(
     if first == last:
         keep = total - (symbols - 1) * first
         return tuple(first**m * keep ** (n - m) for m in range(n + 1))
+    # sums[p] = T(p, 0), whole numbers: the division leaves no rest
     sums: list[int] = []
     for p in range(n + 1):
         all_terms = (last + 1) ** (p + 1) - first ** (p + 1)
         known = sum(math.comb(p + 1, k) * sums[k] for k in range(p))
         sums.append((all_terms - known) // (p + 1))
+    # T(m, j) for all m from T(., j - 1): each round has one fewer, whose last is T(n - j, j)
     counts = [sums[n]]
     for _ in range(n):
         sums = [total * a - (symbols - 1) * b for a, b in itertools.pairwise(sums)]
@@ -287,6 +292,7 @@ def pattern_probabilities(
 ) -> list[Fraction]:
     """Return `pattern_counts` as probabilities, of m given symbols in m given places."""
     scale = (last - first + 1) * total**answers
+    # counts[m]: one changed answer moves m by one, all of them from any m to any other
     counts = pattern_counts(first, last, total, symbols, answers)
     return [Fraction(count, scale) for count in counts]
 

@@ -135,6 +135,7 @@ def gaussian_epsilon(delta: float, *, mu: float) -> float:
     log_delta = math.log(delta)
     if _log_delta(0.0, mu) <= log_delta:
         return 0.0
+    # delta falls with epsilon: a bracket by doubling, then halves; `high` always keeps delta
     low, high = 0.0, 1.0
     while _log_delta(high, mu) > log_delta:
         low, high = high, 2 * high
@@ -195,6 +196,7 @@ def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -
         return NO_LOSS
     if variance <= ROUNDED:
         return INFINITE_LOSS
+    # delta(epsilon) <= r delta'(epsilon - 2 ln r): the share covers both corrections
     mu = Mu(squared / (variance - ROUNDED)).mu
     epsilon = gaussian_epsilon(_below(delta) * (1 - _LATTICE_SHARE), mu=mu)
     return Loss.of_bound(epsilon, error=_LATTICE_SHARE)

@@ -117,6 +117,7 @@ def of_lattice(law: LatticeLaw, *, answers: int, claimed: Loss) -> ExactLoss | N
     place = int(spread.argmax())
     largest = float(spread[place])
     a, b = int(logs[:, place].argmax()), int(logs[:, place].argmin())
+    # spread[report]: a bounded loss is flat at both ends of the window
     grows = bool(max(spread[0] - spread[1], spread[-1] - spread[-2]) > ROUNDING)
     fault = "the loss still grows at the last report that was looked at"
     return ExactLoss(
@@ -220,6 +221,7 @@ def _rho(one: Floats, other: Floats) -> float:
     log_one, log_other = np.log(one[both]), np.log(other[both])
     best = 0.0
     for order in _ORDERS:
+        # D(a) = ln sum P**a Q**(1 - a) / (a - 1), the sum taken relative to its largest term
         terms = order * log_one + (1 - order) * log_other
         top = float(terms.max())
         divergence = (top + math.log(float(np.exp(terms - top).sum()))) / (order - 1)
@@ -238,5 +240,7 @@ def _together(probability: Floats, loss: Floats, answers: int) -> tuple[Floats, 
         return None
     size = answers * (len(loss) - 1) + 1
     # Errors of the transform are near 1e-16 each, far below any delta.
+    # a linear loss depends on the sum of the reports alone, whose law is this convolution; `size`
+    # holds every sum, so that none wraps around
     law = np.fft.irfft(np.fft.rfft(probability, size) ** answers, size)
     return np.maximum(law, 0.0), answers * loss[0] + slope * np.arange(size)

@@ -246,10 +246,12 @@ masquerade select.
             raise ParameterError(f"person is {person!r} and key {key!r}; neither may be empty.")
         day = self._today()
 
+        # The storage calls this with the person locked: nothing is charged between check and entry.
         def decide(balance: Balance | None, latest: Entry | None) -> Change | None:
             caps = None
             if balance is None:
                 balance = self._fresh
+                # the first entry states the caps, so that the chain alone says what held
                 caps = balance.caps
             reserved = False
             if latest is not None:
@@ -259,6 +261,7 @@ masquerade select.
                     return None
             elif not admitted(balance, cost):
                 raise _Refused(balance)
+            # the quick way to make a named tuple; see `Charge`
             charge = tuple.__new__(Charge, (person, cost, day, kind, key, caps))
             entry = entry_at(charge, balance.entries, balance.head)
             return entry, after(balance, entry, reserved=reserved)
@@ -266,6 +269,7 @@ masquerade select.
         try:
             return self._storage.change(person, key, decide)
         except _Refused as refused:
+            # the words are found outside of the lock, from a second reading: they decide nothing
             paid = self._storage.read_paid(person)[1]
             raise refusal(cost, refused.balance, paid) from None
 
@@ -277,6 +281,7 @@ masquerade select.
             if found == kind or (kind == "commit" and found in PAID):
                 return None
             if found != "reserve" or balance is None or latest is None:
+                # a release after a commit is refused too: what was shown is never given back
                 raise NotReserved(
                     f"key {key!r} of {person} has no open reservation ({found} is there), so there "
                     f"is none to {kind}. Reserve first, under a key of its own for each response."
@@ -331,6 +336,7 @@ masquerade select.
         day = self._clock()
         if day != self._known_day:
             _require_day(day)
+            # checked once a day and not for each charge
             self._known_day = day
         return day
 
@@ -406,6 +412,7 @@ def charge_all(
             ledger.reserve(person, key, cost)
             reserved.append(person)
         yield
+    # an interruption as well: nothing was returned, so that nothing is owed
     except BaseException:
         for person in reserved:
             ledger.release(person, key)

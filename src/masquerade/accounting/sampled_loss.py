@@ -77,6 +77,8 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
             k, n = int(a2[kinds].sum()), int(a2.sum())
             k_other, n_other = int(b2[kinds].sum()), int(b2.sum())
             low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)
+            # P(S) <= e**epsilon Q(S) + delta for every set S, so ln ((P(S) - delta) / Q(S)) <=
+            # epsilon
             found = math.log((low - delta) / high) if low > delta else -math.inf
             if found > best.epsilon:
                 event = check.name(kinds, a2, named=pair.named)
@@ -123,6 +125,7 @@ class _Half:
 
 def _halves(pair: Pair) -> tuple[_Half, _Half]:
     """Return counts in both halves; what the kinds are is decided by the first."""
+    # one half chooses, the other is counted: an event picked from its own counts proves nothing
     cut, cut_other = len(pair.one) // 2, len(pair.other) // 2
     first = np.concatenate([pair.one[:cut], pair.other[:cut_other]])
     values = np.unique(first)
@@ -226,6 +229,7 @@ def _promising(counts: Integers, pairs: Integers, alpha: float) -> list[tuple[in
 
 def _choose(a: Integers, b: Integers, delta: float, alpha: float) -> Integers:
     """Return the kinds of reports that promise the largest bound: one, or the most telling ones."""
+    # by likelihood ratio, most telling first; a half, so that kinds never seen have a ratio
     order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
     in_a = np.concatenate([np.cumsum(a[order]), a[order]])
     in_b = np.concatenate([np.cumsum(b[order]), b[order]])

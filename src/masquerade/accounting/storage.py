@@ -73,6 +73,7 @@ class MemoryStorage:
         """Keep what `decide` returns; see `Storage.change`."""
         account = self._accounts.get(person)
         if account is None:
+            # two threads may both make one; setdefault keeps a single one, and with it one lock
             account = self._accounts.setdefault(person, _Account())
         with account.lock:
             latest = account.latest.get(key)
@@ -106,6 +107,7 @@ class MemoryStorage:
 
     def persons(self) -> list[str]:
         """Return everybody who has entries."""
+        # a copy of the items, for others may add accounts meanwhile
         return [p for p, account in list(self._accounts.items()) if account.balance is not None]
 
     def reservations(self, before: str) -> list[tuple[str, str]]:

@@ -58,9 +58,11 @@ def bandwidths(
     if least is not None and not 0 < least < np.inf:
         raise ParameterError(f"least bandwidth is {least}, expected above 0 and finite.")
     n = claims.count
+    # values[claim], ascending within each object; n, median, mad, iqr and spread[object]
     values = claims.sorted_values()
     median = quantiles(values, claims.offset, 0.5)
     deviation = np.abs(values - np.repeat(median, n))
+    # `quantiles` reads ascending values, and deviations have another order than values
     order = np.lexsort((deviation, claims.object))
     mad = quantiles(deviation[order], claims.offset, 0.5)
     iqr = quantiles(values, claims.offset, 0.75) - quantiles(values, claims.offset, 0.25)
@@ -72,6 +74,7 @@ def bandwidths(
     elif rule == "silverman":  # Silverman (1986), eq. 3.31: 0.9 min(sd, iqr / 1.349) n**(-1/5)
         bandwidth = 0.9 * _least_positive(spread, iqr / _NORMAL_IQR) * _shrink(n)
     else:
+        # where more than half of the claims are equal the MAD is 0, and the next measure is taken
         sigma = _first_positive(_NORMAL_MAD * mad, iqr / _NORMAL_IQR, spread)
         bandwidth = 1.06 * sigma * _shrink(n)
     if least is None:
@@ -80,6 +83,7 @@ def bandwidths(
         )
     else:
         floor = np.asarray(least, np.float64)
+    # equal claims, or one alone: a bump of no width would have no density
     return np.where(bandwidth > 0, bandwidth, floor)
 
 
@@ -98,6 +102,7 @@ def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
     below = np.floor(rank).astype(np.int64)
     share = rank - below
     above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    # the offset of an empty object at the end lies behind the last value; its result is not used
     last = max(len(values) - 1, 0)
     low = values[np.minimum(offset[:-1] + below, last)]
     high = values[np.minimum(offset[:-1] + above, last)]
@@ -130,6 +135,7 @@ def _standard_deviation(values: Floats, claims: GroupedClaims) -> Floats:
 
 
 def _shrink(n: Integers) -> Floats:
+    # n**(-1/5); an object without claims has no bumps, so that any number does for it
     return np.asarray(np.maximum(n, 1) ** -0.2)
 
 

@@ -92,6 +92,7 @@ class DensityModel:
         grid = np.linspace(np.median(values) - reach, np.median(values) + reach, 241)
         spread = self.weight[self.claims.rows_of(index)] > 0
         if spread.any():
+            # claims of weight 0 add nothing to the curve, and the farthest would stretch the axis
             weighty = values[spread]
             grid = np.linspace(weighty.min() - reach, weighty.max() + reach, 241)
         return density_figure(
@@ -210,6 +211,7 @@ def fit_density(
         else GroupedClaims.of(data, missing=missing, duplicates=duplicates)
     )
     width = bandwidths(claims, bandwidth, least=least_bandwidth)
+    # local[claim]: equal weights, unless central claims are to count more
     local = 1 / np.maximum(claims.count[claims.object], 1)
     reliability, iterations, converged = np.ones(claims.n_users), 0, True
     if weights in ("combined", "global"):
@@ -233,6 +235,7 @@ def index_of(objects: pa.Array, name: Any) -> int:
     """
     try:
         index = objects.index(pa.scalar(name, objects.type)).as_py()
+    # a name of another type than the objects' is as unknown as any other
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         index = -1
     if index < 0:
@@ -276,6 +279,7 @@ def density_figure(
         f"{_label(low + share * (high - low))}</text>"
         for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
     )
+    # names come from the caller's table: escaped, for the SVG stands inside of a page
     label = escape(f"{title}: {', '.join(heights)}", quote=True)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}" '
@@ -306,6 +310,7 @@ def _curve(number: int, name: str, across: Floats, height: Floats) -> str:
 def _ticks(across: Floats) -> str:
     inside = across[(across >= 0) & (across <= 1)]
     if len(inside) > _MOST_POINTS:
+        # in order, so that those that are drawn are spread as all are
         inside = np.sort(inside)[:: len(inside) // _MOST_POINTS + 1]
     if not inside.size:
         return ""

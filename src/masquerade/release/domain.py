@@ -132,6 +132,7 @@ def _ends(pair: Ends, step: Fraction | None) -> tuple[Fraction, Fraction]:
         raise ParameterError(
             f"the domain is {text_of(low)} to {text_of(high)}, expected low below high."
         )
+    # in fractions: 1 is ten steps of a tenth, which floats would deny
     if step is not None and ((high - low) / step).denominator != 1:
         raise ParameterError(
             f"the domain {text_of(low)} to {text_of(high)} is no whole number of steps of "

@@ -78,6 +78,7 @@ class Engine(ABC):
         if type(source) is Coins:
             return release
         proven = release.guarantee.status == "proven"
+        # of a proven guarantee the assumptions are what is public, and no reason against it
         reasons = () if proven else release.guarantee.assumptions
         return replace(release, guarantee=no_guarantee(*reasons, SIMULATED))
 
@@ -140,6 +141,7 @@ class PrivateEngine(Engine):
         if self.unit not in UNITS:
             raise ParameterError(f"unit is {self.unit!r}, expected 'claim' or 'user'.")
         whole(self.cap, "cap", low=1)
+        # once a fraction: text form, guarantee and noise then come from the same number
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "domain", Domain.of(self.domain))
 
@@ -156,6 +158,7 @@ class PrivateEngine(Engine):
     @property
     def epsilon_of_object(self) -> Fraction:
         """The epsilon of one object as a fraction."""
+        # basic composition: at most `cap` objects of a user, each with its share
         return self.exact_epsilon if self.unit == "claim" else self.exact_epsilon / self.cap
 
     @property
@@ -185,6 +188,7 @@ class PrivateEngine(Engine):
 
     def loss(self, objects: int) -> Loss:
         """Return what a user with claims about `objects` objects pays."""
+        # for the objects that were used, not for the cap: fewer objects cost less
         return Loss.of_amount(self.epsilon_of_object * objects)
 
 

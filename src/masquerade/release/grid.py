@@ -35,6 +35,7 @@ class Grid:
             # half a step around each answer, so that no answer lies on an edge
             answers = np.rint((high - low) / step).astype(np.int64) + 1
             low, high = low - step / 2, high + step / 2
+            # a bin that holds no possible answer would hold noise alone
             bins = np.minimum(bins, answers)
         return cls(bins, low, (high - low) / bins, np.concatenate(([0], np.cumsum(bins))))
 
@@ -92,6 +93,7 @@ def bins_by_rule(count: Integers, epsilon: float) -> Integers:
     epsilon : float
         Of one object.
     """
+    # count over 2 / epsilon: the claims in units of the noise's scale
     wanted = np.rint(4 * np.sqrt(count * epsilon / 2))
     bins: Integers = np.clip(wanted, LEAST_BINS, MOST_BINS).astype(np.int64)
     return bins
@@ -114,9 +116,11 @@ def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
     for size in np.unique(bins):
         of = np.flatnonzero(bins == size)
         at = offset[of, None] + np.arange(size)
+        # row[object, bin]: objects with equally many bins are projected together
         row = values[at]
         down = -np.sort(-row, axis=1)
         excess = (np.cumsum(down, axis=1) - total[of, None]) / np.arange(1, size + 1)
+        # the condition holds for the first values and for no later one: their number gives k
         last = (down > excess).sum(axis=1) - 1
         level = np.take_along_axis(excess, last[:, None], axis=1)
         nearest[at] = np.maximum(row - level, 0.0)

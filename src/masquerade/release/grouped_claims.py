@@ -132,12 +132,14 @@ class GroupedClaims:
 
         All objects stay, some perhaps without any claim.
         """
+        # who claimed something is public, so whether words are drawn may depend on it
         if not (self.objects_per_user() > cap).any():
             return self
         order = np.lexsort((source.words(len(self)), self.user))
         first = np.searchsorted(self.user[order], np.arange(self.n_users))
         # random words decide which claims of a user come first
         rank = np.arange(len(self)) - first[self.user[order]]
+        # sorted, for the claims of an object have to stay side by side
         return self.subset(np.sort(order[rank < cap]))
 
     def subset(self, rows: Integers) -> GroupedClaims:
@@ -164,6 +166,7 @@ def _check_values(claims: Claims, missing: Missing) -> None:
             f"row {empty[0] + 1}: the value is missing; remove the row, or leave such rows out "
             "with missing='drop' (--missing drop on the command line)."
         )
+    # NaN is above nothing: missing values that may be dropped pass here
     large = np.flatnonzero(np.abs(claims.value) > LARGEST_VALUE)
     if large.size:
         raise InputError(
@@ -199,6 +202,7 @@ def _grouped(
             chosen = new if duplicates == "first" else np.append(new[1:], True)
             task, worker, value = task[chosen], worker[chosen], value[chosen]
     count = np.bincount(task, minlength=len(objects))
+    # an object all of whose claims were missing is none
     present = np.flatnonzero(count)
     return GroupedClaims(
         objects.take(pa.array(present)),

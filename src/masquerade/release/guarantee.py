@@ -100,6 +100,7 @@ def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
         "delta": float(guarantee.delta),
         "cap": guarantee.answers if proven and guarantee.unit == "user" else None,
         "neighbours": guarantee.neighbours if proven else None,
+        # assumptions hold what is public where something is proven, else why nothing is
         "public": list(guarantee.assumptions) if proven else [],
         "reasons": [] if proven else list(guarantee.assumptions),
         "trust": guarantee.trust,

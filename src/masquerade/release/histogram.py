@@ -128,6 +128,7 @@ class Histogram(PrivateEngine):
         **parameters: Any,
     ) -> Release:
         """Return the release of densities that are private already: what follows is free."""
+        # an object has bumps where it has claims, and that is public: the status tells nothing more
         known = np.diff(densities.offset) > 0
         counts = np.where(known, samples, 0)
         of = np.repeat(np.arange(claims.n_objects), counts)
@@ -220,6 +221,7 @@ class TwoPassHistogram(Histogram):
         A function of the user's own claims and of `first`, which is published: no user's weight
         depends on another's claims but through what the first pass paid for.
         """
+        # neighbours of each bin; none across the border of two objects
         left = np.concatenate((first[:1], first[:-1]))
         right = np.concatenate((first[1:], first[-1:]))
         left[grid.offset[:-1]] = 0.0
@@ -229,6 +231,7 @@ class TwoPassHistogram(Histogram):
         peak = np.maximum.reduceat(smooth, grid.offset[:-1])
         fit = smooth[grid.bin_of(claims)] / np.where(peak > 0, peak, 1.0)[claims.object]
         objects = np.maximum(claims.objects_per_user(), 1)
+        # fit[claim], 0 to 1; agreement[user] is its mean over the user's own claims
         agreement = np.bincount(claims.user, fit, claims.n_users) / objects
         span = self.high_agreement - self.low_agreement
         return np.asarray((agreement - self.low_agreement) / span)
@@ -264,9 +267,11 @@ def noisy_counts(
     else:
         # exact: sums of whole numbers far below 2**53
         counts = np.bincount(at, weight[claims.user], bins).astype(np.int64)
+        # whatever the weights are: a replaced user may have had any
         largest = UNITS_OF_WEIGHT
     # sensitivity 2 * largest (one count down, one up) over epsilon, rounded up: never too little
     scale = scale_rounded_up(2 * largest / epsilon)
+    # empty bins get noise too: one left out would show that no claim is in it
     return np.asarray(counts + discrete_laplace(source, scale, bins))
 
 

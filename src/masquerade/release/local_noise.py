@@ -61,6 +61,7 @@ class LocalNoise(PrivateEngine):
 
     def loss(self, objects: int) -> Loss:
         """Return what a user with claims about `objects` objects pays."""
+        # ends learnt from the claims, as in the published comparison: nothing is promised
         if self.span == "claims":
             raise NoGuarantee("basic with the claims' own range promises nothing; use the domain.")
         return super().loss(objects)
@@ -93,6 +94,7 @@ class LocalNoise(PrivateEngine):
         # sensitivity: all steps, from one end of the range to the other
         scale = scale_rounded_up(steps / self.epsilon_of_object)
         noisy = place + discrete_laplace(source, scale, len(claims))
+        # not moved into the domain: that would pile noisy claims up at its ends
         points = low[of] + noisy * part[of]
         # from the noisy points, so that the bandwidth costs nothing more
         width = bandwidths(

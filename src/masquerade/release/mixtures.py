@@ -72,6 +72,7 @@ class Mixtures:
         for start in range(0, flat.size, step):
             part = flat[start : start + step, None]
             distance = (part - self.location[bumps]) / self.width[bumps]
+            # exp(-800) is 0 in floats, so that the cut changes nothing and no square overflows
             kernel = np.exp(-0.5 * np.clip(distance, -40, 40) ** 2)
             total[start : start + step] = kernel @ (self.weight[bumps] / self.width[bumps])
         return (total / math.sqrt(2 * math.pi)).reshape(points.shape)
@@ -88,6 +89,7 @@ class Mixtures:
             )
         mine, theirs = np.diff(self.offset), np.diff(other.offset)
         total = np.zeros(self.n_objects)
+        # by the number of pairs, so that a large object fills no array of small ones
         order = np.argsort(mine * theirs, kind="stable")
         order = order[(mine * theirs)[order] > 0]
         cumulative = np.cumsum((mine * theirs)[order])
@@ -135,6 +137,7 @@ class Mixtures:
         pairs = mine * theirs
         of = np.repeat(np.arange(len(chosen)), pairs)
         inside = np.arange(len(of)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        # a[pair], b[pair]: every bump of mine with every bump of theirs, object by object
         a = self.offset[chosen][of] + inside // theirs[of]
         b = other.offset[chosen][of] + inside % theirs[of]
         # int N(x; m, s^2) N(x; n, t^2) dx = N(m - n; 0, s^2 + t^2)
@@ -162,6 +165,7 @@ def uniforms(source: WordSource, size: int) -> Floats:
 
     Not exact, and so only for what is computed from a private result, or promises nothing.
     """
+    # the upper 53 bits, as many as a float holds
     words = source.words(size) >> np.uint64(11)
     # The largest word would round up to 1.
     return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-53, 1 - 2.0**-53)

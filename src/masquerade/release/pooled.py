@@ -129,11 +129,13 @@ class PooledHistogram(Histogram):
             prior = family[templates.family] * templates.prior(places[bins])
             weight *= prior.astype(np.float32)
             total = weight.sum(axis=1, keepdims=True)
+            # float32 likelihoods can all underflow: then the counts tell nothing of the templates
             even = np.float32(1 / weight.shape[1])
             weight = np.where(total > 0, weight / np.where(total > 0, total, 1), even)
             for i, row in zip(
                 part.tolist(), (weight @ templates.bump).astype(np.float64), strict=True
             ):
+                # a sum of float32 is 1 to seven digits only
                 posterior[i] = row / row.sum()
             if progress is not None:
                 progress(len(posterior))
@@ -158,6 +160,7 @@ def _chunks(
 
 def _family_evidence(weight: Floats, templates: Templates) -> Floats:
     """Return P(counts | family): sums over each family's templates, shape (n_rows, n_families)."""
+    # templates stand family by family, so each family is one run of columns
     first = np.searchsorted(templates.family, np.arange(templates.families))
     return np.asarray(np.add.reduceat(weight, first, axis=1))
 
@@ -188,6 +191,7 @@ def _spliced(plain: Mixtures, grid: Grid, fine_shares: list[Floats], chosen: Int
     total = np.concatenate(([0], np.cumsum(count)))
     is_new = np.zeros(len(count), dtype=np.bool_)
     is_new[chosen] = True
+    # to_new[bump of the result], from_old[bump of the plain mixtures]
     to_new = np.repeat(is_new, count)
     from_old = np.repeat(~is_new, np.diff(plain.offset))
     merged = []

@@ -109,18 +109,21 @@ class PrisCrowd(Engine):
         model = (
             data
             if isinstance(data, DensityModel)
+            # the form that the paper prints, also where another one is the default
             else fit_density(data, weights=self.weights, global_form="sum")
         )
         n = model.claims.count
         tried = n >= (1 if self.small == "try" else self.k)
         pieces: list[list[Floats]] = [[] for _ in range(len(n))]
         passed, attempts = np.zeros(len(n), np.int64), np.zeros(len(n), np.int64)
+        # alive: objects that need more points; each: attempts of an object in one round
         alive, each = np.flatnonzero(tried), max(samples, 8)
         while alive.size:
             each = min(each, most)
             for part in _parts(alive, n, each):
                 left = np.minimum(most - attempts[part], each)
                 candidate, passes = self._attempt(model, part, each, source)
+                # attempts beyond the object's limit were drawn with the others and do not count
                 passes &= np.arange(each) < left[:, None]
                 for row, i in enumerate(part.tolist()):
                     points = candidate[row, passes[row]][: samples - int(passed[i])]
@@ -128,6 +131,7 @@ class PrisCrowd(Engine):
                     passed[i] += points.size
                 attempts[part] += left
             alive = alive[(passed[alive] < samples) & (attempts[alive] < most)]
+            # those left pass seldom: more attempts a round, so that rounds stay few
             each *= 2
             if progress is not None:
                 progress(len(n) - len(alive))
@@ -166,12 +170,14 @@ class PrisCrowd(Engine):
         share = uniforms(source, len(part) * each).reshape(len(part), each)
         target = low[:, None] + share * (high - low)[:, None]
         seed = np.searchsorted(cumulative, target, side="right") - 1
+        # rounding must not lead to a claim about another object
         seed = np.clip(seed, first[:, None], (first + n - 1)[:, None])
         # a candidate, in bandwidths from its seed: none is lost to a huge value
         step = normals(source, seed.size).reshape(seed.shape)
         h = model.bandwidth[part]
         # companions: claims whose density at the candidate is in the bucket of the seed's
         widest = int(n.max())
+        # padded by each object's last claim, which `present` leaves out again
         index = first[:, None] + np.minimum(np.arange(widest), n[:, None] - 1)
         present = np.arange(widest) < n[:, None]
         value = claims.value[index]

@@ -107,6 +107,7 @@ def release_delta(
     j - 1 have at least ``(j - 1) least / gamma`` of its density. The largest over j of ``L(j)
     largest - (j - 1) least / gamma (e**epsilon L(j - 1) - L(j))`` is what is left over.
     """
+    # j: claims in the bucket of the seed, the seed among them
     j = np.arange(1, count + 1)
     with_it = pass_probability(j, k=k, epsilon=test_epsilon)
     without = pass_probability(j - 1, k=k, epsilon=test_epsilon)
@@ -116,6 +117,8 @@ def release_delta(
 
 def failure_delta(epsilon: float, *, test_epsilon: float, largest: float, failure: float) -> float:
     """Return delta at which it is (epsilon, delta)-private that an attempt released nothing."""
+    # ((1 - beta) largest - (e**epsilon - e**test_epsilon) beta)+ with failure rate beta: 0 from
+    # beta = largest / (largest + excess) on
     excess = math.exp(epsilon) - math.exp(test_epsilon)
     return max((1 - failure) * largest - excess * failure, 0.0)
 
@@ -185,6 +188,7 @@ def holds(
     settings: Plan, count: int, epsilon: Fraction, delta: Fraction, *, largest: float, least: float
 ) -> bool:
     """Return whether a plan keeps to epsilon and delta, rounding against itself."""
+    # below the exact fraction, which float() may have rounded up
     each = float(epsilon / settings.attempts) * (1 - 1e-12)
     test_epsilon, failure = float(settings.test_epsilon), float(settings.failure)
     if test_epsilon > each:
@@ -208,6 +212,8 @@ def guessed_companions(count: int, gamma: float) -> float:
     """Return how many claims a candidate's bucket is guessed to hold, the seed included."""
     bandwidth = 1.06 * count**-0.2  # in standard deviations of the claims
     reach = bandwidth * math.sqrt(2 * math.log(gamma))
+    # candidate less another claim is normal with variance 1 + 1 + bandwidth**2; bucket 0 is the
+    # distances up to `reach`
     share = float(erf(reach / math.sqrt(2 * (2 + bandwidth**2))))
     return 1 + (count - 1) * share
 
@@ -223,6 +229,7 @@ def _best_test(
         return None
     companions = guessed_companions(count, gamma)
     most = min(count, _MOST_CLAIMS)
+    # k above the number of claims too: such a test passes by noise, and may be all that fits
     candidates = np.unique(np.rint(np.geomspace(1, 4 * most + 40, 48)).astype(np.int64))
     best: tuple[int, Fraction, Fraction, float] | None = None
     for test in tests:
@@ -239,6 +246,7 @@ def _best_test(
         fits = delta_of * _MARGIN + 2 * _ABSOLUTE * math.exp(each) <= delta
         if not fits.any():
             continue
+        # the least k: the fewer companions are asked for, the more candidates pass
         k = int(candidates[fits][0])
         passing = survival * float(pass_probability(companions, k=k, epsilon=number))
         if best is None or passing > best[3]:

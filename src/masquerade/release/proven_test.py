@@ -28,7 +28,7 @@ from masquerade.release.release import Release
 _STEPS = 64
 
 _ENTRIES = 1 << 22
-_FURTHEST = 1 << 31
+_FURTHEST = 1 << 31  # steps across the domain: squares of distances then fit 64 bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +115,7 @@ class ProvenTest(PrivateEngine):
             raise ParameterError("the domain is too wide for so small a bandwidth; raise it.")
         of = claims.object
         inside = np.clip(claims.value, low[of], high[of])
+        # place[claim] in whole steps above its object's low end: exact from here on
         place = np.rint((inside - low[of]) / step).astype(np.int64)
         weight = self._weights(claims)
         plans = self._plans(claims, weight)
@@ -137,8 +138,10 @@ class ProvenTest(PrivateEngine):
         count = np.array([len(piece) for piece in pieces])
         owner = np.repeat(np.arange(claims.n_objects), count)
         points = low[owner] + np.concatenate(pieces) * step
+        # what passed is private already: moving it into the domain costs nothing
         points = self.public_domain.rounded(points, low[owner], high[owner])
         offset = np.concatenate(([0], np.cumsum(count)))
+        # by the plan, which is public, and not by how many passed
         status = ["not_tried" if p is None else "ok" for p in plans]
         status = ["empty" if n == 0 else s for n, s in zip(claims.count, status, strict=True)]
         return Release(
@@ -178,6 +181,7 @@ class ProvenTest(PrivateEngine):
                 plans.append(None)
                 continue
             of = weight[claims.rows_of(i)]
+            # weights and the number of claims are public, so the plan may depend on them
             largest, least = float(of.max() / of.sum()), float(of.min() / of.sum())
             budget = {"epsilon": self.epsilon_of_object, "delta": delta}
             settings = plan(n, **budget, largest=largest, least=least)
@@ -241,5 +245,6 @@ def _seeds(weight: Integers, attempts_each: int, source: WordSource) -> Integers
         rows = np.flatnonzero(totals == total)
         draw = uniform_below(source, int(total), len(rows) * attempts_each).astype(np.int64)
         draws = draw.reshape(len(rows), attempts_each)
+        # claim s is drawn for weight[s] of the whole numbers below the total: exact
         seed[rows] = (draws[:, :, None] >= cumulative[rows][:, None, :]).sum(axis=2)
     return seed

@@ -183,11 +183,13 @@ def synthesize(
             bandwidth=bandwidth,
             bins=bins,
         )
+    # everything that can be wrong is refused before the ledger is charged
     source = require_coins(coins)
     claims = _grouped(data, missing, duplicates)
     whole(samples, "samples", low=1)
     used = _within_cap(chosen, claims, source)
     if ledger is not None:
+        # after the cap, so that nobody pays for claims that are left out, and before any draw
         charge(ledger, chosen, claims_of(used), name)
     return chosen.draw(used, samples, source, progress)
 
@@ -237,6 +239,7 @@ def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> 
         A user has too little left, or no rho; what had been reserved was given back.
     """
     objects = claims.objects_per_user()
+    # one price a number of objects, shared by all users with that number
     costs = {
         count: Cost(name, (), event=engine.loss(1), user=engine.loss(count))
         for count in np.unique(objects[objects > 0]).tolist()

@@ -115,6 +115,7 @@ def likelihoods(
     level = np.rint(np.sqrt(templates.share) * (_LEVELS - 1)).astype(np.int64)
     least = int(noisy.min())
     values = np.arange(least, int(noisy.max()) + 1)
+    # table[level of share, noisy count]
     table = np.log(_binomial(count) @ _noise(values, count, epsilon) + _TINY)
     total = np.zeros((len(noisy), len(templates.share)), dtype=np.float32)
     by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [noisy count, level]

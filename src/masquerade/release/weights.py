@@ -93,14 +93,17 @@ def global_weights(
         for batch, gram in grams:
             distances = squared_distances(gram, batch.take(in_atom))
             square[batch.index[batch.mask]] = distances[batch.mask]
+        # square[atom], 0 to 2; of_claim[claim]
         of_claim = square[atoms.of_claim]
         loss = np.bincount(claims.user, of_claim / n[of], claims.n_users).astype(np.float64)
         mean = np.bincount(claims.user, of_claim, claims.n_users) / np.maximum(count, 1)
         # truth discovery's update: -log of the user's share of the loss
         weight = _weights_of(form, loss, mean, count)
         if busy.any() and not busy.all():
+            # a few claims near the others' are luck as often as reliability
             weight[~busy] = np.median(weight[busy])
         if not (weight > 0).any():
+            # a user alone has all of the loss, and -log 1 is 0
             weight = np.ones(claims.n_users)
         total = float(loss.sum())
         converged = total == 0 or abs(total - before) <= _TOLERANCE * before < np.inf
@@ -154,6 +157,7 @@ def local_weights(
         done += len(batch.objects)
         if progress is not None:
             progress(done)
+    # an atom's weight is that of all claims in it together
     return weight[atoms.of_claim] / atoms.mass[atoms.of_claim]
 
 
@@ -183,6 +187,7 @@ def combined_weights(
     if not 0 <= floor <= 1:
         raise ParameterError(f"weight floor is {floor}, expected 0 to 1.")
     joint = local * reliability[claims.user]
+    # sqrt(l g), normalised, minimises KL(c || l) + KL(c || g); the paper states l g
     if combination == "geometric":
         joint = np.sqrt(joint)
     equal = 1 / np.maximum(claims.count[claims.object], 1)
@@ -221,6 +226,7 @@ def _weights_of(form: GlobalForm, loss: Floats, mean: Floats, count: Integers) -
     if not total > 0:
         return np.ones(len(loss))
     if form == "max":
+        # the slack leaves the worst user a weight above 0, the floor the best a finite one
         share = np.maximum(mean / (_MAX_SLACK * mean.max()), _MAX_FLOOR)
     elif form == "count":
         share = np.clip(loss / np.maximum(count, 1) / total, _SHARE_FLOOR, 1.0)
@@ -246,6 +252,7 @@ def _hampel_factor(r: Floats, corners: Floats | None) -> Floats:
     # r up to a, then a up to b, then falling to 0 at c
     falling = a * (c - r) / np.maximum(c - b, 1e-300)
     psi = np.where(r < a, r, np.where(r < b, a, np.where(r < c, falling, 0.0)))
+    # psi(r) is r near 0, so that the ratio there is 1
     return np.where(r > 0, psi / np.where(r > 0, r, 1.0), 1.0)
 
 
@@ -270,6 +277,7 @@ def _reweighted(
         weight[alive] = new
         if not moving.any():
             break
+        # copying the Gram matrices pays only where half of them or more can be dropped
         if moving.sum() <= len(alive) // 2:
             alive, gram, mass = alive[moving], gram[moving], mass[moving]
             corners = None if corners is None else corners[:, moving]
