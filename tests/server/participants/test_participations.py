@@ -320,7 +320,7 @@ def test_a_step_is_kept_with_its_ledger_or_not_at_all(
     with monkeypatch.context() as patch:
         if moment == "the ledger":
             patch.setattr("masquerade.server.participants.participations._step", fail)
-            patch.setattr("masquerade.server.participants.participations.account_of", fail)
+            patch.setattr("masquerade.server.participants.participations.privacy_account_of", fail)
         else:
             event.listen(services.engine, "commit", fail)
         with pytest.raises(RuntimeError, match=moment):

@@ -22,10 +22,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
 
-from masquerade.accounting import Balance, Caps, Ledger
+from masquerade.accounting import Caps, Ledger
 from masquerade.errors import (
     AlreadyParticipated,
-    BrokenChain,
     CommitmentMismatch,
     IdempotencyConflict,
     InsufficientFunds,
@@ -54,7 +53,11 @@ from masquerade.server.db.tables import (
     table_of,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.participants.privacy_balance import PrivacyAccount
+from masquerade.server.participants.privacy_balance import (
+    PrivacyAccount,
+    attempt_of,
+    privacy_account_of,
+)
 from masquerade.server.payments.completion_codes import code_of, give_code
 from masquerade.server.payments.rewards import BY_CODE, budget_of_survey
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
@@ -221,7 +224,7 @@ class Participations:
         survey_budget = budget_of_survey(connection, token) if _pays(asked) else None
         if survey_budget is not None:
             survey_budget.hold(connection, who, level, attempt, day=self._today())
-        account = account_of(tables, who, self._caps)
+        account = privacy_account_of(tables, who, self._caps)
         return Participation(drawn, asked, offered, RESERVED, account, key), True
 
     def open(self, who: Identity, participation: str) -> Participation:
@@ -394,8 +397,8 @@ class Participations:
     ) -> None:
         survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
         if survey_budget is not None:
-            account = account_of(LedgerTables(connection), who, self._caps)
-            attempt = _attempt_of(row, who, account)
+            account = privacy_account_of(LedgerTables(connection), who, self._caps)
+            attempt = attempt_of(row, who, account)
             survey_budget.pay(connection, who, row.level, attempt, day=self._today())
 
     def _give_back(self, connection: Connection, row: Row[Any], asked: FrozenSurvey) -> None:
@@ -455,30 +458,13 @@ class Participations:
         self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
     ) -> Participation:
         asked = self._surveys.asked(connection, row.survey)
-        account = account_of(LedgerTables(connection), who, self._caps)
-        key = who.ledger_key(asked.token, _attempt_of(row, who, account))
+        account = privacy_account_of(LedgerTables(connection), who, self._caps)
+        key = who.ledger_key(asked.token, attempt_of(row, who, account))
         now = state or row.state
         code = None
         if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
             code = code_of(who, asked.token)
         return _at(row, asked, now, account, key, code)
-
-
-def _attempt_of(row: Row[Any], who: Identity, account: PrivacyAccount) -> int:
-    """Return which attempt of a person at a survey a participation is, counted from 1.
-
-    Raises
-    ------
-    BrokenChain
-        The ledger has lost what it cost.
-    """
-    if row.attempt:  # its questions were not shown yet
-        return int(row.attempt)
-    paid = {entry.charge.key for entry in account.paid}
-    for attempt in range(1, account.balance.entries + 1):
-        if who.ledger_key(row.survey, attempt) in paid:
-            return attempt
-    raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
 
 
 def _require_sealed(sealed: str | None, commitment: str) -> None:
@@ -505,12 +491,6 @@ def _at(
 ) -> Participation:
     level = asked.definition.level(row.level)
     return Participation(row.id, asked, level, state, account, key, code)
-
-
-def account_of(tables: LedgerTables, who: Identity, caps: Caps) -> PrivacyAccount:
-    """Return where a person stands; `caps` are those of a person without entries."""
-    balance, paid = tables.read_paid(who.person)
-    return PrivacyAccount(balance or Balance(caps), paid)
 
 
 def _step(connection: Connection, row: Row[Any], **values: Any) -> None:

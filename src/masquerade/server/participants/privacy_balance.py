@@ -1,4 +1,4 @@
-"""What a person has left, and what a response cost them."""
+"""The privacy account of a participant: what is left, and what each response cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from sqlalchemy import Row
+
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
 from masquerade.accounting.statement import percent_left, spent_by
+from masquerade.errors import BrokenChain
+from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.pseudonyms import Identity
 from masquerade.surveys.levels import OfferedLevel
 
 
@@ -52,6 +57,29 @@ class PrivacyAccount:
             "surveys": len(self.paid),
             "day": mine.day,
         }
+
+
+def privacy_account_of(tables: LedgerTables, who: Identity, caps: Caps) -> PrivacyAccount:
+    """Return where a person stands; `caps` are those of a person without entries."""
+    balance, paid = tables.read_paid(who.person)
+    return PrivacyAccount(balance or Balance(caps), paid)
+
+
+def attempt_of(row: Row[Any], who: Identity, account: PrivacyAccount) -> int:
+    """Return which attempt of a person at a survey a participation is, counted from 1.
+
+    Raises
+    ------
+    BrokenChain
+        The ledger has lost what it cost.
+    """
+    if row.attempt:  # its questions were not shown yet
+        return int(row.attempt)
+    paid = {entry.charge.key for entry in account.paid}
+    for attempt in range(1, account.balance.entries + 1):
+        if who.ledger_key(row.survey, attempt) in paid:
+            return attempt
+    raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
 
 
 def price(level: OfferedLevel, survey: str) -> dict[str, Any]:

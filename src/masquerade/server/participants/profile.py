@@ -28,8 +28,8 @@ from masquerade.server.db.tables import (
     table_of,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.participants.participations import Participations, account_of
-from masquerade.server.participants.privacy_balance import PrivacyAccount
+from masquerade.server.participants.participations import Participations
+from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
 
 _PARTICIPATION, _SURVEY, _RAISE = (
@@ -100,7 +100,9 @@ class Profiles:
 
     def account(self, who: Identity) -> PrivacyAccount:
         """Return where a person stands."""
-        return self._transactions.read(lambda c: account_of(LedgerTables(c), who, self._caps))
+        return self._transactions.read(
+            lambda c: privacy_account_of(LedgerTables(c), who, self._caps)
+        )
 
     def statement(self, account: PrivacyAccount) -> tuple[str, ...]:
         """Return what a person has spent and has left, in sentences."""
@@ -111,7 +113,7 @@ class Profiles:
 
         def work(connection: Connection) -> tuple[PrivacyAccount, Sequence[Entry]]:
             tables = LedgerTables(connection)
-            account = account_of(tables, who, self._caps)
+            account = privacy_account_of(tables, who, self._caps)
             return account, tables.page(who.person, start, end)
 
         return self._transactions.read(work)
