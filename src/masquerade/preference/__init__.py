@@ -1,4 +1,4 @@
-"""What the crowd wants: preferences learned from pairwise comparisons, private where asked.
+"""Preferences of a crowd, learned from pairwise comparisons, private where asked.
 
 Comparisons come in; out come weights of features, which rank alternatives nobody was asked about.
 Each mechanism says whom it protects (a choice, a record, a voter) and from whom (nobody trusted, a

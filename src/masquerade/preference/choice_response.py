@@ -44,7 +44,7 @@ def orientation(differences: Floats) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Which of two alternatives was chosen, record by record, where the pairs are public.
+    """The choice between two alternatives, record by record, where the pairs are public.
 
     Parameters
     ----------

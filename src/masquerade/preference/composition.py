@@ -36,14 +36,14 @@ PAIRS_ARE_PUBLIC = (
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far two neighbouring rows can lie apart, exactly or rounded up."""
+    """Largest distances of two neighbouring rows, exact or rounded up."""
 
     absolute: int  # largest sum of absolute differences
     euclidean: int  # largest Euclidean distance
 
 
 class Fidelity(NamedTuple):
-    """How much of a row is left in its report."""
+    """Share of a row that is left in its report, and the noise beside it."""
 
     # The mean of a report is this many times the row (or its direction), above 0 and at most 1.
     contrast: float
@@ -55,7 +55,7 @@ class Fidelity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """What reached whoever computes the result."""
+    """Masked rows, as they reach whoever computes the result."""
 
     # array, shape (n_rows, size). Masked. One a voter or one a record from devices; one for all
     # where the sum was masked.
@@ -87,7 +87,7 @@ class Reports:
 
     @property
     def total_records(self) -> float:
-        """How many records `total` stands for."""
+        """Number of records that `total` stands for."""
         return float(self.shares @ self.records)
 
 
@@ -120,7 +120,7 @@ class Estimate:
 
 
 class Statistic(Protocol):
-    """What is computed from each voter's records, in whole numbers; a frozen dataclass."""
+    """A statistic of each voter's records, in whole numbers; a frozen dataclass."""
 
     #: What a mechanism with this statistic can protect.
     units: ClassVar[tuple[Unit, ...]]
@@ -155,7 +155,7 @@ class Statistic(Protocol):
 
 
 class Noise(Protocol):
-    """What hides a row; a frozen dataclass."""
+    """Noise that hides a row; a frozen dataclass."""
 
     #: Whether it is drawn exactly, on whole numbers.
     hardened: ClassVar[bool]
@@ -184,7 +184,7 @@ class Noise(Protocol):
 
 
 class Trust(Protocol):
-    """Who adds the noise, and so who has to be trusted; a frozen dataclass."""
+    """A trust model: who adds the noise, and so has to be trusted; a frozen dataclass."""
 
     #: Whether noise is drawn for all voters together, so that they share an epsilon.
     one_epsilon: ClassVar[bool]

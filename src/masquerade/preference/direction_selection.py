@@ -35,7 +35,7 @@ _CENTRE = 32  # mean of the number of ones in 64 random bits
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How a candidate is selected.
+    """Selection of one candidate, as whole numbers.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ UNSTABLE_BELOW = 1.64
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Which of two alternatives the published weights prefer, and how firmly.
+    """A decision between two alternatives by the published weights, and how firm it is.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class SocialPreference:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Whom the weights protect, from whom, and how much."""
+        """The guarantee: whom the weights protect, from whom, and how much."""
         return self.release.guarantee
 
     @property

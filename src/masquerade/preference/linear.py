@@ -67,17 +67,9 @@ def directions(comparisons: Comparisons) -> Floats:
 
 
 def voter_sums(comparisons: Comparisons, values: Floats) -> Floats:
-    """Return the sum of `values` over the records of each voter.
+    """Return the sums of `values`, shape (n_records, k), over each voter's records.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-    values : float array, shape (n_records, k)
-
-    Returns
-    -------
-    float array, shape (n_voters, k)
-        Zeros for a voter without a record.
+    The result has shape (n_voters, k); zeros for a voter without a record.
     """
     sums = np.zeros((comparisons.n_voters, values.shape[1]))
     some = np.flatnonzero(comparisons.records_per_voter())

@@ -42,7 +42,7 @@ _AGAINST = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """What a mechanism publishes.
+    """The weights that a mechanism publishes, with their guarantee.
 
     Attributes
     ----------

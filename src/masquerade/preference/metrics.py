@@ -1,4 +1,4 @@
-"""How well weights decide, against a reference that is always named.
+"""Accuracy of decisions by weights, against a reference that is always named.
 
 Accuracy is a share of decisions that agree with something. With what changes the figure by several
 hundredths, so every score carries the name of its reference.

@@ -1,4 +1,4 @@
-"""Who adds the noise: every voter's own device, or once whoever computes the result."""
+"""Trust models: noise is added by every voter's own device, or once by an aggregator."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Aggregator:
-    """Whoever computes the result sees all records, adds the rows up and masks the sum once."""
+    """A trusted aggregator: it sees all records, adds the rows up and masks the sum once."""
 
     name: ClassVar[TrustName] = "aggregator"
     one_epsilon: ClassVar[bool] = True

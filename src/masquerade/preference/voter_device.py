@@ -21,7 +21,7 @@ from masquerade.preference.composition import Rows
 
 @dataclass(frozen=True, slots=True)
 class VoterReport:
-    """All that leaves a voter's device.
+    """The message that leaves a voter's device.
 
     Attributes
     ----------

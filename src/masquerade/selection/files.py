@@ -94,6 +94,7 @@ def _noise_of_level(name: str, options: int | None, row: int) -> float:
         raise ParameterError(f"row {row}: level is {name!r}, expected one of {known}, {CLEAR}.")
     level = level_named(name)
     if options is None:
+        # A level's noise has sigma = width / mu.
         return float(1 / level.mu**2)
     return level.randomized_response(options).variance()
 

@@ -193,6 +193,7 @@ class _Complete:
     """Errors where everybody answered everything: sums over questions stay sums over people."""
 
     def __init__(self, history: History, *, paper: bool) -> None:
+        # By person, then question: a full table.
         order = np.lexsort((history.question, history.person))
         shape = (history.people, history.questions)
         variance = history.noise_variance[order].reshape(shape)
@@ -210,6 +211,7 @@ class _Complete:
 
     def with_each(self) -> Floats:
         n = self._members + 1
+        # |S + e|**2 = |S|**2 + 2 S . e + |e|**2, with everybody's errors e at once
         squares = float(self._sum @ self._sum) + 2 * self._products + self._squares
         # masks of the members over n**2, less twice what they share with the crowd's estimate
         noise = (self._in_sum + self._variance) / n**2 - 2 * (self._in_shared + self._shared) / n
@@ -263,6 +265,7 @@ class _Sparse:
         questions = self._question[own]
         if not questions.size:
             return
+        # Before the counts change: questions that no member has answered so far.
         fresh = questions[self._count[questions] == 0]
         self._sum[questions] += self._error[own]
         self._in_sum[questions] += self._variance[own]
@@ -278,7 +281,9 @@ class _Sparse:
         self._total += float((value - self._value[questions]).sum())
         self._value[questions] = value
         self._seen += fresh.size
+        # To everybody who answered them, these questions are no longer new.
         np.subtract.at(self._new, self._person[self._rows(fresh)], 1)
+        # Only reports on the new member's questions change what their people would add.
         rows = self._rows(questions)
         changes = self._changes(rows)
         np.add.at(self._changed, self._person[rows], changes - self._change[rows])
@@ -308,5 +313,6 @@ class _Sparse:
     def _values(
         self, sums: Floats, variance: Floats, shared: Floats, count: Integers, everyone: Floats
     ) -> Floats:
+        # |mean|**2 less the masks in it, corrected for what group and crowd share
         squares = (sums**2).sum(axis=1)
         return np.asarray((squares - variance) / count**2 + 2 * shared / count - everyone)

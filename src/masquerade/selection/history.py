@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 
-_FLOOR = 1e-4
+_FLOOR = 1e-4  # of a variance, in squared widths
 _TURNS = 4  # of the weights of the moment estimates; they change little after two
 
 

@@ -10,6 +10,7 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
+# A level's quota: so many people or this share of all chosen, whichever is more.
 LEAST_QUOTA = 8
 LEAST_SHARE = 0.05
 
@@ -100,6 +101,7 @@ def while_it_lasts(order: Integers, cost: Floats, budget: float) -> Integers:
     batches = []
     left = budget
     while order.size:
+        # Rounding of the sum must not refuse the last one who can be paid.
         paid = np.cumsum(cost[order])
         fit = int(np.searchsorted(paid, left * (1 + 1e-12), side="right"))
         if fit:
@@ -145,6 +147,7 @@ def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) ->
     place = np.empty(allowed.size)
     for code in range(size.size):
         mine = np.flatnonzero(codes == code)
+        # One random offset a level decides fairly which level comes first.
         place[mine] = (np.arange(mine.size) + rng.random()) / mine.size
     return while_it_lasts(allowed[np.argsort(place, kind="stable")], pool.cost, budget)
 

@@ -86,13 +86,13 @@ class Pool:
 
     @property
     def admissible(self) -> Flags:
-        """Whose ledger has room for the survey."""
+        """The people whose ledger has room for the survey, as flags."""
         flags: Flags = self.privacy_share <= 1
         return flags
 
     @property
     def precision(self) -> Floats:
-        """How much each person's report is worth: 1 / (within + bias variance + noise variance)."""
+        """Worth of each person's report: 1 / (within + bias variance + noise variance)."""
         return np.asarray(1 / (self.within + self.bias_variance + self.noise_variance))
 
     def score(self, *, budget: float, alpha: float) -> Floats:

@@ -104,7 +104,6 @@ def quotas_of_wave(
 
     Parameters
     ----------
-    offers, budget, wave, response_rate, alpha
     responded : mapping of str to int
         How many took part at each level so far.
     """

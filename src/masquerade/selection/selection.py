@@ -264,4 +264,5 @@ def next_wave(
         bias_variance=pool.bias_variance[rest],
         within=pool.within,
     )
+    # Only those who come are paid, so so many more are invited.
     return select(remaining, budget=left / response_rate, alpha=alpha, quotas=quotas)

@@ -95,13 +95,7 @@ def questions_from_json(data: Any) -> tuple[tuple[Question, ...], Conditions]:
 
 
 def check_conditions(questions: Sequence[Question], conditions: Conditions) -> None:
-    """Raise unless each condition is on an earlier question's labels and can be masked.
-
-    Raises
-    ------
-    ParameterError
-        Naming the question.
-    """
+    """Raise, naming the question, unless each condition is on earlier labels and can be masked."""
     if not conditions:
         return
     earlier: dict[str, Question] = {}
@@ -137,6 +131,7 @@ def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question
             question.id,
             f": show_if names the answer {unknown!r}, and {before.id!r} has {list(labels)}.",
         )
+    # All labels may be named where "no answer" is left to hide the question.
     if not 1 <= len(set(condition.answers)) < len(labels) + before.allow_skip:
         raise _error(
             question.id,
@@ -180,6 +175,7 @@ def shown(
         before = places[condition.question]
         code = codes[before]
         flags[question.id] = (
+            # A question below one that was not shown is not shown either.
             flags[condition.question]
             and code is not None
             and condition.met_by(questions[before], code)
@@ -196,6 +192,7 @@ def linked(questions: Sequence[Question], conditions: Conditions) -> tuple[tuple
         return ()
     places = {question.id: place for place, question in enumerate(questions)}
     below: dict[int, set[int]] = {place: {place} for place in places.values()}
+    # From the last one: a group is whole before it joins that of the question above.
     for place in reversed(range(len(questions))):
         condition = conditions[place]
         if condition is not None:

@@ -97,12 +97,7 @@ class OfferedLevel:
         }
 
     def check_reports(self, reports: Sequence[int]) -> None:
-        """Raise unless `reports` is a possible response: one possible report of each mask.
-
-        Raises
-        ------
-        InvalidReport
-        """
+        """Raise `InvalidReport` unless `reports` holds one possible report of each mask."""
         if len(reports) != len(self.mechanisms):
             raise InvalidReport(
                 f"{len(reports)} reports for {len(self.mechanisms)} questions; send one each."
@@ -129,13 +124,7 @@ class OfferedLevel:
 def offered_level(
     levels: Sequence[OfferedLevel], name: str, *, quoted: bool = False
 ) -> OfferedLevel:
-    """Return the level of this name.
-
-    Raises
-    ------
-    LevelNotAllowed
-        It is not among them.
-    """
+    """Return the level of this name; `LevelNotAllowed` where it is not among them."""
     for level in levels:
         if level.name == name:
             return level
@@ -181,12 +170,7 @@ def lattice_of(question: Question) -> Lattice:
 
 
 def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
-    """Raise unless a level masks exactly the answers to each question, and only "none" is clear.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise unless a level masks exactly the answers to each question, and only "none" is clear."""
     for question, mechanism in zip(questions, level.mechanisms, strict=True):
         if not _masks(mechanism, question, clear=level.name == CLEAR):
             raise ParameterError(
@@ -241,6 +225,7 @@ def mask_of(question: Question, level: str, *, masking: str, rating_mask: str) -
         )
     # The mean of the person's flip probability is the level's, so a single report loses as much.
     mean = response.flip_probability.limit_denominator(10**9)
+    # the widest range around the mean that stays within 0 and 1
     width = min(mean, 1 - mean)
     return TwoLayer(response.options, low=mean - width, high=mean + width)
 
@@ -264,6 +249,7 @@ def _composed(mechanisms: tuple[Mask, ...], linked: tuple[tuple[int, ...], ...])
 
 @lru_cache(maxsize=1024)
 def _cost(mechanisms: tuple[Mask, ...]) -> Cost:
+    # Without the survey's name, so that surveys with the same masks share it.
     return Cost.of("", mechanisms)
 
 

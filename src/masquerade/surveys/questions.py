@@ -80,7 +80,7 @@ class Choice(_Kind):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the person can choose, in order."""
+        """The labels to choose from, in order."""
         return self.options
 
     @property
@@ -115,6 +115,7 @@ class Rating(_Kind):
     def __post_init__(self) -> None:
         _check_common(self)
         for name, end in (("low", self.low), ("high", self.high)):
+            # To Python true and false are whole numbers.
             if not isinstance(end, int) or isinstance(end, bool):
                 raise self._error(name, f": {name} is {end!r}, expected a whole number.")
         for name, label in (("low_label", self.low_label), ("high_label", self.high_label)):
@@ -167,6 +168,7 @@ class Number(_Kind):
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole or (isinstance(value, float) and math.isfinite(value))):
                 raise self._error(name, f": {name} is {value!r}, expected a finite number.")
+        # By their decimal text: 0.1 is a tenth, not the float beside it.
         low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
         steps = (high - low) / step if step > 0 else Fraction(0)
         if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
@@ -178,7 +180,7 @@ class Number(_Kind):
 
     @property
     def points(self) -> int:
-        """How many different answers there are."""
+        """Number of different answers."""
         low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
         return int((high - low) / step) + 1
 
@@ -226,7 +228,7 @@ class Comparison(_Kind):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the person can choose: the two, then the tie where there is one."""
+        """The labels to choose from: the two, then the tie where there is one."""
         return (self.item_a, self.item_b, *([self.tie] if self.tie else []))
 
     @property

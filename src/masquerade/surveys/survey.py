@@ -78,6 +78,7 @@ class Survey:
                 f"the levels are {names}; give at least one, each with a name of its own.",
                 field="levels",
             )
+        # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
         if self.conditions:
             groups = linked(self.questions, self.conditions)
@@ -98,17 +99,11 @@ class Survey:
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many questions there are of each kind."""
+        """Number of questions of each kind."""
         return dict(Counter(question.kind for question in self.questions))
 
     def level(self, name: str) -> OfferedLevel:
-        """Return one of the levels.
-
-        Raises
-        ------
-        LevelNotAllowed
-            The survey does not offer it.
-        """
+        """Return one of the levels; `LevelNotAllowed` where the survey does not offer it."""
         return offered_level(self.levels, name)
 
     @classmethod

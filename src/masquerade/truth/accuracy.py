@@ -76,6 +76,7 @@ def root_mean_squared_error(answers: Answers, truths: Truths) -> float:
     largest = np.abs(off).max()
     if largest == 0:
         return 0.0
+    # In units of the largest distance: no square overflows.
     return float(largest * np.sqrt(((off / largest) ** 2).mean()))
 
 
@@ -97,10 +98,12 @@ def hits(answers: Answers, truths: Truths) -> Floats:
         )
     if isinstance(answers, CategoricalEstimator):
         code, chances = truths.codes(answers.claims_), answers.chances_
+        # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
         counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
         right = np.maximum(code[counted], 0)
         return _some(np.where(code[counted] >= 0, chances[counted, right], 0.0))
     answer, true = _matched(answers, truths)
+    # Of different types, labels and truths are compared as text: 1 is "1".
     if answer.type != true.type:
         answer, true = answer.cast(pa.string()), true.cast(pa.string())
     equal = pc.equal(answer, true).to_numpy(zero_copy_only=False)
@@ -148,6 +151,7 @@ def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
 
 def _as_frame(answers: Any) -> Frame:
     name = str(getattr(answers, "name", ""))
+    # crowd-kit's series: the tasks are its index.
     if name.startswith("agg_") and hasattr(answers, "reset_index"):
         return answers.rename(name.removeprefix("agg_")).reset_index()
     return answers
@@ -199,6 +203,7 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
     """
     bins = whole(bins, "bins", low=1)
     sure, right = _sureness(fit, truths)
+    # A posterior of exactly 1 belongs to the last range.
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)
     some = np.flatnonzero(count)

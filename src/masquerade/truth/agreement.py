@@ -54,7 +54,10 @@ def krippendorff_alpha(data: Claims | Frame) -> float:
     if claims.options is None:
         mean = np.bincount(task, value, len(size)) / np.maximum(size, 1)
         away = np.bincount(task, (value - mean[task]) ** 2, len(size))[size > 1]
+        # Over pairs of m answers to a task, squared distances sum to 2 m times the sum of squares;
+        # a task's pairs weigh 1 / (m - 1) each.
         observed = float((away * 2 * each / (each - 1)).sum()) / total
+        # the same over all pairs of answers, of whatever tasks
         expected = 2 * float(value.var()) * total / (total - 1)
     else:
         key = task.astype(np.int64) * claims.n_options + value
@@ -96,6 +99,7 @@ def fleiss_kappa(data: Claims | Frame) -> float:
     key = claims.task.astype(np.int64) * claims.n_options + claims.value
     counts = np.bincount(key, minlength=claims.n_tasks * claims.n_options)
     counts = counts.reshape(claims.n_tasks, -1).astype(np.float64)
+    # share of pairs of answers that agree, averaged over tasks (Fleiss, 1971)
     observed = float(((counts**2).sum(axis=1) - n).mean()) / (n * (n - 1))
     shares = counts.sum(axis=0) / counts.sum()
     # chance agreement: two labels drawn from all (Fleiss, 1971)
@@ -112,16 +116,20 @@ def agreement_surplus(votes: Votes) -> float:
     votes_by_label = LabelVotes.of(votes)
     s = votes.n_options
     labels = np.asarray(votes_by_label.matrix.sum(axis=0)).reshape(votes.n_workers, s)
+    # Half a pseudo-answer for each label: nobody has a rate of 0 or 1.
     rate = (labels + 0.5) / (labels.sum(axis=1, keepdims=True) + 0.5 * s)
     # With r[vote, option] = indicator - rate, agreements of pairs are sums of products of r.
     expected = _per_task(votes_by_label, rate)
     left = votes.count() - expected
     square = (1 - 2 * rate) + (rate**2).sum(axis=1, keepdims=True)
+    # A vote's product with itself is no pair.
     own = votes_by_label.matrix @ square.ravel()
     surplus = float(((left**2).sum(axis=1) - own).sum()) / 2
+    # spread[worker, k, l]: covariance of the indicators of one vote
     spread = np.stack([(rate[:, k, None] * ((k == np.arange(s)) - rate)) for k in range(s)], axis=1)
     total = _per_task(votes_by_label, spread.reshape(votes.n_workers, s * s))
     alone = _per_task(votes_by_label, (spread**2).reshape(votes.n_workers, s * s))
+    # Without regard to tasks votes are independent: variances of pairs add up, each pair once.
     variance = float(((total**2).sum() - alone.sum()) / 2)
     return surplus / math.sqrt(variance) if variance > 1e-12 else 0.0
 

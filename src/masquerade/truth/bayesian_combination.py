@@ -31,8 +31,8 @@ from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.votes import LabelVotes, Votes
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
-_MOST_CELLS = 40_000_000
-_CLEAR = 2.0
+_MOST_CELLS = 40_000_000  # workers times options squared
+_CLEAR = 2.0  # standard deviations of agreement beyond chance
 
 
 @dataclass(eq=False, kw_only=True)
@@ -124,6 +124,7 @@ class BayesianCombination(CategoricalEstimator):
         anchor = initial_posterior(problem.block, crowd.channel)
         start = WorkerPrior.start(crowd.channel, accuracy=self.accuracy, strength=self.strength)
         votes_alone = _statistics(problem.block.label_votes, anchor, anchor)
+        # Highest trust first: reliability and shares of truths are taken from there.
         levels = sorted(set(self.trust), reverse=True)
         models = [CombinationModel(self, level, start, anchor, votes_alone) for level in levels]
         results = [problem.fit(model) for model in models]
@@ -132,6 +133,7 @@ class BayesianCombination(CategoricalEstimator):
         prior, statistics, own = first.parameters.state, first.statistics, _shares(first)
         remarks: tuple[Remark, ...] = ()
         without = log_evidence_without_truth(statistics.counts.sum(axis=1))
+        # Only at full trust and without known truths is the bound one of the claims' evidence.
         gated = votes.n_options > 1 and levels[0] == 1 and not (problem.gold >= 0).any()
         if gated and evidence_bound(prior, statistics) <= without:
             simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
@@ -252,6 +254,7 @@ class CombinationModel(ConfusionModel):
 def _beats_chance(simple: Solution, votes: Votes) -> bool:
     """Return whether a one-coin fit explains reports better than even chance does."""
     assert simple.log_evidence is not None
+    # even chance: every report has probability 1 / s
     chance = -float(votes.of_worker.sum()) * np.log(votes.n_options)
     return bool(simple.log_evidence > chance + 1e-6 * abs(chance))
 
@@ -297,5 +300,6 @@ def _share_errors(
 
 def _by_the_prior(problem: Problem, prior: WorkerPrior) -> Floats:
     """Return posteriors if all workers were as the prior says: more votes, more probable."""
+    # table[truth, label] of reports, averaged over flip probabilities
     table = np.log(np.tensordot(prior.channel.weight, prior.reports(), 1))
     return row_softmax(problem.votes.count() @ table.T)

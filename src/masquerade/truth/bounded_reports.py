@@ -96,14 +96,17 @@ def _bounded(mechanism: DiscreteGaussian, n: int) -> BoundedReport:
     places = np.unique(np.rint(np.linspace(0, lattice.points - 1, _ANSWERS)))
     answer = step * places - half
     own = float(mechanism.variance())
+    # From near to far: the first cut of small bias leaves a liar the least influence.
     for cut in _CUTS:
         reach = half + cut * sigma
         value = np.clip(answer[:, None] + noise, -reach, reach)
         mean = value @ chance
+        # The mean of an answer at the end becomes that end again; the middle is right by symmetry.
         stretch = half / float(mean[-1])
         bias = float(np.abs(stretch * mean - answer).max())
         if bias <= BIAS * np.sqrt(own / max(n, 1)):
             break
+    # E[value**2] - E[value]**2 at each answer; the worst one counts
     spread = stretch**2 * ((value**2) @ chance - mean**2)
     variance = float(spread.max())
     middle = float(lattice.low) + half

@@ -179,7 +179,7 @@ class CategoricalEstimator(Estimator):
 
     @property
     def solution_(self) -> Solution:
-        """All that was found, as arrays in the order of ``claims_``."""
+        """The solution, as arrays in the order of ``claims_``."""
         return self._fitted.solution
 
     @property

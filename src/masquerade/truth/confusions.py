@@ -87,15 +87,8 @@ def label_posterior(
 ) -> tuple[Floats, float]:
     """Return ``posterior[task, truth]`` of a block, and the log-likelihood of its votes.
 
-    Dawid and Skene (1979), equation 2.5, in logs.
-
-    Parameters
-    ----------
-    votes : LabelVotes
-    log_confusion : float array, shape (n_workers, n_truths, n_options)
-    log_prior : float array, shape (n_truths,)
-    gold : int32 array, shape (n_tasks,)
-        Known truths; -1 where unknown.
+    Dawid and Skene (1979), equation 2.5, in logs. The arrays are ``log_confusion[worker, truth,
+    label]``, ``log_prior[truth]`` and ``gold[task]``, -1 where the truth is unknown.
     """
     # ln p(truth) + sum over votes of ln P(label | truth)
     scores = votes.score(log_confusion)

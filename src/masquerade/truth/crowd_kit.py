@@ -80,7 +80,7 @@ class CrowdKitNames(CategoricalEstimator):
 
     @property
     def priors_(self) -> Any:
-        """How often each truth holds: series by label."""
+        """Share of the tasks that each truth holds for: series by label."""
         return self._series(self._value("priors"), "prior", "label")
 
     @property
@@ -101,7 +101,7 @@ class CrowdKitNames(CategoricalEstimator):
 
     @property
     def loss_history_(self) -> list[float]:
-        """What was optimized, for each claim, after every iteration; larger is better."""
+        """Objective of each iteration, for each claim; larger is better."""
         if not self.solution_.losses:
             raise AttributeError(f"{type(self).__name__} optimizes nothing; it has no losses.")
         return list(self.solution_.losses)

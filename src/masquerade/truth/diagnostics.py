@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Integers
 
-_ENOUGH_TO_BE_CONSTANT = 5
+_ENOUGH_TO_BE_CONSTANT = 5  # answers of a worker
 
 
 @dataclass(frozen=True, slots=True, eq=False)

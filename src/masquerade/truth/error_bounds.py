@@ -119,6 +119,7 @@ def weighted_vote_bound(accuracy: ArrayLike, *, options: int = 2) -> Formula:
     other = (1 - right) / (options - 1)
     factor = 2 * np.sqrt(right * other) + (options - 2) * other
     with np.errstate(divide="ignore"):
+        # A voter who is always right has factor 0: the logarithm -inf gives the bound 0.
         value = (options - 1) * np.exp(np.log(factor).sum())
     return Formula(min(float(value), 1.0), True, "a bound: Chernoff at the optimal weights")
 
@@ -298,6 +299,7 @@ class FlipProduct:
 
     def distribution(self, product: ArrayLike) -> Floats:
         """Return the probability that the product is at most `product`."""
+        # The product is small where minus its logarithm is large: the upper tail.
         return np.asarray(gammaincc(self.workers, np.maximum(self._drop(product), 0)))
 
     def quantile(self, probability: ArrayLike) -> Floats:
@@ -317,6 +319,7 @@ class FlipProduct:
 
         It does not depend on `high`; 0.5 for one worker, and nearly 1 for many.
         """
+        # In logarithms (high / 2)**n lies n ln 2 below high**n.
         return float(gammaincc(self.workers, self.workers * math.log(2)))
 
     def _drop(self, product: ArrayLike) -> Floats:

@@ -121,6 +121,8 @@ def on_simplex(shares: Floats) -> Floats:
     >>> on_simplex(np.array([1.1, 0.1, -0.2])).tolist()
     [1.0, 0.0, 0.0]
     """
+    # The nearest point takes one cut off all shares and raises none above 0; the largest shares, in
+    # order, tell the cut.
     descending = np.sort(shares)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, len(shares) + 1)
     cut = excess[np.flatnonzero(descending > excess)[-1]]

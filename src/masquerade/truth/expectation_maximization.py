@@ -135,7 +135,7 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SufficientStatistics:
-    """All that an M-step needs of the tasks of a block; blocks add up."""
+    """Sums that an M-step needs of the tasks of a block; blocks add up."""
 
     # Expected agreements of each worker, shape (n_workers,); in models with confusions how often a
     # worker gave a label where a truth held, shape (n_workers, n_truths, n_options).

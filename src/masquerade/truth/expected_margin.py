@@ -158,6 +158,7 @@ def expected_margin(
     n = np.array(list(positive.values()), dtype=np.float64)
     levels = LevelValues(
         n,
+        # Levels that turn out alike: `eb` then allows for its least difference only.
         np.zeros((n.size, 1)),
         np.array([[one.people] for one in single]) / n[:, None],
         np.array([[one.masks] for one in single]) / n[:, None],

@@ -176,6 +176,7 @@ def forecast(
     score = accuracy if categorical else mean_absolute_error
     found, unmasked, constant, majority = np.full((4, runs), np.nan)
     for run in range(runs):
+        # A stream of its own for each run: run r is the same however many there are.
         rng = np.random.default_rng([seed, run])
         claims, truths = make(rng)
         reports = claims
@@ -193,6 +194,7 @@ def forecast(
         if progress is not None:
             progress(run + 1, runs)
     if categorical:
+        # Run by run: both saw the same crowd, so the difference varies less than either.
         gain = found - max(constant, majority, key=lambda scores: float(scores.mean()))
     else:
         gain = constant - found

@@ -138,6 +138,7 @@ class LevelMean:
         if used is None or self.levels is None:
             return self._nothing()
         n = self.levels.n
+        # Each level's spread is around its own mean, which takes a degree of freedom.
         degrees = max(float(n.sum()) - np.count_nonzero(n), 1.0)
         quantile = float(stdtrit(degrees, 0.5 + self.confidence / 2))
         return used.estimate(quantile=quantile, low=self._low, high=self._high)
@@ -220,6 +221,7 @@ def level_mean(
     if not any(len(some) for some in values):
         raise EmptyTable("there are no reports; a mean needs at least one.")
     n = np.array([len(some) for some in values], dtype=np.float64)
+    # A level without reports gets no weight; its mean has to be finite all the same.
     mean = np.array([some.mean() if len(some) else start for some in values])
     spread = np.array([some.var(ddof=1) if len(some) > 1 else 0.0 for some in values])
     masks = np.array([noise[name] for name in names])

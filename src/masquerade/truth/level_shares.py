@@ -113,6 +113,7 @@ class LevelShares:
         """
         used = self.combinations[_known(estimator)]
         rng = np.random.default_rng(seed)
+        # total[draw, symbol]
         total = np.zeros((draws, self.counts.shape[1]))
         for place, (_, mechanism) in enumerate(self._groups):
             n = int(self.counts[place].sum())
@@ -126,6 +127,7 @@ class LevelShares:
         # What is not known of levels; centred, for shares sum to 1.
         shift = rng.standard_normal(total.shape) * np.sqrt(used.level)
         total += shift - shift.mean(axis=1, keepdims=True)
+        # Shares of a draw that are equal but for rounding win together.
         best = total >= total.max(axis=1, keepdims=True) - 1e-12
         chance: Floats = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
         return chance
@@ -211,6 +213,7 @@ class LevelShares:
     def _intervals(self, used: Combination, *, simultaneous: bool) -> tuple[Estimate, ...]:
         symbols = self.counts.shape[1]
         miss = (1 - self.confidence) / (symbols if simultaneous else 1)
+        # One level: Wilson's interval, which keeps its coverage near shares of 0 and 1.
         if len(self.names) == 1 and self._levels.pool is None:
             return estimate_shares(*self._groups[0], confidence=1 - miss).estimates
         quantile = float(ndtri(1 - miss / 2))
@@ -281,6 +284,7 @@ def level_shares(
     for place, channel in enumerate(channels):
         if n[place]:
             value[place] = channel.shares(count[place])
+    # Variances to begin with: the respondents' shares, from which the real ones follow, need none.
     levels = LevelValues(n, value, np.ones_like(value), np.zeros_like(value), pooled)
     # Drawn towards a half, so that a share of nobody has an interval too (Agresti and Coull).
     quantile = float(ndtri(0.5 + confidence / 2))
@@ -311,6 +315,7 @@ def _remaining(variance: Floats, n: Floats, pool: Floats | None) -> Floats:
         return mean
     size = pool if mean.ndim == 1 else pool[:, None]
     part = np.divide(n, size, out=np.ones_like(size), where=size > 0)
+    # finite-population correction: with everybody asked, only the masks are left
     mean *= np.maximum(1 - part, 0.0)
     return mean
 
@@ -338,6 +343,7 @@ def _differences(
     # the Lagrange multiplier of shares that sum to 1
     common -= (common.sum() - 1) / total / (1 / total).sum()
     statistic = float((weight * (value - common) ** 2).sum())
+    # Shares of a level sum to 1: one degree of freedom fewer than symbols.
     return Heterogeneity.of(statistic, (len(there) - 1) * (count.shape[1] - 1))
 
 

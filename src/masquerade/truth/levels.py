@@ -133,13 +133,7 @@ class Heterogeneity:
 
 
 def pool_counts(names: Sequence[str], pool: Mapping[str, int] | None) -> Floats | None:
-    """Return the numbers of people of a pool in the order of `names`.
-
-    Raises
-    ------
-    ParameterError
-        The pool has other levels, or not one person.
-    """
+    """Return the people of a pool at the levels `names`, which it must have and no others."""
     if pool is None:
         return None
     if (

@@ -128,6 +128,7 @@ def share_plausibility(
     for level, (counts, mechanism) in groups.items():
         n = int(sum(counts))
         channel = SymbolChannel.of(mechanism)
+        # The signal is below 0 where masks mostly deny the answer.
         least, most = sorted((channel.other, channel.other + channel.signal))
         for count in counts if n else ():
             share = f"{count} of {n} people at level {level} sent one report"

@@ -67,6 +67,7 @@ def published_laplace_mae(
     domain, truth, count, share, spread, q = _checked(
         values, truths, epsilon, answered_share, deviation, weight
     )
+    # E|x| of Laplace noise is its scale; of a normal error it is deviation sqrt(2 / pi).
     noise = len(domain) / epsilon
     expected = float(domain.mean()) if fill is None else fill
     missing = (1 - share) * (np.abs(truth[:, None] - expected) + noise)
@@ -119,6 +120,7 @@ def published_response_mae(
     )
     if (spread <= 0).any():
         raise ParameterError(f"deviation holds {spread.min()}, expected above 0.")
+    # e**epsilon / (e**epsilon + K): the K other symbols have "no answer" among them
     keep, other = softmax([epsilon, math.log(len(domain))])
     other /= len(domain)
     reported = (keep - other) * domain + other * domain.sum()  # expected report[answer]

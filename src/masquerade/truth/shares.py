@@ -16,7 +16,7 @@ from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.estimate import Estimate, shown_shares
 
-_MOST_STEPS = 60
+_MOST_STEPS = 60  # of Newton's iteration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,6 +239,7 @@ def likeliest_shares(groups: Sequence[tuple[Sequence[int], CategoricalMechanism]
                 break
         return held
 
+    # The multiplier is at most n, and n without masks; shares fall as it grows.
     low = n
     while shares_at(low).sum() < 1:
         low /= 2

@@ -104,9 +104,11 @@ def digest(names: pa.Array) -> NDArray[np.uint64]:
     """Return a 64-bit digest of every name as text: the sum of scattered (place, byte) pairs."""
     texts: Any = names.cast(pa.large_string())
     _, offsets, data = texts.buffers()
+    # A slice of an array keeps the whole buffer: only its own part counts.
     ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]].astype(np.uint64)
     place = np.arange(len(letters)) - np.repeat(ends[:-1] - ends[0], np.diff(ends))
     scattered = _mixed(letters + (place.astype(np.uint64) << np.uint64(8)))
+    # Sums wrap around at 2**64, and their differences are right all the same.
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(scattered, dtype=np.uint64)])
     return _mixed(running[ends[1:] - ends[0]] - running[ends[:-1] - ends[0]])

@@ -180,10 +180,12 @@ class DiscoveryModel(Model):
         assert isinstance(posterior, Leaders)
         change = np.inf
         if earlier is not None:
+            # A change of 1 or 0: iteration ends when no task's leaders move.
             moved = np.flatnonzero(posterior.shares != earlier.shares) // votes.n_options
             moved, change = np.unique(moved), float(len(moved) > 0)
         if isinstance(earlier, Leaders) and earlier.agreed is not None:
             # Few tasks move after the first rounds: only their votes are counted again.
+            # Known truths were counted as such at the start, whatever leads by votes.
             moved = moved[block.gold[moved] < 0]
             now, before = (
                 chances(one.shares[moved], ties="random") for one in (posterior, earlier)

@@ -41,10 +41,12 @@ class Votes:
         """Return the votes of categorical claims. Cost: linear in claims, one counting sort."""
         claims = claims.answered()
         n_options = claims.n_options
+        # 32 bits where they suffice: the sort moves half as many bytes.
         few = claims.n_tasks * n_options <= np.iinfo(np.int32).max
         key: Any = claims.task.astype(np.int32 if few else np.int64)
         key *= n_options
         key += claims.value
+        # One byte a claim while sorting; floats, all 1, take their place afterwards.
         pairs = sparse.coo_array(
             (np.ones(len(claims), dtype=np.int8), (key, claims.worker)),
             shape=(claims.n_tasks * n_options, claims.n_workers),
@@ -110,6 +112,7 @@ class UnsortedVotes:
     def _count(self) -> Floats:
         total = self._zeros()
         for _, cell in self._cells():
+            # `ravel` of a new array is a view: this adds in place.
             np.add.at(total.ravel(), cell, 1.0)
         return total
 
@@ -176,6 +179,7 @@ class LabelVotes:
         label: Any = np.repeat(np.tile(np.arange(s, dtype=kind), votes.n_tasks), np.diff(rows))
         column = label + votes.matrix.indices * kind(s)
         matrix = sparse.csr_array(
+            # The s rows of a task's options lie side by side, so every s-th pointer begins a task.
             (votes.matrix.data, column, rows[::s].astype(kind)),
             shape=(votes.n_tasks, votes.n_workers * s),
         )

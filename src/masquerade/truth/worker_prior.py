@@ -10,8 +10,8 @@ from scipy.special import digamma, gammaln, logsumexp, polygamma
 from masquerade.exact.arrays import Floats
 from masquerade.truth.channel_view import OptionChannel
 
-_STEP = 1.5
-_LEAST, _MOST = 0.5, 500.0
+_STEP = 1.5  # factor by which a concentration may grow or shrink in one step
+_LEAST, _MOST = 0.5, 500.0  # of a concentration
 _LOOSEST = 1e7  # more pseudo-counts than this say nothing new
 
 
@@ -86,9 +86,11 @@ class WorkerPrior:
         credit = np.zeros_like(self.pooled)
         channels, mean = self.channel.channels(), self.reports()
         for node, alpha in enumerate(self.pseudo_counts()):
+            # Minka's fixed point: alpha (digamma(n + alpha) - digamma(alpha)), summed over workers.
             tables = alpha * np.tensordot(
                 share[:, node], digamma(counts + alpha) - digamma(alpha), 1
             )
+            # Bayes: a report y at truth t counts H[t, x] P(y | x) / P(y | t) for answer x.
             credit += self.pooled * ((tables / np.maximum(mean[node], 1e-300)) @ channels[node].T)
         pooled = credit + self.strength * self.centre
         better = replace(self, pooled=pooled / pooled.sum(axis=1, keepdims=True))
@@ -99,6 +101,7 @@ class WorkerPrior:
             # An Exponential(1/2) prior of the concentration, in its logarithm, keeps it finite.
             explained = np.einsum("wj,wja->a", share, candidate.log_evidence(counts))
             scores.append(explained + np.log(concentration) - concentration / 2)
+        # Rounded, so that the order of summation cannot decide.
         chosen = np.choose(np.round(scores, 9).argmax(axis=0), options)
         return replace(better, concentration=np.clip(chosen, _LEAST, _MOST))
 
@@ -155,6 +158,7 @@ class WorkerPrior:
                 variance = (hit * (1 - hit) / (total + 1)) @ truth_share**2 / keep[node] ** 2
             variance = np.minimum(variance, mean * (1 - mean))
             means += share[:, node] * mean
+            # total variance over the flip probabilities: E[x**2] - E[x]**2 below
             squares += share[:, node] * (variance + mean**2)
         return means, np.maximum(squares - means**2, 0)
 
@@ -172,6 +176,7 @@ def log_evidence_without_truth(answers: Floats) -> float:
     mean = (answers.sum(axis=0) + 1) / (answers.sum() + answers.shape[1])
     best = -np.inf
     for total in (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0):
+        # Dirichlet-multinomial of each worker's labels; `total` says how alike workers are
         alpha = total * mean
         each = gammaln(total) - gammaln(answers.sum(axis=1) + total)
         best = max(

@@ -100,7 +100,7 @@ class NumericEstimator(Estimator):
 
     @property
     def solution_(self) -> NumericSolution:
-        """All that was learnt, as arrays in the order of ``claims_``."""
+        """The solution, as arrays in the order of ``claims_``."""
         _ = self.claims_  # raises where nothing is fitted
         assert self._solution is not None
         return self._solution

@@ -20,7 +20,7 @@ import numpy as np
 from masquerade.errors import ClusterError, ParameterError
 from masquerade.truth.scale.partitions import Partition
 
-_ATTEMPTS = 4
+_ATTEMPTS = 4  # at a fold, before workers are said to keep dying
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 Combine = Callable[[Any, Any], Any]
@@ -184,10 +184,12 @@ class DaskCluster(Engine):
         self._shares = sum(self.client.nthreads().values())
         self._homes: dict[int, str] = {}
         self._handles: dict[int, Shared] = {}
+        # A folder of its own on the workers' disks, which other engines may use too.
         self._token = f"masquerade-{secrets.token_hex(8)}"
 
     def share(self, value: Any) -> Shared:
         """Return a handle on the value; it is sent to every worker at its first use."""
+        # `Shared` keeps the value alive, so its id cannot be that of another one later.
         return self._handles.setdefault(id(value), Shared(value))
 
     def fold(
@@ -252,7 +254,9 @@ class DaskCluster(Engine):
                 self._token,
                 *sent,
                 workers=[homes[place]],
+                # A preference: where the home is gone, any worker reads the files.
                 allow_other_workers=True,
+                # Each call anew: an earlier round's result must not be taken for it.
                 pure=False,
             )
             for place, share in enumerate(shares)

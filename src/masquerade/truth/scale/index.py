@@ -78,6 +78,7 @@ class Index:
         """
         contents: _Contents = engine.fold(partitions.files, _contents, _joined)
         _refuse_split_tasks(contents, partitions.files, engine)
+        # Sorted, as in memory; declared options keep the order they were declared in.
         options = contents.options.take(pc.sort_indices(contents.options))
         declared = partitions.files[0].options
         names = Names(contents.workers, options if declared is None else contents.options)
@@ -195,6 +196,7 @@ def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
     matrix, n = votes.matrix, votes.n_workers
     task = np.repeat(np.arange(votes.n_tasks), np.diff(matrix.indptr[:: votes.n_options]))
     nodes = n + votes.n_tasks
+    # Workers, then tasks: an answer joins two.
     graph = sparse.coo_array(
         (np.ones(len(task), np.int8), (matrix.indices, n + task)), shape=(nodes, nodes)
     )
@@ -207,6 +209,7 @@ def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
 
 def _linked(one: _Links, other: _Links) -> _Links:
     n = len(one.root)
+    # Everybody is joined to both roots: the components are those of all claims together.
     everyone = np.arange(n)
     graph = sparse.coo_array(
         (

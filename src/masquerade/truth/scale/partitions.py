@@ -27,9 +27,9 @@ from masquerade.truth.ties import digest
 
 COLUMNS = ("task", "worker", *LABEL_COLUMNS)
 PARQUET = (".parquet", ".pq")
-_BUFFERED_ROWS = 1 << 18
-_ROWS = 1_000_000
-_CSV_BYTES_A_ROW = 20
+_BUFFERED_ROWS = 1 << 18  # held at a time while claims are written anew
+_ROWS = 1_000_000  # of a new partition, where nothing else is said
+_CSV_BYTES_A_ROW = 20  # roughly, to choose the number of partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class Partitions:
         elif not root.is_file():
             raise UnreadableFile(f"{root} is neither a file nor a folder; check the path.")
         declared = None if options is None else tuple(options)
+        # Size and time of change: other contents get another key, so no stale cache is read.
         state = [
             (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in files
         ]
@@ -195,8 +196,9 @@ def partition_by_task(
                     f"{file.name}: the columns are {table.schema.to_string()!r}, in files before "
                     f"they are {schema.to_string()!r}; give all files the same columns and types."
                 )
+            # By the task's name alone: its rows find one file wherever they stood.
             bucket = (digest(plain_column(table, "task")) % np.uint64(partitions)).astype(np.int64)
-            order = np.argsort(bucket, kind="stable")
+            order = np.argsort(bucket, kind="stable")  # rows keep their order in a file
             ends = np.cumsum(np.bincount(bucket, minlength=partitions))
             table = table.take(pa.array(order))
             for number in np.unique(bucket).tolist():
