@@ -169,6 +169,7 @@ def study(
         raise ParameterError(f"trials is {trials}, expected at least 1.")
     make = _family(mechanism)
     estimators = [_categorical(method) for method in methods]
+    # `replace` copies an estimator, so that the caller's is not fitted
     clean = [1 - error_rate(replace(one).fit(claims), truths) for one in estimators]
     rows: list[dict[str, Any]] = []
     for number, epsilon in enumerate(epsilons):

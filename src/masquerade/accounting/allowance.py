@@ -23,7 +23,7 @@ _MOST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """How many equal answers a cap allows.
+    """The number of equal answers that a cap allows.
 
     Attributes
     ----------

@@ -210,6 +210,7 @@ def _pairwise(one: Integers, other: Integers) -> Integers:
         np.bincount(half, minlength=_KINDS**2).reshape(_KINDS, _KINDS)
         for half in (both[:cut], both[cut:])
     )
+    # table[kind of one, kind of other] of the first half chooses; the second half tests
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / cut
     distance = np.abs(table - expected) / np.sqrt(expected + 0.5)
     a, b = np.divmod(np.argsort(-distance.ravel(), kind="stable")[:_CELLS], _KINDS)
@@ -253,6 +254,7 @@ def _at_best_lag(one: Integers, other: Integers) -> Integers:
     correlation = np.abs(np.fft.irfft(np.abs(waves) ** 2))[1 : len(one) // 2]
     if not len(correlation):
         return _NO_TABLES
+    # the farther apart, the fewer pairs: the standard deviation grows with their square root
     weight = np.sqrt(np.arange(len(one) - 1, len(one) - 1 - len(correlation), -1))
     lag = int((correlation / weight).argmax()) + 1
     # Disjoint blocks, so that the pairs have no report in common.

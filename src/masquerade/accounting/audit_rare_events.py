@@ -134,7 +134,7 @@ def p_value_of(k: int, k_other: int, *, epsilon: float, expected: float) -> floa
 
 
 class _Tally:
-    """How often reports of one answer were seen, by their value and by their lowest bit."""
+    """Counts of the reports of one answer, by their value and by their lowest bit."""
 
     def __init__(self) -> None:
         self._parts: list[list[tuple[Integers, Integers]]] = [[], []]
@@ -222,6 +222,7 @@ def _tested(
             assert keys is not None
             counts[side] += int(np.isin(keys, kinds).sum())
         size += more
+        # three deviations above what was seen, and a few for events seen hardly ever
         at_most = counts[0] + 3 * math.sqrt(counts[0]) + 6
         hopeless = at_most * most / size < needed
         if size < most and (hopeless or counts[0] < 2 * math.exp(epsilon) * counts[1]):

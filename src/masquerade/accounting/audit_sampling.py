@@ -57,7 +57,7 @@ _NOTHING = SampledLoss(0.0, None)
 
 
 class _Calls(NamedTuple):
-    """How many calls came before those that show whether something has changed."""
+    """Numbers of calls before those that show whether something has changed."""
 
     all: int
     in_a_row: int

@@ -174,6 +174,7 @@ class OfMechanism(Subject):
         claims = self._claims(vector, persons)
         reports = mechanism.simulate(claims, rng, presence="assigned" if mechanism.null else None)
         worker, task = reports.worker, reports.task
+        # the usual case: one report for each answer, in order, so that nothing has to be moved
         if (
             len(worker) == persons * n
             and np.array_equal(task, claims.task)
@@ -249,10 +250,12 @@ class OfMechanism(Subject):
                 found.append((law, drawn.reports[:, place]))
         if n == 1 or not isinstance(mechanism, CategoricalMechanism) or n > MOST_ANSWERS:
             return found
+        # differing[person]: in how many places reports differ from answers
         differing = (drawn.reports != vector).sum(axis=1)
         found.append(((np.arange(n + 1), pattern_law(mechanism, n)), differing))
         symbols = mechanism.symbols
         if symbols**n <= _LARGEST_JOINT:
+            # all reports of a person as one number, each report a digit
             weights = symbols ** np.arange(n, dtype=np.int64)
             every = np.arange(symbols**n)
             changed = ((every[:, None] // weights % symbols) != vector).sum(axis=1)

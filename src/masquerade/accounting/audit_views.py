@@ -51,7 +51,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """How often each kind of report was seen."""
+    """Counts of each kind of report, in both halves."""
 
     name: str  # what is looked at; empty for the report itself
     # first, second: int array, shape (answers, kinds). Counts in the first and in the second half
@@ -163,6 +163,7 @@ def lowest_bits(reports: NDArray[Any]) -> Integers:
         power = exponent
     else:
         mantissa, power = reports.astype(np.int64), np.zeros(len(reports), dtype=np.int64)
+    # x & -x is the lowest bit that is set, a power of two; frexp gives its exponent
     lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1]
     return np.where(mantissa == 0, _NO_NUMBER, lowest + power).astype(np.int64)
 
@@ -304,6 +305,7 @@ def _code(key: NDArray[Any], kinds: NDArray[Any]) -> Integers:
 def _kinds(keys: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
     """Return all keys of the first halves in order; None where there are too many."""
     most = _most(keys[0], len(keys))
+    # a few reports first: sorting all of them is slow, and vain where kinds are too many
     ahead = np.concatenate([key[: min(_half(key), _LOOK_AHEAD // len(keys) + 1)] for key in keys])
     if len(np.unique(ahead)) > most:
         return None

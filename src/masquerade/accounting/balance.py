@@ -15,7 +15,7 @@ from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 
 
 class Balance(NamedTuple):
-    """Where a person stands. Amounts are whole millionths.
+    """A person's balance under their caps. Amounts are whole millionths.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Balance(NamedTuple):
 
     @property
     def residual_clear(self) -> int:
-        """How many more answers may be sent in clear."""
+        """Number of answers that may still be sent in clear."""
         return max(0, self.caps.clear - self.spent_clear - self.reserved_clear)
 
     def to_json(self) -> dict[str, Any]:
@@ -117,6 +117,7 @@ def admitted(balance: Balance, cost: Cost) -> bool:
         epsilon=math.inf if unbounded else epsilon,
         rho=cost.micro_rho + balance.spent_rho + balance.reserved_rho,
         clear=cost.clear + balance.spent_clear + balance.reserved_clear,
+        # `not` of the whole sum: nothing that is not Gaussian
         gaussian=not cost.other + balance.spent_other + balance.reserved_other,
     )
 
@@ -150,6 +151,7 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
     (_, cost, _, kind, _, new_caps), sequence, _, head = entry
     micro_epsilon, unbounded = cost.micro_epsilon, cost.unbounded
     micro_rho, clear = cost.micro_rho, cost.clear
+    # an open reservation ends with this entry, whether it is committed or released
     if reserved or kind == "reserve":
         sign = -1 if reserved else 1
         open_ += sign
@@ -219,6 +221,7 @@ def _possible(charge: Charge, before: Charge | None, balance: Balance) -> bool:
     """Return whether a charge can follow on the latest one of its key, at this balance."""
     if charge.kind == "adjust":
         return charge.caps is not None and not charge.key
+    # only the first entry and adjustments may state caps: else a charge could raise them
     if charge.caps is not None and balance.entries:
         return False
     if charge.kind in PAID and (charge.kind == "clear_disclosure") != bool(charge.cost.clear):

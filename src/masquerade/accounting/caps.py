@@ -106,6 +106,7 @@ class Caps:
         object.__setattr__(self, "rho", room.rho)
         object.__setattr__(self, "gaussian", room.gaussian)
         text = f"{self.epsilon.micro},{self.delta},{self.clear}"
+        # rule 1 is left out, so that the hashes of older entries stay as they are
         if self.rule > 1:
             text += f",{self.rule}"
         object.__setattr__(self, "text", text)

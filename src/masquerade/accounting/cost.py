@@ -114,6 +114,7 @@ class Cost:
             One is no mechanism.
         """
         asked = [require_mechanism(mechanism) for mechanism in mechanisms]
+        # all answers of one mechanism together: they may share a flip probability
         kinds = {mechanism: kinds_of([mechanism] * n) for mechanism, n in Counter(asked).items()}
         masked = [mechanism for mechanism in asked if not any(map(is_clear, kinds[mechanism]))]
         event = protected = NO_LOSS

@@ -69,7 +69,7 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How far sums of rho may go."""
+    """The largest sums of rho within a cap."""
 
     rho: Rho  # of all charges
     gaussian: Rho  # of all charges, where each counts as Gaussian; at least `rho`

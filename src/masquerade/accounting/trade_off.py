@@ -72,6 +72,7 @@ def largest_power_together(charges: Iterable[Kind]) -> Callable[[float], float]:
     pure = sum((pure_of(kind) * count for kind, count in counts.items()), NO_LOSS)
     rho = sum((rho_of(kind) * count for kind, count in counts.items()), NO_RHO)
     pairs = [(pure.epsilon, 0.0)]
+    # one rho gives an epsilon at every delta: some are tried, and each is a bound
     pairs += [(rho.epsilon(delta).epsilon, float(delta)) for delta in _DELTAS]
     squared = sum((k.squared * n for k, n in counts.items() if isinstance(k, Mu)), Fraction(0))
     mu = Mu(squared).mu if all(isinstance(kind, Mu) for kind in counts) else math.inf
@@ -93,6 +94,7 @@ def largest_power_together(charges: Iterable[Kind]) -> Callable[[float], float]:
 def _of_pair(rate: float, epsilon: float, delta: float) -> float:
     if epsilon > _FAR:
         return 1.0
+    # power <= e**epsilon rate + delta, and the same with both kinds of error exchanged
     grown = math.exp(epsilon) * rate + delta
     shrunk = 1 - math.exp(-epsilon) * max(0.0, 1 - delta - rate)
     return min(1.0, grown * (1 + _ERROR), shrunk + _ERROR)
@@ -101,6 +103,7 @@ def _of_pair(rate: float, epsilon: float, delta: float) -> float:
 def _of_gaussian(rate: float, mu: float) -> float:
     if mu == math.inf:
         return 1.0
+    # Phi(Phi**-1(rate) + mu), the power of the best test of two normals mu apart
     return min(1.0, float(ndtr(ndtri(rate) + mu)) * (1 + 1e-9)) if rate else 0.0
 
 

@@ -77,6 +77,7 @@ class BitCircuit(Circuit[Measurement, Result]):
         """Return ``r**(j+1) x_j`` and ``x_j - 1`` of each bit, then numbers to be squared twice."""
         modulus, one = self.field.modulus, self._one(shares)
         result: Wires = []
+        # powers[call] is r**(j + 1) for the j-th place of a chunk; each call has an r of its own
         powers = list(joint)
         for column in self._columns(encoded):
             result.append([r * x % modulus for r, x in zip(powers, column, strict=True)])
@@ -97,6 +98,7 @@ class BitCircuit(Circuit[Measurement, Result]):
         """Return the weighted sums of `wires`, without a product for each bit and power."""
         modulus, one = self.field.modulus, self._one(shares)
         ranges = weights[0][: self.joint_rand_length]
+        # the sum over calls of weight * (x - one), with its constant part taken out of the loop
         constant = one * sum(ranges)
         result: Elements = []
         powers = [w * r % modulus for w, r in zip(ranges, joint, strict=True)]
@@ -129,6 +131,7 @@ class BitCircuit(Circuit[Measurement, Result]):
         return list(encoded[: self.output_length])
 
     def _one(self, shares: int) -> int:
+        # one party's share of the constant 1: the shares of all parties add up to it
         return self.field.inverse(shares)
 
     def _columns(self, encoded: Sequence[int]) -> list[Elements]:
@@ -249,6 +252,7 @@ def best_chunk(bits: int, squared: Sequence[int] = ()) -> int:
     """
 
     def size(chunk: int) -> tuple[int, int, int]:
+        # every sum of squares begins with a call of its own, so each is rounded up by itself
         calls = sum(-(-numbers // chunk) for numbers in (bits, *squared))
         return 2 * chunk + gadget_length(2, calls), wire_length(calls), chunk
 

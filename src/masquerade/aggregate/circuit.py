@@ -214,7 +214,7 @@ def gadget_length(degree: int, calls: int) -> int:
 
 
 class Count(Circuit[int, int]):
-    """Whether or not; the result is how many (section 7.4.1)."""
+    """One bit, yes or no; the result is the count of yes (section 7.4.1)."""
 
     def __init__(self, field: Field) -> None:
         self.field = field
@@ -301,6 +301,7 @@ def bits_of(value: int, largest: int) -> Elements:
     require_whole(value, largest)
     weights = bit_weights(largest)
     full = (1 << (len(weights) - 1)) - 1
+    # the last weight is used only where the powers of two are not enough
     last = int(value > full)
     rest = value - last * weights[-1]
     return [*(rest >> place & 1 for place in range(len(weights) - 1)), last]

@@ -82,6 +82,7 @@ class Design:
         """By how much sampling variances shrink in a finite population."""
         if self.population is None:
             return 1.0
+        # (N - n) / (N - 1): people are drawn without replacement
         return (self.population - self.count) / max(self.population - 1, 1)
 
     def estimate(
@@ -96,6 +97,7 @@ class Design:
             value,
             math.sqrt(sampling),
             math.sqrt(noise),
+            # a value that noise moved outside has its interval at that end, and none is empty
             max(min(value, high) - reach, low),
             min(max(value, low) + reach, high),
             min(max(value, low), high),
@@ -177,6 +179,7 @@ def mean_of_sum(
     inside = min(max(value, low), high)
     return design.estimate(
         value,
+        # the largest variance between two ends with this mean, over n
         sampling=(inside - low) * (high - inside) / n,
         noise=step**2 * variance / n**2,
         low=low,

@@ -133,6 +133,7 @@ class Field:
         """
         order = len(values)
         nodes = self.roots(order)
+        # powers of the inverse root: w**-k is w**(order - k)
         reversed_nodes = (nodes[0], *nodes[:0:-1])
         scale = self.inverse(order)
         result = _transform(list(values), reversed_nodes, 1, self.modulus)

@@ -162,7 +162,9 @@ class SumNoise:
 
     def _with_noise(self, share: Sequence[int], source: WordSource) -> Elements:
         require_length(share, sum(block.outputs for block in self.blocks))
+        # every output has noise, also one that nobody chose
         noise: list[int] = []
         for block, variance in zip(self.blocks, self.variances, strict=True):
             noise += discrete_gaussian(source, variance, block.outputs).tolist()
+        # negative noise becomes an element near the modulus; `Field.centred` reads it back
         return FIELD_128.add(share, noise)

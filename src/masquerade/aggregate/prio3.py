@@ -27,6 +27,7 @@ from masquerade.exact import Coins
 
 NONCE_SIZE = 16
 LEADER = 0
+# Usages: each has a tag of its own, so that no stream of random elements serves two purposes.
 (
     _MEASUREMENT_SHARE,
     _PROOF_SHARE,
@@ -142,7 +143,7 @@ class Prio3(Generic[Measurement, Result]):
 
     @property
     def seeds_needed(self) -> int:
-        """How many seeds one report takes."""
+        """Number of seeds of one report."""
         return self.shares * (2 if self.circuit.joint_rand_length else 1)
 
     def shard(
@@ -228,6 +229,7 @@ class Prio3(Generic[Measurement, Result]):
             parts[party] = own_part
             joint_seed = self._joint_seed(context, parts)
             joint = self._joint_randomness(context, joint_seed)
+        # From the key, which no device knows: for a point that is known, a proof can be forged.
         query_rand = self._expand(
             verify_key,
             _QUERY_RANDOMNESS,
@@ -267,6 +269,7 @@ class Prio3(Generic[Measurement, Result]):
         verifier, parts = [0] * length, []
         for share in verifier_shares:
             _require_bytes("verifier share", share, size + self._joint_bytes)
+            # The sum of the shares alone decides: no single share tells anything.
             verifier = field.add(verifier, field.decode(share[:size]))
             parts.append(share[size:])
         for place in range(self.proofs):
@@ -285,6 +288,7 @@ class Prio3(Generic[Measurement, Result]):
         InvalidReport
             The random numbers of the proof were not those that follow from the shares.
         """
+        # Finds a device that told one party of other parts than the parties computed.
         if message != state.joint_seed:
             raise InvalidReport(
                 "the joint randomness of a report is not what its shares give; expected the "
@@ -335,6 +339,7 @@ class Prio3(Generic[Measurement, Result]):
         helper_seeds = [seeds.pop(0) for _ in range((self.shares - 1) * (1 + joined))]
         helpers, blinds = helper_seeds[:: 1 + joined], helper_seeds[1::2] if joined else []
         leader_blind = seeds.pop(0) if joined else b""
+        # The leader's share is what the helpers' shares, which are expanded from seeds, leave.
         leader, parts = encoded, []
         for party, seed in enumerate(helpers, 1):
             share = self._helper_measurement(context, party, seed)
@@ -343,6 +348,9 @@ class Prio3(Generic[Measurement, Result]):
                 parts.append(self._joint_part(context, party, blinds[party - 1], share, nonce))
         joint: Elements = []
         if joined:
+            # The proof's random numbers follow from all shares: whoever wants others has to change
+            # the
+            # measurement (Fiat and Shamir).
             parts.insert(0, self._joint_part(context, LEADER, leader_blind, leader, nonce))
             joint = self._joint_randomness(context, self._joint_seed(context, parts))
         length = circuit.prove_rand_length
@@ -354,6 +362,7 @@ class Prio3(Generic[Measurement, Result]):
             own = _part(joint, circuit.joint_rand_length, place)
             proofs += prove(circuit, encoded, _part(prove_rand, length, place), own)
         for party, seed in enumerate(helpers, 1):
+            # The proof is shared as the measurement is.
             proofs = field.subtract(proofs, self._helper_proofs(context, party, seed))
         first = field.encode(leader) + field.encode(proofs) + leader_blind
         others = [seed + (blinds[place] if joined else b"") for place, seed in enumerate(helpers)]

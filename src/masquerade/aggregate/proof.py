@@ -44,6 +44,7 @@ def prove(
     ):
         shape = _shape(field, calls, gadget.degree)
         seeds, rest = rest[: gadget.arity], rest[gadget.arity :]
+        # An input's polynomial: a random value, which hides the rest, the calls, and zeros.
         padding = [0] * (shape.wire - 1 - calls)
         extended = [
             field.extend([seed, *wire, *padding], shape.order)
@@ -111,6 +112,7 @@ def query(
 
 def decide(circuit: Circuit[Any, Any], verifier: Sequence[int]) -> bool:
     """Return whether the sum of all parties' shares says that a proof holds (section 7.3.5)."""
+    # The circuit's outputs, combined at random: 0 where the measurement is well-formed.
     if verifier[0] != 0:
         return False
     place = 1
@@ -141,6 +143,7 @@ class _Shape:
     def outputs(self, values: Sequence[int], modulus: int) -> Elements:
         """Return the outputs of the calls: call k is at the k-th root of the inputs' order."""
         step = self.order // self.wire
+        # The output's nodes contain those of the inputs, `step` apart.
         read = list(values[step : step * self.calls + 1 : step])
         return read + [sum(map(mul, row, values)) % modulus for row in self.later]
 

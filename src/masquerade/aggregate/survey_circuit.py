@@ -69,7 +69,7 @@ class Block(ABC):
 
     @property
     def squared(self) -> int:
-        """How many numbers are squared for the check."""
+        """Number of values that are squared for the check."""
         return 0
 
     @abstractmethod
@@ -181,6 +181,7 @@ class Some(Block):
 
     def check(self, encoded: Sequence[int], square: int, one: int) -> int:
         """Return how far the options are from being as many as is said."""
+        # these bits stand for at most `most`, whatever they are: so equality is the limit
         said: int = sum(map(mul, encoded[self.options :], bit_weights(self.most or 1)))
         return sum(encoded[: self.options]) - said
 
@@ -301,6 +302,7 @@ class Vector(Block):
         """Return how far the sum of squares is from what is said."""
         bits = encoded[self.length * self._each :]
         said: int = sum(map(mul, bits, bit_weights(self.largest**2)))
+        # the bits stand for at most largest**2, whatever they are: so equality is the ball
         return square - said
 
     def truncate(self, encoded: Sequence[int]) -> Elements:
@@ -313,6 +315,7 @@ class Vector(Block):
 
     def numbers(self, encoded: Sequence[int], one: int) -> Elements:
         """Return the numbers of a ball."""
+        # `one` is the party's share of 1, so that the shares of the shift add up to the shift
         return [value - self.largest * one for value in self.truncate(encoded)]
 
     def decode(self, sums: Sequence[int], count: int) -> list[int]:

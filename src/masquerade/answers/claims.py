@@ -246,6 +246,7 @@ class Claims:
         DuplicateClaim
             A worker answered a task more than once.
         """
+        # 64 bits: workers times tasks leave the range of 32-bit codes
         cells = self.worker.astype(np.int64) * self.n_tasks + self.task
         filled, counts = np.unique(cells, return_counts=True)
         if len(filled) < len(cells):
@@ -339,6 +340,7 @@ def _encode_labels(
     if pa.types.is_nested(labels.type):
         raise SchemaError(f"column {column!r} holds {labels.type}; give texts or whole numbers.")
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        # an empty text is a missing label, as it is in a CSV file
         labels = pc.if_else(pc.equal(labels, ""), None, labels)
     if pa.types.is_floating(labels.type):
         labels = _whole_numbers(labels.cast(pa.float64()), column)
@@ -360,6 +362,7 @@ def _encode_labels(
             f"column {column!r}, row {unknown + 1}: {labels[unknown].as_py()!r} is not one of the "
             f"{len(names)} declared options {names.to_pylist()[:10]}; correct it or declare it."
         )
+    # the code after the last option is "no answer"
     return codes.fill_null(len(names)).to_numpy().astype(np.int32, copy=False), names
 
 

@@ -245,6 +245,8 @@ class Comparisons:
             high = np.array([feature.high for feature in declared])
             values, outside = _within(values, low, high, declared)
             clipped += outside
+            # each alternative within its public range: then differences are within the public
+            # widths
             pair.append(values)
         return _sorted(cls(pair[0] - pair[1], codes, known, declared, clipped=clipped))
 
@@ -324,6 +326,7 @@ class Comparisons:
             raise DuplicateVoter("a voter was asked for twice; one voter has one budget.")
         counts = self.records_per_voter()[codes]
         offsets = np.concatenate([[0], np.cumsum(counts)])
+        # the old place of each record: each voter's run is moved as a whole
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[codes] - offsets[:-1], counts)
         return replace(
             self._take(rows), offsets=offsets, voters=self.voters.take(pa.array(codes, pa.int64()))
@@ -336,6 +339,7 @@ class Comparisons:
         """
         if records < 1:
             raise ParameterError(f"records is {records}, expected at least 1.")
+        # place[record] among the records of its voter
         place = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.records_per_voter())
         counts = np.minimum(self.records_per_voter(), records)
         return replace(
@@ -356,6 +360,7 @@ class Comparisons:
         """
         if self.items is None or self.chosen is None or self.rejected is None:
             raise ParameterError("these comparisons have features already; they name no items.")
+        # -1 is an item outside the list
         known = np.flatnonzero((self.chosen >= 0) & (self.rejected >= 0))
         difference = np.zeros((len(self), len(self.items)))
         difference[known, self.chosen[known]] = 1
@@ -408,6 +413,7 @@ def _sorted(unsorted: Comparisons) -> Comparisons:
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     if (voter[1:] >= voter[:-1]).all():
         return replace(unsorted, offsets=offsets)
+    # stable: a voter's records stay in their order, by which `at_most` leaves out later ones
     rows = np.argsort(voter, kind="stable")
     return replace(unsorted._take(rows), offsets=offsets)
 

@@ -67,6 +67,7 @@ class Truths:
                     f"column {name!r}, row {row}: the {name} is missing "
                     f"({table[name][row - 1].as_py()!r}); remove the row of the truths."
                 )
+        # equal names have one code, so that a task that stands twice is found by its code
         codes = plain_column(table, "task").dictionary_encode().indices.to_numpy()
         _, first = np.unique(codes, return_index=True)
         if len(first) < len(codes):
@@ -104,6 +105,7 @@ class Truths:
         known = pc.is_valid(values).to_numpy(zero_copy_only=False)
         codes = _find(values, claims.options)
         out: Codes = codes.fill_null(-2).to_numpy().astype(np.int32)
+        # last: tasks without a truth have got -2 above, as truths that are no option have
         out[~known] = -1
         return out
 

@@ -260,6 +260,7 @@ def _ask(
     for place, one in enumerate(asked):
         name = one.question.id
         if not is_asked(asked, codes):
+            # an answer given before another one was changed: the question is no longer asked
             given.pop(name, None)
             codes.append(one.code(None))
             continue
@@ -275,6 +276,7 @@ def _begun(
     from masquerade.cli.prompts import ask_one_of, ask_yes, say, show_rows
 
     known = [p for p in client.participations() if p.survey == survey] if client.joined else []
+    # begun before: level and price stand, so that there is nothing to choose
     if known and known[0].step != "ended":
         return client.begin(survey, level, confirm_clear=confirmed)
     invitation = client.invitation(survey)
@@ -297,6 +299,7 @@ def _begun(
     say(console, "Once you see the questions, the price of this level is spent.")
     if not ask_yes(console, "Begin?"):
         return None
+    # before `begin`, which draws the identity
     first = not client.joined
     part = client.begin(survey, level, confirm_clear=confirmed)
     if first:

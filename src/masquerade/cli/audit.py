@@ -1,4 +1,4 @@
-"""``masquerade audit``: is what a mechanism promises true."""
+"""``masquerade audit``: tests of what a mechanism promises."""
 
 from __future__ import annotations
 

@@ -111,6 +111,7 @@ def restore(
             key=settings.database_key,
             progress=count_rows,
         )
+    # only after all of it is restored: a failed attempt leaves no key behind
     if server_key_file is not None and settings.server_key_file is not None:
         copy_server_key(server_key_file, settings.server_key_file)
     result = {
@@ -215,6 +216,7 @@ def _print_checks(results: list[CheckResult]) -> None:
     table.add_column(overflow="fold")
     for one in results:
         style = _STYLE[one.status]
+        # as Text: brackets in a detail are no markup
         table.add_row(f"[{style}]{one.status}[/{style}]", one.check, Text(one.detail))
     Console().print(table)
 

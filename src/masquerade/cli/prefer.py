@@ -1,4 +1,4 @@
-"""``masquerade prefer``: what the crowd wants."""
+"""``masquerade prefer``: preferences learned from pairwise choices."""
 
 from __future__ import annotations
 

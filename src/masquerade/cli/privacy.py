@@ -1,4 +1,4 @@
-"""``masquerade privacy``: what a mechanism promises."""
+"""``masquerade privacy``: the guarantee of a mechanism."""
 
 from __future__ import annotations
 

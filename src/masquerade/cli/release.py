@@ -98,6 +98,7 @@ def release(
     from masquerade.release import fit_density, guarantee_sentence, report_page, synthesize
 
     started = time.perf_counter()
+    # once, for the release and the comparison: both speak of the same claims
     grouped = _grouped(claims, missing, duplicates)
     with _progress("Releasing", grouped.n_objects) as tell:
         published = synthesize(
@@ -127,6 +128,7 @@ def release(
     if densities is not None:
         write_table(published.density_table(), densities)
         result["densities"] = str(densities)
+    # without --compare the page holds nothing but what is released
     if report is not None:
         names = None if objects is None else [name.strip() for name in objects.split(",")]
         page = report_page(published, reference=reference, show=names)

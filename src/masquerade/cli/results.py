@@ -1,4 +1,4 @@
-"""``masquerade results``: what the exported reports of a survey say."""
+"""``masquerade results``: estimates from the exported reports of a survey."""
 
 from __future__ import annotations
 

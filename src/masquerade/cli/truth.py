@@ -1,4 +1,4 @@
-"""``masquerade truth``: what the crowd knows."""
+"""``masquerade truth``: truths inferred from claims."""
 
 from __future__ import annotations
 

@@ -88,6 +88,7 @@ def truth_at_scale(
             "unanswered": len(fit.unanswered_),
         }
         if known is not None:
+            # the votes on the same claims: an accuracy says little without them
             baseline = fit_partitions(partitions, "majority-vote", engine=opened)
             found, scored = fit.accuracy(known)
             result |= {

@@ -37,6 +37,7 @@ def create_file(path: Path, content: str) -> bool:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     _write(draft, content)
     try:
+        # fails where the name is taken; a replacement would lose what another process wrote
         os.link(draft, path)
     except FileExistsError:
         return False

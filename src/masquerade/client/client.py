@@ -71,6 +71,7 @@ class Client:
         if re.search(r"/s/[0-9a-f]{1,32}/?$", url):
             url, _ = survey_of(url)
         self._identity = identity
+        # The secret only when a request needs it: a look at an invitation makes no identity.
         self._connection = Connection(
             url, lambda: self.identity.secret, attempts=attempts, transport=transport
         )
@@ -94,7 +95,7 @@ class Client:
 
     @property
     def identity_file(self) -> Path:
-        """Where the identity for this server is kept, unless one was given."""
+        """File of the identity for this server, unless one was given."""
         return self._folder / "identity"
 
     @property
@@ -104,7 +105,7 @@ class Client:
 
     @property
     def identity(self) -> Identity:
-        """Who takes part; made and kept where there is none yet."""
+        """The participant's identity; made and kept where there is none yet."""
         if self._identity is None:
             self._identity = Identity.read_or_create(self.identity_file)
         return self._identity
@@ -181,10 +182,12 @@ class Client:
             new = self._beginning(token, level, confirm_clear=confirm_clear)
 
             def start(old: Record | None) -> Record:
+                # another process may have begun it meanwhile: what it began stays
                 return new if old is None or old.get("reason") == _EXPIRED else old
 
             record = records.change(token, start)
         assert record is not None
+        # a crash may have left the price reserved under a key of which no record tells
         self.device.keep_only(
             self.url, self._named(token), record["charge"], identity=self.identity.folder
         )
@@ -275,6 +278,7 @@ class Client:
         """
         new = {"epsilon": epsilon, "delta": delta, "clear": clear}
         body = {name: value for name, value in new.items() if value is not None}
+        # here first: where the request is lost, the lower cap holds at least on this device
         self.device.set_caps(
             server=self.url, epsilon=epsilon, delta=delta, clear=clear, confirm=confirm
         )
@@ -287,6 +291,7 @@ class Client:
         The ledger stays on the server and here, and the identity here: the answer says why. What
         was opened here is not begun anew: the ledger remembers it.
         """
+        # the server first: where that fails, the records here are still whole
         answer = self._connection.own("DELETE", "/me")
         for survey in self._records.surveys():
             record = self._records.read(survey)
@@ -337,6 +342,7 @@ class Client:
             answer = self._connection.own("GET", f"{path}?cursor={cursor}" if cursor else path)
             yield from answer[name]
             following = answer.get("next_cursor")
+            # a server that repeats itself must not keep this device asking for ever
             if not following or following == cursor:
                 return
             cursor = str(following)
@@ -355,4 +361,5 @@ def _shown(invitation: dict[str, Any]) -> dict[str, Any]:
 def _folder_of(url: str) -> str:
     parts = urlsplit(url)
     host = re.sub(r"[^a-z0-9.-]", "-", (parts.hostname or "").lower()).lstrip(".")
+    # the hash tells addresses apart that differ in port or path alone
     return f"{host}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"

@@ -147,6 +147,7 @@ class Connection:
                 reason = f"it answered with status {answer.status_code}"
                 asked_to_wait = _seconds(answer.headers.get("Retry-After", ""))
             if attempt < self._attempts:
+                # at random, so that devices that failed together do not come back together
                 sleep(max(asked_to_wait, pause * random.uniform(0.5, 1)))
                 pause *= 2
         raise ServerUnavailable(
@@ -159,6 +160,7 @@ class Connection:
         except ValueError:
             found = None
         if not isinstance(found, dict):
+            # redirects are not followed: they would take the secret to another address
             if answer.is_success or answer.is_redirect or answer.status_code == 404:
                 raise ServerUnavailable(
                     f"{self.url} does not answer like a Masquerade server (status "
@@ -172,6 +174,7 @@ class Connection:
 
 
 def _seconds(text: str) -> float:
+    # however long a server asks to wait, a person is in front of this device
     return min(float(text), _LONGEST_PAUSE_SECONDS) if text.isascii() and text.isdigit() else 0.0
 
 
@@ -180,13 +183,7 @@ _LINK = re.compile(r"(?P<server>https?://.+?)/s/(?P<survey>[0-9a-f]{1,32})/?(?:[
 
 
 def token_of(text: str) -> str:
-    """Return `text` where it can be the token of a survey, and raise where it cannot.
-
-    Raises
-    ------
-    ParameterError
-        It is something else.
-    """
+    """Return `text` where it can be the token of a survey; `ParameterError` where it cannot."""
     if not _TOKEN.fullmatch(text):
         raise ParameterError(
             f"survey is {text!r}, expected up to 32 hexadecimal digits: what follows /s/ in its "
@@ -234,6 +231,7 @@ def padded(content: dict[str, Any]) -> bytes:
     """
     reports = content.get("reports", [])
     emptied = {**content, "reports": [], "level": "", "padding": ""}
+    # as if every report and the level were the longest that there can be
     room = _ROOM_FOR_A_REPORT * len(reports) + _ROOM_FOR_A_LEVEL
     bare = len(_json({**content, "padding": ""}))
     size = -(-max(len(_json(emptied)) + room, bare) // BLOCK) * BLOCK

@@ -1,4 +1,4 @@
-"""What this computer has spent, on each server and on all together, whatever servers say.
+"""The device's own ledger: what this computer has spent, on each server and on all together.
 
 A server that forgets, or counts less, could otherwise ask the same person for ever. So each
 response is reserved here before it is asked for, spent here before a question is shown, and
@@ -75,6 +75,7 @@ class DeviceLedger:
             self._everywhere.reserve(EVERYWHERE, key, cost)
             self._servers.reserve(server, key, cost)
         except InsufficientBudget as error:
+            # the other account may have it already: both or neither
             self.release(server, key)
             raise InsufficientBudget(
                 f"this survey costs {error.unit} {error.needed:g} and your device allows "
@@ -110,6 +111,7 @@ class DeviceLedger:
         """Give back what a crash left reserved for a survey under other keys of an identity."""
         for account in (EVERYWHERE, server):
             for charge in _latest(self._file.read(account)[1]).values():
+                # others who use this computer may be answering the same survey
                 mine = charge.survey == survey and charge.key.startswith(identity)
                 if mine and charge.kind == "reserve" and charge.key != key:
                     self.release(server, charge.key)
@@ -180,6 +182,7 @@ class DeviceLedger:
         """Return where an account stands, under the caps that hold for it."""
         if server is None:
             return self._everywhere.balance(EVERYWHERE)
+        # a server's own caps are wide open at first, so that the lower of both is shown
         return self._servers.balance(server)._replace(caps=self.caps(server))
 
     def entries(self, server: str | None = None) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""Who a participant is: 128 random bits, drawn here, that nobody gave and nobody keeps."""
+"""A participant's identity: 128 random bits, drawn here, that no server gives or keeps."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ class LedgerFile:
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Keep what `decide` returns; see `Storage.change`."""
         make_folder(self.path.parent)
+        # a file of its own: the ledger's is replaced, and a lock on the old one would stop nobody
         with locked(self.path.with_name(f".{self.path.name}.lock")):
             chains = self._read()
             entries = chains.setdefault(person, [])
@@ -83,6 +84,7 @@ class LedgerFile:
 
     def _read(self) -> dict[str, list[Entry]]:
         try:
+            # without the lock: the file is replaced in one step, so that what is read is whole
             held = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
@@ -125,6 +127,7 @@ def _entry(person: str, held: list[Any], costs: dict[str, Cost]) -> Entry:
         raise BrokenChain("an amount in this computer's ledger was changed; restore a backup.")
     known = None
     if caps is not None:
+        # caps that were kept before there were two rules hold by the first
         rule = caps[3] if len(caps) > 3 else 1
         known = Caps(Loss(caps[0]), Fraction(caps[1]), caps[2], rule)
     return Entry(Charge(person, cost, day, kind, key, known), sequence, previous_hash, hash_)

@@ -43,7 +43,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a survey says of itself before it is begun, as far as its hash will cover it."""
+    """The offer of a survey before it is begun, as far as its hash will cover it."""
 
     # ``title``, ``description``, ``topic``, ``template``, ``reveal``, ``estimator``, ``hash``.
     covered: dict[str, str]
@@ -105,6 +105,7 @@ class Offer:
             raise BrokenPromise(f"the invitation has the levels {names}.")
         if invitation.get("fixed_level") != (names[0] if len(names) == 1 else None):
             raise BrokenPromise("the invitation names a level for everybody that is not the one.")
+        # what was kept has this device's own numbers, perhaps of an older version
         if not kept:
             for level, one in zip(levels, given, strict=True):
                 _require_said(level, one)
@@ -221,6 +222,7 @@ def _mask(text: str, form: Any) -> Mask:
     if len(text) > _LONGEST_MECHANISM:
         raise BrokenPromise("the text of a mask is too long.")
     mechanism = parse_mask(text)
+    # prices follow from the text, draws from the numbers: one must not stand for the other
     if str(mechanism) != text or form != mechanism.device_form():
         raise BrokenPromise(f"the mask {mechanism} comes with the numbers of another.")
     return mechanism

@@ -62,7 +62,7 @@ from masquerade.surveys.survey import AFTER_SEND, commitment_of
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What is sent for one question."""
+    """The report of one question."""
 
     question: Question
     report: int  # what the server gets: the code of a label, or whole steps from the lowest number
@@ -71,7 +71,7 @@ class Masked:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the server acknowledged."""
+    """The receipt of a response that the server acknowledged."""
 
     reports: tuple[Masked, ...]  # one for each question
     # What the response cost, and all together, by this device's own account: ``survey_epsilon``,
@@ -110,12 +110,12 @@ class Participation:
 
     @property
     def step(self) -> str:
-        """How far it is, as the disk says; see the top of this module."""
+        """The step it has reached, as the disk says; see the top of this module."""
         return str(self._read()["step"])
 
     @property
     def title(self) -> str:
-        """What the survey is called."""
+        """Title of the survey."""
         return str(self._read()["title"])
 
     @property
@@ -130,19 +130,19 @@ class Participation:
 
     @property
     def paid(self) -> dict[str, Any] | None:
-        """What came into the wallet: ``currency`` and ``amount``."""
+        """Payment into the wallet: ``currency`` and ``amount``."""
         paid = self._read().get("paid")
         return None if paid is None else dict(paid)
 
     @property
     def completion_code(self) -> str | None:
-        """What shows a panel that the reports have arrived, where the survey gives one."""
+        """Code that shows a panel that the reports have arrived, where the survey gives one."""
         code = self._read().get("completion_code")
         return None if code is None else str(code)
 
     @property
     def price(self) -> dict[str, Any]:
-        """What taking part costs, worked out here from the masks."""
+        """Price of taking part, worked out here from the masks."""
         record = self._read()
         level = self._level(record)
         return {**level.price(), "clear": level.cost("").clear}
@@ -162,6 +162,7 @@ class Participation:
         body = {"survey": self.survey, "level": record["level"]}
         try:
             cost = self._level(record).cost(record["named"])
+            # Here first: what this device refuses, the server never hears of.
             self._device.reserve(self._server, record["charge"], cost)
             answer = self._connection.own("POST", "/participations", body, key=record["key"])
         except (
@@ -175,6 +176,7 @@ class Participation:
             WrongState,
         ):
             # Refused for good: the choice of a level is open again.
+            # In this order: after a crash in between, `keep_only` finds what is still reserved.
             self._from("reserving", lambda _: None)
             self._device.release(self._server, record["charge"])
             raise
@@ -238,6 +240,7 @@ class Participation:
         self.open()
         drawn_before = not self._draw(answers)
         record = self._read()
+        # Read again: what is sealed is what is on the disk, whichever process drew it.
         if record["step"] == "drawn":
             answer = self._step("POST", "seal", {"commitment": record["commitment"]})
             require_done(answer, record, ELSEWHERE)
@@ -246,7 +249,7 @@ class Participation:
 
     @property
     def reports(self) -> tuple[Masked, ...]:
-        """What is sent, as sealed; in surveys that reveal it ``after_send`` only once it is sent.
+        """Reports as sealed; in surveys that reveal them ``after_send`` only once they are sent.
 
         Raises
         ------
@@ -324,6 +327,7 @@ class Participation:
         """
         self.reserve()
         opened = self._read()["step"] != "reserved"
+        # What was opened is read before the request: its answer cannot change it.
         said = self._step("POST", "abandon").get("state")
         # Where the questions were seen here, nothing that a server says makes it as if not.
         state = "expired" if said == "expired" and not opened else "abandoned"
@@ -347,7 +351,9 @@ class Participation:
                 raise MissingValue("nothing is drawn yet; give your answers.")
             questions = self.questions
             codes = codes_of(questions, answers)
+            # Under the record's lock: of two processes one draws, and the other finds it drawn.
             reports = mask_response(codes, [one.mechanism for one in questions])
+            # Without a salt, the few possible reports could be tried out against the commitment.
             salt = secrets.token_hex(16)
             commitment = commitment_of(record["id"], reports, salt)
             drawn = True
@@ -417,6 +423,7 @@ class Participation:
         self._device.release(self._server, record["charge"])
 
     def _from(self, step: str, change: Callable[[Record], Record | None]) -> Record | None:
+        # Only from this step: another process may have got further, and no step is taken twice.
         return self._records.change(
             self.survey, lambda old: change(old) if old and old["step"] == step else old
         )

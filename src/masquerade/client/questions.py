@@ -44,6 +44,7 @@ class MaskedQuestion:
                     f"{self.choices}."
                 )
             return len(question.labels)
+        # to Python True is 1, which would be read as a point of a scale
         if isinstance(answer, bool):
             code = None
         elif isinstance(question, Number | Rating):
@@ -59,7 +60,7 @@ class MaskedQuestion:
 
     @property
     def choices(self) -> str:
-        """What can be answered, in words."""
+        """Possible answers, in words."""
         question = self.question
         if isinstance(question, Number):
             return f"{question.low} to {question.high} in steps of {question.step}"
@@ -137,6 +138,7 @@ def _index(answer: object, lattice: Lattice) -> int | None:
     if not isinstance(answer, str | Decimal | numbers.Real) or len(str(answer)) > 40:
         return None
     try:
+        # by its digits: 0.1 is a tenth here, and not the float nearest to it
         steps = (Fraction(str(answer)) - lattice.low) / lattice.step
     except (ValueError, ZeroDivisionError, OverflowError):
         return None

@@ -75,6 +75,7 @@ class Records:
         return new
 
     def _path(self, survey: str) -> Path:
+        # checked: hexadecimal digits lead to no other folder
         return self.folder / f"{token_of(survey)}.json"
 
 
@@ -136,6 +137,7 @@ def after_reservation(record: Record, answer: dict[str, Any]) -> Record:
     known = {*GOING, *ELSEWHERE, *OVER, "expired"}
     if not asked or not isinstance(name, str) or not _ID.fullmatch(name) or state not in known:
         raise BrokenPromise("the server reserved something else than was asked for; try again.")
+    # opened on the server and not here is reserved here: opening again gives the same questions
     if state in GOING:
         return {**record, "id": name, "step": "reserved"}
     # The same person has got further elsewhere, or given up.

@@ -168,6 +168,7 @@ class Dataset:
             else ("sha256", "", self.files[file])
         )
         digest = hashlib.new(algorithm)
+        # of the content: the same content compressed again has other bytes
         open_file: Any = gzip.open if path.suffix == ".gz" else open
         with open_file(path, "rb") as content:
             while part := content.read(_TABLE):
@@ -248,13 +249,7 @@ _MOVIELENS_MEMBERS: dict[str, tuple[str, str, Callable[[list[list[str]]], pa.Tab
 
 
 def _movielens_table(archive: Path, table: str) -> pa.Table:
-    """Return ratings (``claims.csv.gz``) or films (``movies.csv``) from MovieLens 100K's archive.
-
-    Raises
-    ------
-    UnreadableFile
-        The archive is broken or has other members.
-    """
+    """Return ratings (``claims.csv.gz``) or films (``movies.csv``) from MovieLens's archive."""
     member, separator, read = _MOVIELENS_MEMBERS[table]
     try:
         with zipfile.ZipFile(archive) as members:

@@ -306,6 +306,7 @@ def _numbers(
     astray = unreliable[user] & (rng.random(len(of)) < wrong)
     value = truth[of] + spread[of] * error
     if copied:
+        # other[object]: one wrong value an object, which all who are astray share
         other = rng.uniform(truth.min(), truth.max(), len(truth))
         mistaken = other[of] + 0.5 * spread[of] * error
     else:

@@ -77,6 +77,7 @@ def _best_order(rho: float, delta: Fraction) -> float:
         entropy = log_excess - math.log(order)  # ln(1 - 1 / order)
         return order * rho + entropy - (log_delta + math.log(order)) / math.exp(log_excess)
 
+    # where a rho and -ln(delta) / (a - 1) balance: a - 1 = sqrt(-ln(delta) / rho)
     middle = 0.5 * math.log(-log_delta / rho)
     low, high = middle - 10, middle + 10
     ratio = (math.sqrt(5) - 1) / 2

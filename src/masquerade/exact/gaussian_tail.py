@@ -95,6 +95,7 @@ def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, re
 
 def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float:
     """Return an upper bound on the delta of one report at `epsilon`, tight to about 1e-5 of it."""
+    # (d**2 - 2 d t) / (2 v) > epsilon for t below this; the largest such whole number is the worst
     limit = Fraction(distance, 2) - epsilon * variance / distance
     t = math.ceil(limit) - 1
     log_total_low, log_total_high = _log_total(variance)
@@ -103,6 +104,7 @@ def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float
         near = math.exp(_log_tail(-t, variance)[1] - log_total_low)
     else:
         near = 1 - math.exp(_log_tail(t + 1, variance)[0] - log_total_high)
+    # F(t) rounded up less e**epsilon F(t - d) rounded down: an upper bound of delta
     log_far = float(epsilon) + far_low - log_total_high
     slack = _MARGIN + 1e-15 * (float(epsilon) + abs(far_low))
     bound = near * (1 + slack) - math.exp(log_far) * (1 - slack)

@@ -36,6 +36,7 @@ def bernoulli(source: WordSource, numerator: int, denominator: int, size: int) -
         flags: Flags = uniform_below(source, denominator, size) < np.uint64(
             min(numerator, _WORD - 1)
         )
+        # 2**64 fits no word, so a certain event is set by itself
         return flags | (numerator == denominator)
     return np.array([_compare(source, numerator, denominator) for _ in range(size)], dtype=np.bool_)
 
@@ -97,12 +98,14 @@ def scale_rounded_up(scale: Fraction) -> Fraction:
             "epsilon is too small for so wide a range: the noise would not fit 64 bits; "
             "raise epsilon or use larger steps."
         )
+    # small enough that scale * bottom, rounded up, stays within 48 bits
     bottom = LARGEST_SCALE // (2 * max(math.ceil(scale), 1))
     return Fraction(math.ceil(scale * bottom), bottom)
 
 
 def laplace_variance(scale: Fraction) -> float:
     """Return the variance of `discrete_laplace`."""
+    # 2 r / (1 - r)**2 with r = exp(-1 / scale)
     log_ratio = -1 / float(scale)
     return 2 * math.exp(log_ratio) / math.expm1(log_ratio) ** 2
 

@@ -50,7 +50,7 @@ class CategoricalMechanism(Mechanism):
 
     @property
     def signal(self) -> Fraction:
-        """How much of a difference between answers is left in reports.
+        """Share of a difference between answers that is left in reports.
 
         `keep_probability` less `other_probability`: 1 where reports are answers, 0 where they say
         nothing, below 0 where they deny.

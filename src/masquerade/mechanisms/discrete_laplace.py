@@ -176,6 +176,7 @@ class DiscreteLaplace(LatticeMechanism):
             near_low, near_high = np.maximum(seen - points + 1, 0), np.maximum(-seen, 0)
             above = points - below
             near_above = np.where(seen < 0, near_high, 1)
+            # two geometric series, of the points up to the report and of those above it
             total = np.exp(log_q * near_low) * np.expm1(log_q * below) + np.exp(
                 log_q * near_above
             ) * np.expm1(log_q * above)

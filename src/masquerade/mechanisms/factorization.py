@@ -89,8 +89,10 @@ def public_features(
     stream = hashlib.shake_256(message).digest(4 * size)
     words = np.frombuffer(stream, dtype="<u4").reshape(tasks, dimension).astype(np.int64)
     entries = (words >> 10) + 1  # 1 to 2**22: no row is all zeros
+    # rows[task, feature] in whole numbers, rounded down: no row adds to more than ONE
     rows: Integers = (entries << 30) // entries.sum(axis=1, keepdims=True)
     if distribution == "signed":
+        # by a bit of the word that the size of the entry does not use
         rows[words & 1 == 1] *= -1
     return rows
 
@@ -159,6 +161,7 @@ class FactorizationMechanism(Mechanism):
         features = public_features(
             self.seed, tasks=tasks, dimension=dimension, distribution=distribution
         )
+        # the guarantee rests on these rows: nobody may change them afterwards
         features.setflags(write=False)
         self._set(distribution=distribution, _features=features)
 
@@ -364,6 +367,7 @@ class FactorizationMechanism(Mechanism):
 
     def _profiles(self, claims: Claims, source: WordSource) -> Floats:
         self.check(claims)
+        # for all workers at once: what is drawn does not depend on who answered what
         noise = self._noise(source, claims.n_workers)
         feature_row = _ranks(claims)[claims.task]
         index = self.lattice.indices(claims.value)
@@ -371,6 +375,7 @@ class FactorizationMechanism(Mechanism):
         ends = np.cumsum(np.bincount(claims.worker, minlength=claims.n_workers))[:-1]
         out = np.empty((claims.n_workers, self.dimension))
         for worker, own in enumerate(np.split(order, ends)):
+            # own: the worker's rows; the index after the last point is "no answer"
             told = own[index[own] < self.lattice.points]
             try:
                 profile = self._solve(

@@ -87,7 +87,7 @@ class Lattice:
 
     @property
     def points(self) -> int:
-        """How many numbers there are, at least 2."""
+        """Number of points, at least 2."""
         return int((self.high - self.low) / self.step) + 1
 
     def values(self, indices: Integers) -> Floats:
@@ -96,6 +96,7 @@ class Lattice:
         farthest = max(-int(indices.min()), int(indices.max())) if indices.size else 0
         if max(abs(offset) + factor * farthest, common) >= _EXACT_IN_FLOATS:
             return np.array([float(self.low + self.step * i) for i in indices.tolist()])
+        # whole numbers below 2**53 and one division: the nearest float, without drift
         return (offset + factor * indices) / common
 
     def indices(self, values: Floats) -> Integers:
@@ -121,6 +122,7 @@ class Lattice:
         last = self.points - 1
         nearest = np.rint((known * common - offset) / factor).astype(np.int64)
         found = np.minimum(np.maximum(nearest, 0), last)
+        # by the float of the point itself, so that 0.3 typed is the point three tenths
         between = (self.values(found) != known).nonzero()[0]
         if between.size:
             row = int(between[0])

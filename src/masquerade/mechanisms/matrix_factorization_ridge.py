@@ -133,6 +133,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         )
         coarser = math.floor(math.log10(max(1.0, 1 / for_noise)))
         self._set(
+            # ln(1 + l2sq / ridge) = split epsilon, solved for the ridge
             ridge=largest_square / math.expm1(min(for_ridge, 700.0)),
             cells_of_a_width=10 ** max(0, FINEST_GRID - coarser),
             _largest_square=largest_square,
@@ -145,6 +146,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
                 f"{self.dimension} the ridge is {self.ridge:.2g}, too small to compute a profile "
                 "accurately; lower epsilon, split or dimension."
             )
+        # width l1 / b is what is left of epsilon, with l1 = 1 and b in widths
         self._set(_scale=1 / (for_noise - self.discretisation_loss) * (1 + _MARGIN))
 
     @property
@@ -170,6 +172,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         one = Loss.of_amount(self.epsilon)
         share = self._largest_square / self.ridge
         # ln det(I + H / ridge) over the n changed tasks, by n factors, or by d equal eigenvalues.
+        # both hold, so the smaller one does
         determinant = min(
             answers * math.log1p(share),
             self.dimension * math.log1p(answers * share / self.dimension),
@@ -206,6 +209,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         units = np.asarray(profiles, dtype=np.float64) / float(self.width)
         out = np.empty(len(units))
         for part in self._batches(len(units), len(x)):
+            # x[answered task, feature], units[profile, feature], bent[profile, answered task]
             bent = np.tanh((target - units[part] @ x.T) / _BOUND)
             noise = _BOUND * bent @ x - self.ridge * units[part]
             # eta = -gradient at the profile; the density takes the determinant of the Hessian.
@@ -223,6 +227,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         out = np.empty(eta.shape)
         for part in self._batches(len(eta), len(x)):
             out[part] = self._minimise(x, target, eta[part])
+        # rounded: the solver's last digits depend on more than the minimiser
         cells: Floats = np.rint(out * self.cells_of_a_width)
         profiles: Floats = cells * float(self.width) / self.cells_of_a_width
         return profiles
@@ -234,6 +239,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         for _ in range(_MOST_TURNS):
             u, noise = out[alive], eta[alive]
             bent = np.tanh((target - u @ x.T) / _BOUND)
+            # gradient of the objective: ridge u + eta - sum of psi(r) v, psi(r) = B tanh(r / B)
             gradient = self.ridge * u + noise - _BOUND * bent @ x
             left = np.abs(gradient).max(axis=1) > self._tolerance
             if not left.any():
@@ -261,6 +267,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
 
     def _objective(self, x: Floats, target: Floats, noise: Floats, u: Floats) -> Floats:
         size = np.abs(target - u @ x.T) / _BOUND
+        # ln cosh r = |r| + ln(1 + e**(-2 |r|)) - ln 2, which cannot overflow
         log_cosh = size + np.log1p(np.exp(-2 * size)) - math.log(2)
         value: Floats = (
             _BOUND**2 * log_cosh.sum(axis=1)

@@ -78,8 +78,10 @@ class Mechanism(ABC):
         Whom each report protects, and how much, says `guarantee`. Who is in the claims, and with
         ``"assigned"`` or without `null` which tasks each answered, is public.
         """
+        # first: a seeded generator is refused before anything of the claims is looked at
         source = require_coins(coins)
         cells = self.with_presence(claims, presence)
+        # claims of the other kind are refused below, in words that say so
         if self.kind == claims.kind:
             _require_public(claims, hidden=presence == "hidden")
         return self._masked(cells, source)
@@ -153,13 +155,7 @@ class Mechanism(ABC):
 
 
 def require_mechanism(given: object) -> Mechanism:
-    """Return what was given where it is a mechanism.
-
-    Raises
-    ------
-    ParameterError
-        It is something else, for instance the text form of one.
-    """
+    """Return a mechanism; `ParameterError` for anything else, such as the text form of one."""
     if not isinstance(given, Mechanism):
         raise ParameterError(
             f"{given!r} is no Mechanism; make one, or read its text form with parse_mechanism."

@@ -180,12 +180,15 @@ class QuantisedResponse(LatticeMechanism):
         level = np.minimum(share.astype(np.int64), last - 1)
         up = share - level
         squares = (1 - up) * away[level] ** 2 + up * away[level + 1] ** 2
+        # E of the squared estimate, from the middle and in steps; "no answer" adds 0
         spread = (q * (away**2).sum() + signal * squares) / signal**2
         return float((spread - (answers - (points - 1) / 2) ** 2).max()) * unit**2
 
     def probability(self, answer: ArrayLike, report: ArrayLike) -> Floats:
         """Return P(report | answer) in floats; both on the question's scale, NaN: no answer."""
         other, total = self.grid
+        # P(report | answer) = q + signal * (share of the answer that is rounded to the report's
+        # level)
         q = other / total
         signal = float(1 - Fraction(self.symbols * other, total))
         given = self.lattice.offsets(answer) * (self.levels - 1) / (self.lattice.points - 1)
@@ -213,9 +216,12 @@ class QuantisedResponse(LatticeMechanism):
         """Return a level for each answer; the number of levels is "no answer"."""
         steps, last = self.lattice.points - 1, self.levels - 1
         other, total = self.grid
+        # for "no answer" too: how much is drawn must not depend on the answers
         drawn = uniform_below(source, steps, len(answers)).astype(np.int64)
         words = uniform_below(source, total, len(answers))
         level, rest = np.divmod(np.minimum(answers, steps) * last, steps)
+        # up with probability rest / steps: the mean level is the answer's place, so nothing is
+        # biased
         level = np.where(answers > steps, self.levels, level + (drawn < rest))
         return move(level, other, total, words, self.symbols).astype(np.int64)
 
@@ -272,4 +278,5 @@ def _information(levels: int, epsilon: float, points: int, rate: float) -> float
     other = shrink / (1 + (symbols - 1) * shrink)
     signal = rate * (1 - symbols * other)
     probability = other + signal * (weight @ share)
+    # sum over reports of (dP / dtruth)**2 / P; "no answer" does not depend on the truth
     return float(((signal * (change @ share)) ** 2 / probability).sum(axis=1).mean())

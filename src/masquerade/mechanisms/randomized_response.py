@@ -181,6 +181,7 @@ def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:
     if isinstance(epsilon, float):
         return 0, total
     if epsilon == 0:
+        # the uniform channel, exactly, for total is a multiple of symbols
         return total // symbols, total
     epsilon = min(epsilon, Fraction(_LARGEST_EPSILON))
     with decimal.localcontext(decimal.Context(prec=60)):
@@ -196,9 +197,11 @@ def _from_flip_probability(flip: Fraction, symbols: int) -> tuple[int, int]:
     if not 0 <= flip <= 1:
         raise ParameterError(f"flip_probability is {text_of(flip)}, expected 0 to 1.")
     share = flip / (symbols - 1)
+    # a device can draw with this denominator: the probability asked for, exactly
     if share.denominator <= _LARGEST_TOTAL:
         return share.numerator, share.denominator
     total = grid_total(symbols)
     scaled = share * total
     below_uniform = flip <= Fraction(symbols - 1, symbols)
+    # towards the uniform channel, from either side: never less private than asked for
     return (math.ceil(scaled) if below_uniform else math.floor(scaled)), total

@@ -51,12 +51,14 @@ def mask_response(
     """
     if len(answers) != len(mechanisms):
         raise ParameterError(f"{len(answers)} answers for {len(mechanisms)} mechanisms.")
+    # all answers are checked before a word is drawn: a refusal leaves no draw to repeat
     codes = [
         whole(answer, f"answer {number}", low=0, high=_codes(mechanism) - 1)
         for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1)
     ]
     source = require_coins(coins)
     reports = [0] * len(answers)
+    # in the order of the first answers, as the device's half does: both read the same words
     for mechanism in dict.fromkeys(mechanisms):
         places = [i for i, other in enumerate(mechanisms) if other == mechanism]
         masked = _mask(mechanism, [codes[i] for i in places], source)
@@ -74,6 +76,7 @@ def _codes(mechanism: CategoricalMechanism | LatticeMechanism) -> int:
 def _mask(
     mechanism: CategoricalMechanism | LatticeMechanism, answers: list[int], source: WordSource
 ) -> list[int]:
+    # one person, so that a two-layer mechanism draws one flip probability
     person = np.zeros(len(answers), dtype=np.int32)
     if isinstance(mechanism, CategoricalMechanism):
         codes = mechanism.mask(np.array(answers, dtype=np.int32), person, source)

@@ -68,6 +68,7 @@ def read_text_form(
         raise MechanismSyntaxError(
             f"a {what} is described by a text, name:key=value,..., not by {type(text).__name__}."
         )
+    # values are numbers, flags, words and digits: none holds a separator, so nothing is quoted
     name, _, rest = text.strip().partition(":")
     if name not in known:
         raise MechanismSyntaxError(

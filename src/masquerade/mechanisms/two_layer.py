@@ -100,6 +100,7 @@ class TwoLayer(CategoricalMechanism):
             one_layer = RandomizedResponse(options, flip_probability=self.low)
         total = grid_total(options)
         scale = Fraction(total, options - 1)
+        # all whole numbers i whose flip probability (options - 1) i / total is in [low, high]
         first, last = math.ceil(self.low * scale), math.floor(self.high * scale)
         self._set(_one_layer=one_layer, _total=total, _first=first, _last=last)
         if self._one_layer is None and self._last - self._first < _FEWEST_GRID_POINTS:
@@ -137,6 +138,7 @@ class TwoLayer(CategoricalMechanism):
                 f"mean flip probability of {float(mean):.6g}; lower low_min to at most "
                 f"{float(min(mean, 1 - mean)):.6g}."
             )
+        # the widest range around this mean within [low_min, 1 - low_min]
         if mean <= Fraction(1, 2):
             return cls(options, low=edge, high=2 * mean - edge)
         return cls(options, low=2 * mean - 1 + edge, high=1 - edge)
@@ -179,6 +181,7 @@ class TwoLayer(CategoricalMechanism):
         """
         answers = whole(answers, "answers", low=0)
         mean = self.mean_flip_probability
+        # Li et al. (2018), Theorem 6.3, at the mean as it is drawn; the absolute value is in `Loss`
         single = Loss.of_ratio((1 - mean) * (self.options - 1) / mean if mean else math.inf)
         if self._one_layer is not None:
             inner = self._one_layer.guarantee(answers=answers)
@@ -274,6 +277,7 @@ class TwoLayer(CategoricalMechanism):
         flip = float(self.low), float(self.high)
         keep = float(1 - self.high), float(1 - self.low)
         width = float(self.high - self.low)
+        # Q_n(m) = integral of p**m (1 - p)**(n - m) over the range, over (options - 1)**m width
         scale = m * math.log(self.options - 1) + math.log(width)
         if m == 0:
             return _log_power_integral(*keep, width, n) - scale
@@ -325,6 +329,7 @@ def _log_beta_integral(low: float, high: float, width: float, a: int, b: int) ->
     if (start, stop) != (low, high):
         width = stop - start
     nodes, weights = _legendre(_QUADRATURE_NODES)
+    # nodes are on (-1, 1); values are relative to the peak, so that none underflows
     x = start + width * (nodes + 1) / 2
     values = a * np.log(x) + b * np.log1p(-x) - top
     return float(top + math.log(width / 2 * float(weights @ np.exp(values))))

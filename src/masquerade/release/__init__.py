@@ -1,4 +1,4 @@
-"""What may be published: densities weighted by reliability, and synthetic claims.
+"""Releases: densities weighted by reliability, and synthetic claims that may be published.
 
 A collector who holds clear claims makes synthetic ones from a private density and publishes those,
 with the guarantee and what it takes for public. What promises nothing says so, and the ledger

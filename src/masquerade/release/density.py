@@ -71,13 +71,7 @@ class DensityModel:
         return Mixtures(self.claims.offset, self.claims.value, self.weight, width)
 
     def index(self, name: Any) -> int:
-        """Return the index of an object.
-
-        Raises
-        ------
-        ParameterError
-            There is no such object.
-        """
+        """Return the index of an object; `ParameterError` where there is none of this name."""
         return index_of(self.objects, name)
 
     def evaluate(self, name: Any, at: ArrayLike) -> Floats:
@@ -226,13 +220,7 @@ def fit_density(
 
 
 def index_of(objects: pa.Array, name: Any) -> int:
-    """Return the index of a name among objects.
-
-    Raises
-    ------
-    ParameterError
-        It is not among them.
-    """
+    """Return the index of a name among objects; `ParameterError` where it is not there."""
     try:
         index = objects.index(pa.scalar(name, objects.type)).as_py()
     # a name of another type than the objects' is as unknown as any other

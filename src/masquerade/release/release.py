@@ -64,7 +64,7 @@ class Release:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many objects have each status."""
+        """Number of objects with each status."""
         return dict(sorted(Counter(self.status).items()))
 
     def points_of(self, name: Any) -> Floats:

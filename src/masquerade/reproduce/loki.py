@@ -114,6 +114,8 @@ def one_survey(
                 chosen = crowd.choose(pool, policy, alpha, budget * whole, rng)
                 for estimator in estimators:
                     estimate = crowd.estimate(film, chosen, pool, estimator)
+                    # an estimate from nobody has a fixed error: left out, small budgets would look
+                    # good
                     off = NOBODY if math.isnan(estimate) else estimate - truth
                     squared.setdefault((policy, alpha, estimator, budget), []).append(off**2)
                 if alpha == 0 and chosen.size and policy in (GREEDY, OURS_GREEDY):
@@ -192,6 +194,7 @@ def sequence(*, name: str, seed: int, policy: str, alpha: float, surveys: int, c
         estimator = "weighted" if policy == "precision" else "mean"
         estimate = crowd.estimate(film, chosen, pool, estimator)
         truth = float(ratings.rating[ratings.question == film].mean())
+        # after the estimate, so that who is exhausted now is missing from the next survey only
         spent[chosen] += crowd.epsilon[chosen]
         exhausted = (crowd.epsilon > 0) & (spent + crowd.epsilon > cap)
         cells.append(

@@ -82,6 +82,7 @@ def read_ratings(name: str, *, seed: int = 0) -> Ratings:
         )
     }
     year = np.array([years.get(str(task), np.nan) for task in claims.tasks.to_pylist()])
+    # busy[person]; count[film] of the ratings by busy people alone
     busy = np.bincount(claims.worker) >= FEWEST_RATINGS
     used = busy[claims.worker]
     count = np.bincount(claims.task[used], minlength=claims.n_tasks)
@@ -123,9 +124,11 @@ class LiteralErrors:
 
     def __init__(self, history: History, noise_variance: Floats) -> None:
         shape = (history.people, history.questions)
+        # _error[person, question], 0 where _known is 0: not rated
         self._error, self._known = np.zeros(shape), np.zeros(shape)
         self._error[history.person, history.question] = history.error[:, 0]
         self._known[history.person, history.question] = 1.0
+        # variance that noise adds to the mean of everybody: the one number of equation (5)
         self._everyone = float(noise_variance.sum()) / history.people**2
 
     def squared(self, members: Integers) -> float:
@@ -157,6 +160,7 @@ class LiteralErrors:
         chosen: list[int] = []
         free = np.ones(open_.size, dtype=np.bool_)
         while True:
+            # the slack lets a cost through that equals what is left but for rounding
             free &= pool.cost[open_] <= left + 1e-12 * budget
             if not free.any():
                 return np.array(chosen, dtype=np.int64)
@@ -225,7 +229,7 @@ class Crowd:
 
     @property
     def cost(self) -> Floats:
-        """What each person is paid."""
+        """Payment of each person."""
         return np.asarray(np.array(PRICES)[self.level])
 
     def past_loss(self) -> Floats:

@@ -180,10 +180,12 @@ def real_decisions(*, voters: int, seed: int, epsilons: Sequence[float]) -> Cell
     differences = table.difference
     train = Comparisons.from_pairs(
         differences[order[:used]],
+        # differences are given already: the other alternative is 0
         np.zeros((used, table.n_features)),
         np.arange(used) % voters,
         features=list(table.names),
     )
+    # every decision is of a voter of its own here: those not dealt out are held out
     test = table.of_voters(np.sort(order[used:]))
     free = SocialPreference.learn(train, mechanism="none:fit=average")
     held_out = held_out_accuracy(free, test).accuracy

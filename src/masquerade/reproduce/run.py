@@ -167,6 +167,7 @@ def _results(
                 waiting[future] = (name, job, path)
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    # taken out, so that the results of finished parts are not held twice
                     yield (*waiting.pop(future), future.result())
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -179,6 +180,7 @@ def _end_with_parent() -> None:
 
     def watch() -> None:
         parent.join()
+        # at once and without cleaning up: nobody is left to take results
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()

@@ -88,6 +88,7 @@ def real_set(*, name: str, epsilon: str, seed: int, tasks: int | None) -> Cells:
     names = CATEGORIES[name]
     claims = data.claims(options=names, duplicates="last")
     codes = data.truths().codes(claims)
+    # codes from 0 are the numbers from 1; NaN where the truth is not known
     truth = np.where(codes >= 0, codes + 1.0, np.nan)
     value = claims.value + 1.0
     numbers = Claims(claims.task, claims.worker, value, claims.tasks, claims.workers, None)
@@ -115,6 +116,7 @@ def simple_setting(*, seed: int, runs: int) -> Cells:
         value, names = np.where(answered, answer, np.nan), (np.arange(runs), np.arange(size))
         claims = Claims(tasks, person, value, _texts(names[0]), _texts(names[1]), None, True)
         reports = mechanism.simulate(claims, rng, presence="assigned").value.reshape(runs, workers)
+        # reports[run, worker]; NaN is "no answer"
         off = np.abs(np.nanmean(reports, axis=1) - truth)
         error = float(off.std(ddof=1) / runs**0.5)
         cells.append({"mechanism": name, "mae": float(off.mean()), "error": error})
@@ -171,6 +173,7 @@ def _errors(claims: Claims, truth: Floats, epsilon: str, seed: int, low: int, hi
             fit = ChannelEM(presence="hidden").fit(reports, mechanism=mechanism)
             add("EM", fit.values_, mechanism)
     add("no mask", QualityWeighted().fit(claims).values_, None)
+    # one number for all tasks, with the truths known: what a method has to be better than
     add(CONSTANT, np.full(len(truth), np.median(known)), None)
     return cells
 
@@ -197,6 +200,7 @@ def _some_tasks(claims: Claims, truth: Floats, tasks: int) -> tuple[Claims, Floa
     table = claims.to_table()
     rows = np.isin(claims.task, kept)
     some = Claims.from_frame(table.filter(rows), kind="numeric")
+    # the filtered table has an order of tasks of its own
     place = {name: i for i, name in enumerate(claims.tasks.to_pylist())}
     return some, truth[[place[name] for name in some.tasks.to_pylist()]]
 

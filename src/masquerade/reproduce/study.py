@@ -20,7 +20,7 @@ Style = Literal["paper", "ours", "reference", "published"]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured."""
+    """The size of a study: all cells or few, and the number of trials."""
 
     quick: bool = False  # fewer cells, smaller crowds, fewer trials
     trials: int | None = None  # of each cell; None: the study's own number
@@ -100,7 +100,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the measurements of a study show, beside what the paper prints."""
+    """Results of a study beside what the paper prints."""
 
     rows: Sequence[Row]
     ours: Sequence[Comparison] = ()

@@ -117,6 +117,7 @@ def _masked(
     )
     cells = []
     for place, row in enumerate(rows.to_pylist()):
+        # rows come epsilon by epsilon, with one row a method
         epsilon = epsilons[place // len(METHODS)]
         cells.append({**row, "mechanism": mechanism, "epsilon": epsilon, "published": True})
         if mechanism == "two-layer" and row["method"] == TD and row["epsilon_user"] > 0:

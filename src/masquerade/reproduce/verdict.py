@@ -215,7 +215,7 @@ def alike(
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What a paper states, by name, and the data that it is judged on."""
+    """Statements of a paper by name, and the data that they are judged on."""
 
     # By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note``,
     # ``paper`` (a printed value) and ``tolerance``. Texts may have ``{places}`` to fill in.
