@@ -143,6 +143,7 @@ def create_app(
         services.transactions,
         private=settings.webhook_private,
         seals=Seals(settings.server_key),
+        # Computed before it is told, so that who follows the message finds the results.
         before={
             RESULTS_READY: lambda token: services.results.result_text(
                 services.surveys.record(token)
@@ -155,6 +156,7 @@ def create_app(
         alone = (_run_daily(services, metrics), _deliver(deliveries)) if sweeps else ()
         tasks = [asyncio.create_task(one) for one in alone]
         yield
+        # A cancelled task leaves its thread running, so deliveries are told to end by themselves.
         deliveries.end()
         for task in tasks:
             task.cancel()
@@ -177,6 +179,8 @@ def create_app(
     app.state.beginnings = Beginnings(
         rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
     )
+    # The one that is added last is the outermost: what limits refuse still gets all headers, and is
+    # counted.
     app.add_middleware(AuditTrail, log=services.audit_log)
     app.add_middleware(BodyLimit)
     app.add_middleware(
@@ -225,6 +229,7 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
                 metrics.sweep(**counts)
         now = datetime.now(UTC)
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        # A minute late, so that clocks of other computers have the new day too.
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
 
 

@@ -118,9 +118,11 @@ class Services:
             are.
         """
         engine = connect(url, key=key)
+        # Before anything else reads or writes: no service knows an older schema.
         migrate(engine)
         transactions = Transactions(engine, rewrites=rewrites)
         try:
+            # Also the check of the key: a server with another one does not start.
             transactions.write(lambda connection: begin_sealing(connection, server_key))
         except BaseException:  # or its thread would wait for ever
             transactions.close()
@@ -174,6 +176,7 @@ class Services:
                 reservation_days=reservation_days,
             ),
             commission_percent=commission_percent,
+            # All names in the ledger are made with it, so it never changes.
             person_key=values.secret("person_key"),
         )
 

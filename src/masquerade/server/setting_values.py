@@ -28,6 +28,7 @@ def read_file(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
+            # A float would not be the number that somebody wrote, and caps are exact.
             found = tomllib.load(file, parse_float=Decimal)
     except OSError as error:
         raise UnreadableFile(f"cannot read the settings in {path}: {error.strerror}.") from error
@@ -73,6 +74,7 @@ def whole(most: int, *, least: int = 0) -> Callable[[str, Any], int]:
     """Return what reads a whole number between two others, both included."""
 
     def read(name: str, value: Any) -> int:
+        # For Python true is 1; a setting that was meant as a switch is refused.
         digits = "" if isinstance(value, bool) else str(value)
         if not digits.isascii() or not digits.isdigit() or not least <= int(digits) <= most:
             raise ParameterError(

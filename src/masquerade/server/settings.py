@@ -156,6 +156,7 @@ class Settings:
         if file is not None:
             for key, value in read_file(file, READERS).items():
                 found[key] = READERS[key](f"{key} in {file}", value)
+        # After the file, so that the environment wins.
         for key, reader in READERS.items():
             variable = PREFIX + key.upper()
             if variable in os.environ:
@@ -171,6 +172,7 @@ class Settings:
         beside = data_dir or Path(folder or "masquerade-data")
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
         public_url = found.pop("public_url", None)
+        # Rounded down to whole millionths: a cap is never above what was written.
         epsilon = found.pop("cap_epsilon", Fraction(10))
         caps = Caps(
             Loss(int(epsilon * MICRO)),

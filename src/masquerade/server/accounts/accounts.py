@@ -98,6 +98,8 @@ def insert_account(
     ParameterError
         The login is taken.
     """
+    # The column is unique too: of two at once, the second transaction runs again and finds the
+    # first.
     if connection.execute(select(_ACCOUNT.c.id).where(_ACCOUNT.c.login == login)).first():
         raise ParameterError(f"the login {login!r} is taken; choose another.")
     id_ = secrets.token_hex(16)
@@ -168,11 +170,15 @@ class Accounts:
         that it takes included, tells which of the three was wrong.
         """
         row = self._with_login(login)
+        # Also for an unknown login a hash is computed, so that the time does not tell which logins
+        # exist.
         right = verify_password(None if row is None else row.password, password)
         if row is None or not right:
             return None
+        # After the password only: strangers can use up nobody's codes.
         if row.totp_secret is not None and not self._spend_code(row, code):
             return None
+        # Only now is the password at hand; a hash cannot be made stronger without it.
         if needs_new_hash(row.password):
             self._set(row.id, password=hash_password(password))
         return account_of(row)
@@ -218,6 +224,7 @@ class Accounts:
         if step is None:
             return False
         kept = self._seals.seal(secret, place_of(_ACCOUNT, "totp_secret", id_))
+        # The code that was just typed counts as used.
         self._set(id_, totp_secret=kept, totp_step=step)
         return True
 

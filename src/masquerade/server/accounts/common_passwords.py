@@ -69,6 +69,8 @@ def _consists(text: str, words: frozenset[str]) -> bool:
         for end in range(start + 1, min(len(text), start + 24) + 1):
             piece = text[start:end]
             cost = 1 if piece in words or piece.translate(_SPELT) in words else 0
+            # Runs and digits cost nothing: any number of them adds little to what has to be
+            # guessed.
             if not cost and not _is_run(piece) and not re.fullmatch(r"\d{1,4}|[\W_]{1,3}", piece):
                 continue
             known = fewest[end]

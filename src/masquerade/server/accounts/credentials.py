@@ -76,6 +76,7 @@ class Credentials:
         row = self._first(query)
         if row is None:
             return None
+        # Only a session that is not over yet is noted as used.
         self._sessions.use(row.session, last=row.used)
         return _who(row, ROLES[row.role], row.session)
 
@@ -95,6 +96,7 @@ class Credentials:
             return None
         if row.used != today:
             self._tokens.used(row.digest)
+        # The role of today: who loses a right loses it for their tokens too.
         return _who(row, ROLES[row.role] & frozenset(row.scopes), None)
 
     def by_account(self, account: Account) -> Surveyor | None:
@@ -113,6 +115,7 @@ class Credentials:
 
 def _known(table: Any) -> Any:
     """Return the query for the account and the team of a row of `table`, and what joins them."""
+    # No membership, no row: who was removed from a team is out of it with the next request.
     member = (_MEMBERSHIP.c.account == table.c.account) & (_MEMBERSHIP.c.team == table.c.team)
     return (
         select(_ACCOUNT, _MEMBERSHIP.c.role, _TEAM.c.id.label("team"), _TEAM.c.name.label("of"))

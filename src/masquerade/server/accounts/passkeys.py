@@ -106,6 +106,7 @@ class Passkeys:
             The library is not installed.
         """
         webauthn, structs = _library()
+        # A device that holds one of them makes no second.
         known = [
             structs.PublicKeyCredentialDescriptor(webauthn.base64url_to_bytes(p.credential))
             for p in self.of_account(account.id)
@@ -117,6 +118,8 @@ class Passkeys:
             user_name=account.login,
             user_display_name=account.name,
             exclude_credentials=known,
+            # Kept on the device, so that signing in names no account first; and opened by a PIN or
+            # a finger, as no password is asked for beside it.
             authenticator_selection=structs.AuthenticatorSelectionCriteria(
                 resident_key=structs.ResidentKeyRequirement.REQUIRED,
                 user_verification=structs.UserVerificationRequirement.REQUIRED,
@@ -143,6 +146,8 @@ class Passkeys:
             verified = webauthn.verify_registration_response(
                 credential=credential,
                 expected_challenge=nonce,
+                # The browser signs the address that it is at, so no other site can pass the answer
+                # on.
                 expected_rp_id=site.host,
                 expected_origin=site.origin,
                 require_user_verification=True,
@@ -160,6 +165,8 @@ class Passkeys:
         taken = select(_PASSKEY.c.account).where(_PASSKEY.c.credential == row["credential"])
 
         def work(connection: Connection) -> None:
+            # In the transaction that keeps the key: an answer counts once, also where two come at
+            # once.
             self._spend(connection, nonce)
             if connection.execute(taken).first():
                 raise ParameterError("this passkey is known already; make a new one.")
@@ -203,6 +210,7 @@ class Passkeys:
             .where(_PASSKEY.c.credential == id_, _ACCOUNT.c.state == ACTIVE)
         )
         row = self._transactions.read(lambda c: c.execute(query).first()) if id_ else None
+        # The same words as for a wrong answer: nobody learns which passkeys are known.
         if row is None:
             raise Unauthenticated(_REFUSED)
         try:
@@ -212,6 +220,7 @@ class Passkeys:
                 expected_rp_id=site.host,
                 expected_origin=site.origin,
                 credential_public_key=webauthn.base64url_to_bytes(row.public_key),
+                # The library refuses a count that does not rise, as that of a copied key.
                 credential_current_sign_count=row.sign_count,
                 require_user_verification=True,
             )
@@ -228,6 +237,8 @@ class Passkeys:
 
     def _begin(self, options: Any, purpose: str, account: str) -> dict[str, Any]:
         webauthn, _ = _library()
+        # Signed and given to the browser: the server keeps nothing of attempts that are never
+        # finished.
         signed = [webauthn.helpers.bytes_to_base64url(options.challenge), account]
         return {
             "options": json.loads(webauthn.options_to_json(options)),

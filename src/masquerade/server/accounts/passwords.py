@@ -62,6 +62,7 @@ def verify_password(kept: str | None, password: str) -> bool:
     """
     with _AT_ONCE:
         try:
+            # Nobody could choose a longer one, and a long text takes long to hash.
             return _HASHER.verify(kept or _nobodys(), _normal(password)[:LONGEST]) and bool(kept)
         except (VerificationError, InvalidHashError):
             return False

@@ -57,6 +57,7 @@ class Sessions:
         instead_of : str
             What the browser's cookie held before; that session ends.
         """
+        # Always a new one: a cookie that somebody planted before the sign-in is worth nothing.
         secret = secrets.token_urlsafe(32)
         today = self._today()
         known = {"digest": digest(secret), "account": account, "team": team}
@@ -64,6 +65,7 @@ class Sessions:
         over = not_(holds(today))
 
         def work(connection: Connection) -> None:
+            # Old sessions go whenever somebody signs in, so no job has to look for them.
             connection.execute(
                 delete(_SESSION).where(over | (_SESSION.c.digest == digest(instead_of)))
             )

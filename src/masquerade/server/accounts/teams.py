@@ -220,6 +220,7 @@ class Teams:
             query = select(_MEMBERSHIP.c.team).where(_MEMBERSHIP.c.account == account)
             for team in connection.execute(query).scalars().all():
                 _leave(connection, team, account)
+            # Passkeys belong to no team.
             for table in (_SESSION, _TOKEN, _PASSKEY):
                 connection.execute(delete(table).where(table.c.account == account))
             gone = {"state": DISABLED, "password": None, "totp_secret": None, "totp_step": None}
@@ -253,6 +254,7 @@ def _is_member(account: str, team: str) -> Any:
 
 def _another_owner(connection: Connection, team: str, account: str) -> None:
     """Refuse where nobody else owns the team; of two who leave at once, one waits here."""
+    # SQLite's one write lock does it there.
     if connection.dialect.name == "postgresql":
         connection.execute(select(_TEAM.c.id).where(_TEAM.c.id == team).with_for_update())
     owners = select(_MEMBERSHIP.c.account).where(
@@ -274,6 +276,7 @@ def _leave(connection: Connection, team: str, account: str) -> None:
     _another_owner(connection, team, account)
     if connection.execute(delete(_MEMBERSHIP).where(_is_member(account, team))).rowcount != 1:
         raise NotFound("there is no such member; reload the page.")
+    # In the same transaction: who was removed cannot use what they still have.
     for table in (_SESSION, _TOKEN):
         gone = delete(table).where(table.c.account == account, table.c.team == team)
         connection.execute(gone)

@@ -81,6 +81,7 @@ class ApiTokens:
         if unknown or not wanted:
             what = f"{unknown[0]!r} is no scope" if unknown else "the token has no scope"
             raise ParameterError(f"{what}; choose at least one of {', '.join(RIGHTS)}.")
+        # By this beginning programs that look for leaked secrets can tell what it is.
         token = PREFIX + secrets.token_urlsafe(32)
         row = {
             "digest": digest(token),

@@ -31,6 +31,8 @@ def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
     digits : int
     """
     mac = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), hashlib.sha1)
+    # RFC 4226, section 5.3: the last four bits say where the number begins; its sign bit is
+    # dropped.
     start = mac[-1] & 15
     number = int.from_bytes(mac[start : start + 4], "big") & 0x7FFFFFFF
     return str(number % 10**digits).zfill(digits)
@@ -53,6 +55,7 @@ def matching_step(secret: str, code: str, *, seconds: float, after: int | None) 
     typed = "".join(code.split()).encode()
     now = int(seconds) // STEP_SECONDS
     found = None
+    # All steps are compared whichever fits, so the time that it takes tells nothing.
     for step in range(now - _STEPS_OFF, now + _STEPS_OFF + 1):
         same = hmac.compare_digest(code_at(secret, step).encode(), typed)
         if same and (after is None or step > after):

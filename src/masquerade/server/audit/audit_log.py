@@ -58,6 +58,7 @@ class AuditLog:
 
         It is not where it says the same as the one before: saving a draft again and again is one.
         """
+        # Cut to the column's length; PostgreSQL would refuse a longer one.
         entry = {"account": account, "login": login, "action": action, "object": object[:64]}
 
         def work(connection: Connection) -> bool:
@@ -69,6 +70,7 @@ class AuditLog:
                 return False
             values["sequence"] = 0 if last is None else last.sequence + 1
             values["previous_hash"] = BEGINNING if last is None else last.hash
+            # Together with the hash of the one before, which was read in this transaction.
             connection.execute(insert(_ENTRY), {**values, "hash": hash_of(values)})
             return True
 
@@ -113,6 +115,8 @@ def verify_chain(connection: Connection, team: str) -> tuple[int, str]:
     query = select(_ENTRY).where(_ENTRY.c.team == team).order_by(_ENTRY.c.sequence)
     for row in connection.execute(query):
         values = {name: getattr(row, name) for name in _TOLD}
+        # A gap shows by the number, a change by the hash, an exchange by the previous hash. Entries
+        # cut off at the end do not show: for that the head must be noted elsewhere.
         if (row.sequence, row.previous_hash) != (count, previous) or row.hash != hash_of(values):
             raise BrokenChain(f"entry {count} of a team's audit log was changed, or one is gone.")
         previous, count = row.hash, count + 1
@@ -121,5 +125,6 @@ def verify_chain(connection: Connection, team: str) -> tuple[int, str]:
 
 def hash_of(values: dict[str, Any]) -> str:
     """Return the hash of an entry with all its fields but the hash."""
+    # Sorted keys: the same fields always give the same bytes.
     text = json.dumps({name: values[name] for name in _TOLD}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -44,7 +44,7 @@ class AccountRow(Base):
 
 
 class MembershipRow(Base):
-    """What an account is in a team."""
+    """The role of an account in a team."""
 
     __tablename__ = "membership"
 
@@ -80,6 +80,7 @@ class PasskeyRow(Base):
     credential: Mapped[str] = mapped_column(String(1400), primary_key=True)
     account: Mapped[str] = mapped_column(ForeignKey("account.id"), index=True)
     public_key: Mapped[str] = mapped_column(Text)
+    # Rises with each use, which shows a copied key; some keys do not count and always send 0.
     sign_count: Mapped[int] = mapped_column(BigInteger)
     name: Mapped[str] = mapped_column(Text)
     day: Mapped[str] = mapped_column(String(10))
@@ -88,7 +89,7 @@ class PasskeyRow(Base):
 
 
 class SpentChallengeRow(Base):
-    """A challenge that was answered, and so never is again."""
+    """A challenge that was answered; it is never accepted again."""
 
     __tablename__ = "spent_challenge"
 

@@ -26,7 +26,7 @@ class DraftRow(Base):
 
 
 class SelectionRunRow(Base):
-    """How many people of each level a survey asks for, and why."""
+    """A selection run: how many people of each level a survey asks for, and why."""
 
     __tablename__ = "selection_run"
 
@@ -39,12 +39,13 @@ class SelectionRunRow(Base):
 
 
 class IdempotencyKeyRow(Base):
-    """A request that made something, so that the same request sent again makes it once."""
+    """An idempotency key: the same request sent again creates nothing twice."""
 
     __tablename__ = "made"
 
     # Keyed by who asks and what for.
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    # SHA-256 of the request's body: tells a repetition from another request under the same key.
     body: Mapped[str] = mapped_column(String(64))
     token: Mapped[str] = mapped_column(String(32))
     day: Mapped[str] = mapped_column(String(10), index=True)

@@ -36,6 +36,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
         engine = create_engine(
             url,
             json_serializer=_json,
+            # The text of an exception reaches the log, and the values of statements are people's.
             hide_parameters=True,
             **({} if sqlite else {"pool_size": 16, "max_overflow": 8}),
             **({} if key is None else {"module": sealed_driver()}),
@@ -47,6 +48,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
         ) from error
     if engine.dialect.name == "sqlite":
         if key is not None:
+            # In this order: before the key is given nothing can be read, not even for a PRAGMA.
             event.listen(engine, "connect", _unlock(key))
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
@@ -61,6 +63,7 @@ def migrate(engine: Engine, *, to: str = "head") -> None:
     WrongSchema
         The database is of a version that this one does not know.
     """
+    # The write lock comes first (SQLite), so that two processes cannot both see the old revision.
     with engine.execution_options(write=True).begin() as connection:
         upgrade(connection, to=to)
 
@@ -70,7 +73,10 @@ def upgrade(connection: Connection, *, to: str = "head") -> None:
     config = alembic.config.Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     if connection.dialect.name == "postgresql":
+        # PostgreSQL has no such lock. Without this one two processes would create the same tables,
+        # and one would fail. It ends with the transaction.
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+    # Read after the lock: a process that waited sees what the first one migrated.
     require_known(revision(connection))
     config.attributes["connection"] = connection
     alembic.command.upgrade(config, to)
@@ -105,6 +111,8 @@ def _make_private(file: str | None) -> None:
     """Make an SQLite file that is not there yet, for this account's eyes only."""
     if file and file != ":memory:" and not file.startswith("file:") and not Path(file).exists():
         try:
+            # Before SQLite makes it with the process's umask; the log beside it takes the mode of
+            # the file.
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError as error:
             raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
@@ -117,10 +125,13 @@ def _json(value: Any) -> str:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
     cursor = connection.cursor()
+    # Before the PRAGMAs below, whose errors would not say that the key is the wrong one.
     _require_readable(cursor)
     for pragma in (
+        # Milliseconds; another process may have the write lock.
         "busy_timeout=10000",
         "journal_mode=WAL",
+        # With NORMAL a write-ahead log is safe against a crash of the process, not of the machine.
         "synchronous=FULL",
         "foreign_keys=ON",
         "secure_delete=ON",  # what is deleted is overwritten
@@ -133,6 +144,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _require_readable(cursor: Any) -> None:
     """Raise where a file is encrypted with another key than the one that was given, or with one."""
     try:
+        # PRAGMA key itself never fails: the first page is decrypted when it is first read.
         cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()
     except Exception as error:  # of one of two drivers
         if "file is not a database" not in str(error):
@@ -145,6 +157,8 @@ def _require_readable(cursor: Any) -> None:
 
 
 def _begin(connection: Any) -> None:
+    # A transaction that reads first and asks for the write lock later can be refused, as another
+    # one wrote in between; IMMEDIATE asks at once.
     write = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
@@ -171,6 +185,7 @@ def _unlock(key: str) -> Callable[[Any, Any], None]:
     """Return what gives a new connection the key, before anything else is asked of it."""
 
     def give(connection: Any, _record: Any) -> None:
+        # As raw bytes: a passphrase would be stretched anew for each connection.
         connection.execute(f"PRAGMA key=\"x'{key}'\"")
 
     return give

@@ -44,12 +44,16 @@ def earlier_token(
         return None
     before = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
     connection.execute(delete(_KEY).where(_KEY.c.day < before))
+    # Hashes alone: the table would otherwise keep a second copy of what was sent, and who sent it.
     digest, body = (hashlib.sha256(part.encode()).hexdigest() for part in request)
     row = connection.execute(select(_KEY).where(_KEY.c.digest == digest)).first()
     if row is None:
         values = {"digest": digest, "body": body, "token": token, "day": today}
+        # Where both come at once, the primary key refuses the second; its transaction runs again
+        # and finds the first.
         connection.execute(insert(_KEY), values)
         return None
+    # The earlier result would hide that the client uses one key for two requests.
     if row.body != body:
         raise IdempotencyConflict(
             "this idempotency key was used for another request; draw a new one."

@@ -14,6 +14,7 @@ from masquerade.server.keys import ServerKey
 
 _ACCOUNT, _WEBHOOK = table_of(AccountRow), table_of(WebhookRow)
 _DELIVERY = table_of(DeliveryRow)
+# Only what must be read again; what is compared, as tokens and cookies are, is kept as a hash.
 SEALED: Final[tuple[tuple[Table, str], ...]] = (
     (_ACCOUNT, "totp_secret"),
     (_WEBHOOK, "secret"),
@@ -31,10 +32,12 @@ def begin_sealing(connection: Connection, key: ServerKey | None) -> None:
     known = require_same_key(connection, key)
     if key is None:
         return
+    # In the transaction that seals: after a crash either both are there or neither.
     if not known:
         set_key(connection, key)
     if plain_texts(connection):
         for table, column in SEALED:
+            # `unseal` returns a plain text as it is, so one pass handles sealed and plain rows.
             reseal(connection, table, column, before=Seals(key), after=Seals(key))
 
 
@@ -66,8 +69,10 @@ def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
 
     Those accounts are asked for no codes any more, and those webhooks are gone.
     """
+    # Nobody can compute these codes any more; asking for them would lock the accounts out.
     sealed = update(_ACCOUNT).where(_ACCOUNT.c.totp_secret.is_not(None))
     accounts = connection.execute(sealed.values(totp_secret=None, totp_step=None)).rowcount
+    # Before the webhooks, to which they refer.
     connection.execute(delete(_DELIVERY))
     webhooks = connection.execute(delete(_WEBHOOK)).rowcount
     set_key(connection, after)

@@ -40,7 +40,9 @@ from masquerade.server.db.transactions import Transactions
 
 _BALANCE, _ENTRY, _COST = table_of(BalanceRow), table_of(EntryRow), table_of(CostRow)
 _SURVEY = table_of(SurveyRow)
+# Columns of numbers, in the order of `Balance`; its first field, the caps, is kept as text.
 _NAMES = Balance._fields[1:]
+# After one of these steps a reservation is not open any more.
 _FINISHED = ("commit", "release", "clear_disclosure")
 
 _COLUMNS = (*_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts)
@@ -56,6 +58,7 @@ _STAND_HELD = _STAND.with_for_update()
 # Written out, as a database finds a partial index by the words of its condition only.
 _STEP_OF_KEY = text("ledger_entry.kind <> 'adjust'")
 _PAID = text(f"ledger_entry.{PAID_WORDS}")
+# A literal and no bound value: SQLite takes a partial index only where it sees its condition.
 _SOME_OPEN = _BALANCE.c.open > literal_column("0")
 
 
@@ -80,6 +83,7 @@ def _by_index(query: Any, index: str) -> Any:
     """
     words = str(query.compile(dialect=sqlite_dialect(paramstyle="named")))
     joined = "JOIN ledger_entry "
+    # SQLAlchemy does not know INDEXED BY, so the compiled text is changed, in one place exactly.
     assert words.count(joined) == 1
     words = words.replace(joined, f"{joined}INDEXED BY {index} ")
     return text(words).columns(*query.selected_columns)
@@ -99,6 +103,7 @@ _LAST = (
     .order_by(_ENTRY.c.sequence.desc())
     .limit(bindparam("most"))
 )
+# Matches no row where an entry was added since the balance was read.
 _WRITE_BACK = update(_BALANCE).where(
     _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
 )
@@ -125,6 +130,7 @@ class LedgerTables:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._postgresql = connection.dialect.name == "postgresql"
+        # Digests of costs that this transaction itself inserts.
         self._new: set[str] = set()
         self._held: dict[str, _Account] = {}
 
@@ -140,6 +146,7 @@ class LedgerTables:
 
     def hold(self, person: str) -> None:
         """Let nobody else change a person's account until the transaction ends."""
+        # No entry has an empty key: the balance is locked and no entries are read.
         self._account(person, "")
 
     def balance(self, person: str) -> Balance | None:
@@ -183,6 +190,7 @@ class LedgerTables:
         """
         balance = self.balance(person)
         if balance is None or balance.entries <= most:
+            # So few entries cannot exceed the limit, and most chains are never read here.
             return 0
         last = self._connection.execute(_LAST, {"one": person, "most": 4 * most}).all()
         released = [row for row in last if row.kind == "release" and row.day == day]
@@ -219,6 +227,7 @@ class LedgerTables:
                 known.add(cost.digest)
         else:
             self._new.add(cost.digest)
+            # Amounts are whole millionths, or "inf".
             row = {
                 "digest": cost.digest,
                 "survey": cost.survey,
@@ -236,6 +245,7 @@ class LedgerTables:
         )
         query = (
             select(_ENTRY.c.person, _ENTRY.c.key)
+            # The partial index of balances with open reservations first: most people have none.
             .where(_ENTRY.c.person.in_(select(_BALANCE.c.person).where(_SOME_OPEN)))
             .where(_ENTRY.c.kind == "reserve", condition)
             .where(~finished.exists())
@@ -261,6 +271,7 @@ class LedgerTables:
                 account = self._held[person] = _Account(_balance(rows[0]) if rows else None, {})
             steps = [row for row in rows if row.sequence is not None]
         else:
+            # Locks the row of the balance alone, not the entries: nobody changes those without it.
             if account is None:
                 row = self._connection.execute(_STAND_HELD, {"one": person}).first()
                 account = self._held[person] = _Account(None if row is None else _balance(row), {})
@@ -275,6 +286,7 @@ class LedgerTables:
     def _keep(self, person: str, account: _Account, change: Change) -> Entry:
         entry, balance = change
         charge = entry.charge
+        # Before the entry, which refers to it.
         self.keep_cost(charge.cost)
         self._connection.execute(
             insert(_ENTRY),
@@ -297,6 +309,7 @@ class LedgerTables:
             done = self._connection.execute(
                 _WRITE_BACK, {"one": person, "before": account.balance.entries, **values}
             )
+            # Not expected under the lock; a lost update would break the chain without a trace.
             if done.rowcount != 1:
                 raise BrokenChain(f"the balance of {person} changed while it was locked.")
         account.balance = balance
@@ -304,6 +317,7 @@ class LedgerTables:
         return entry
 
     def _or_nothing(self, table: Any, row: dict[str, Any]) -> None:
+        # The first responses at one level bring the same cost; it does not matter whose row stays.
         make = insert_postgresql if self._postgresql else insert_sqlite
         self._connection.execute(make(table).on_conflict_do_nothing(), row)
 
@@ -350,15 +364,18 @@ class LedgerDatabase:
 @lru_cache(maxsize=1024)
 def caps_of(text: str) -> Caps:
     """Return the caps that ``Caps.text`` describes."""
+    # Caps that were written without a rule mean rule 1.
     epsilon, delta, clear, *rule = text.split(",")
     return Caps(Loss(int(epsilon)), Fraction(delta), int(clear), int(rule[0]) if rule else 1)
 
 
 def _balance(row: Any) -> Balance:
+    # In each of the queries above the columns of the balance come last.
     return Balance(caps_of(row.stood), *row[-len(_NAMES) :])
 
 
 def _entry(row: Any) -> Entry:
+    # As text, because the cache below needs something that can be hashed.
     cost = _cost(row.survey, tuple(row.mechanisms), json.dumps(row.amounts))
     caps = None if row.caps is None else caps_of(row.caps)
     charge = Charge(row.person, cost, row.day, row.kind, row.key, caps)
@@ -377,6 +394,7 @@ def _cost(survey: str, mechanisms: tuple[str, ...], amounts: str) -> Cost:
         protected=None if kept["protected"] is None else _loss(kept["protected"]),
         rho=None if kept["rho"] is None else Rho(_loss(kept["rho"]).micro),
         clear=kept["clear"],
+        # Written only where true, so absent means false.
         gaussian=kept.get("gaussian", False),
     )
 
@@ -389,6 +407,7 @@ def _amounts(cost: Cost) -> dict[str, Any]:
     def micro(amount: Loss | Rho | None) -> int | str | None:
         if amount is None:
             return None
+        # JSON has no infinity.
         return amount.micro if isinstance(amount.micro, int) else "inf"
 
     return {

@@ -25,7 +25,7 @@ from masquerade.server.db.tables import BY_KEY, Base
 
 
 class BookAccountRow(Base):
-    """Where money of a team can be; only the outside world may owe some."""
+    """An account of a team's book; only the outside world may owe money."""
 
     __tablename__ = "book_account"
 
@@ -39,13 +39,15 @@ class BookAccountRow(Base):
     balance: Mapped[int] = mapped_column(BigInteger)
 
     __table_args__ = (
+        # The last guard against spending twice; `MoneyLedger.move` refuses before, and says how
+        # much is missing.
         CheckConstraint("balance >= 0 OR kind = 'external'", name="nothing_is_overspent"),
         BY_KEY,
     )
 
 
 class BookTransferRow(Base):
-    """An amount that went from one account to another, once."""
+    """A transfer from one account of the book to another, made once."""
 
     __tablename__ = "book_transfer"
 
@@ -64,7 +66,7 @@ class BookTransferRow(Base):
 
 
 class PayoutRow(Base):
-    """Money that somebody wants to have paid out; no name of a wallet."""
+    """A payout request; it does not name the wallet."""
 
     __tablename__ = "payout"
 
@@ -83,7 +85,7 @@ class PayoutRow(Base):
 
 
 class CompletionCodeRow(Base):
-    """A code that says that somebody has answered, and not who or what."""
+    """A completion code: it says that somebody has answered, and not who or what."""
 
     __tablename__ = "completion_code"
 
@@ -95,7 +97,7 @@ class CompletionCodeRow(Base):
 
 
 class WebhookRow(Base):
-    """Where a team wants to be told of events, and the secret that signs the messages."""
+    """A webhook: a team's address for events, and the secret that signs the messages."""
 
     __tablename__ = "webhook"
 
@@ -127,11 +129,12 @@ class DeliveryRow(Base):
     outcome: Mapped[str] = mapped_column(Text)
     day: Mapped[str] = mapped_column(String(10), index=True)
 
+    # A message is told once to a webhook, also where two processes find the same event.
     __table_args__ = (UniqueConstraint("webhook", "about", name="told_once"), BY_KEY)
 
 
 class AuditRow(Base):
-    """That a surveyor did something, chained to what was done in the team before."""
+    """An audit-log entry, chained to the entry of the team before it."""
 
     __tablename__ = "audit_entry"
 

@@ -43,10 +43,14 @@ REWRITTEN = "rewritten"
 #: For how long a rewriting that was asked for may fail before ``/readyz`` tells.
 OVERDUE_SECONDS = 3600
 
+# Seconds between attempts, while one was asked for and could not be done.
 _AGAIN_SECONDS = 60.0
+# Short: requests for a lock queue, so readers wait behind a rewriting that itself waits.
 _LOCK_SECONDS = 5
 _REWRITING = 0x6F726465  # names the lock that processes rewriting together take in turn
+# SQLSTATE insufficient_privilege.
 _DENIED = "42501"
+# The day alone; no finer time is kept of anything.
 _KEEP_DAY = f"""
 INSERT INTO setting (key, value) VALUES ('{REWRITTEN}', (now() AT TIME ZONE 'UTC')::date::text)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
@@ -94,6 +98,8 @@ class PostgresqlOrder:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="order", daemon=True)
                 self._thread.start()
+            # Under the lock, so that no job comes behind the mark with which `close` ends the
+            # thread.
             self._jobs.put(done)
         return done
 
@@ -125,15 +131,18 @@ class PostgresqlOrder:
             job.set_result(self._attempt())
 
     def _attempt(self) -> bool:
+        # From the first attempt that fails; later failures do not begin the hour anew.
         if self._since is None:
             self._since = self._clock()
         try:
             left = rewrite_tables(self._engine)
         except Exception as error:  # also where no connection is free; this thread must live on
+            # The SQLSTATE alone: the text of an error can quote a row.
             state = getattr(getattr(error, "orig", None), "sqlstate", None)
             state = state or type(error).__qualname__
             left = f"it could not be rewritten ({state})"
         if left:
+            # Once for each obstacle, not every minute.
             if left != self._obstacle:
                 _LOGGER.warning("the database is not rewritten", extra=fields(reason=left))
             self._obstacle = left
@@ -161,18 +170,23 @@ def rewrite_tables(engine: Engine) -> str:
     with engine.connect() as connection:
         _run(connection, f"SET lock_timeout = '{_LOCK_SECONDS}s'")
         try:
+            # A lock of the session, because each step below is a transaction of its own.
             _run(connection, f"SELECT pg_advisory_lock({_REWRITING})")
             try:
+                # First of all, so that `CLUSTER` copies rows that already have the one xmin.
                 _touch(connection, tables)
+                # Old versions stay while somebody reads them, and with them their xmin.
                 kept = sum(_lay_out(connection, table) for table in tables)
                 for table in tables:
                     if _has_long_values(connection, table):
                         _number_anew(connection, table)
                         kept += _lay_out(connection, table)
                 _new_log(connection)
+                # Only a rewriting that left nothing counts as one.
                 if not kept:
                     _run(connection, _KEEP_DAY)
             finally:
+                # The connection goes back to the pool, and would keep the lock there.
                 _run(connection, f"SELECT pg_advisory_unlock({_REWRITING})")
         finally:
             _run(connection, "SET lock_timeout = DEFAULT")
@@ -187,6 +201,8 @@ def _touch(connection: Connection, tables: list[Table]) -> None:
         # First all locks, in a fixed order: who writes, or means to, waits; who reads does not.
         _run(connection, f"LOCK TABLE {names} IN EXCLUSIVE MODE")
         for table in tables:
+            # A column set to itself: PostgreSQL writes a new version of the row, with this
+            # transaction's xmin.
             column = next(column for column in table.columns if not column.primary_key)
             connection.execute(update(table).values({column.name: column}))
         _run(connection, "COMMIT")
@@ -206,6 +222,7 @@ def _lay_out(connection: Connection, table: Table) -> int:
         found = re.match(r"\d+", getattr(diagnostic, "message_detail", None) or "")
         counts.append(int(found.group()) if found else 0)
 
+    # The count comes in a notice only; the statement itself returns nothing.
     raw.add_notice_handler(told)
     try:
         _run(connection, f"CLUSTER VERBOSE {table.name} USING {table.name}_pkey")
@@ -241,6 +258,8 @@ def _number_anew(connection: Connection, table: Table) -> None:
 
 def _new_log(connection: Connection) -> None:
     """Have PostgreSQL begin a new log and let go of the old, where rights allow it."""
+    # The first checkpoint makes the old log unneeded, the switch ends its file, and the second lets
+    # PostgreSQL recycle it.
     for statement in ("CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"):
         try:
             _run(connection, statement)

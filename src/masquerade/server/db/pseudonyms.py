@@ -20,6 +20,8 @@ class Identity:
     @property
     def person(self) -> str:
         """Name in the ledger."""
+        # The secret alone. Every other use puts its own word before it, so two names never
+        # coincide.
         return keyed(self.key, self.secret)
 
     def pseudonym(self, survey_key: str) -> str:

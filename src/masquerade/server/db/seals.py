@@ -107,6 +107,7 @@ def reseal(
 ) -> None:
     """Seal every text of a column anew; its rows have an ``id``."""
     place = table.c[column]
+    # Read whole before the first update: a cursor may otherwise meet rows that it changed.
     for row in connection.execute(select(table.c.id, place).where(place.is_not(None))).all():
         where = place_of(table, column, row[0])
         text = after.seal(before.unseal(row[1], where), where)
@@ -119,4 +120,5 @@ def place_of(table: Table, column: str, id_: str) -> str:
 
 
 def _check(key: ServerKey) -> str:
+    # A derived value: it shows neither the server's key nor the one that seals.
     return key.derived("check").hex()

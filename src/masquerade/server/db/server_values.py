@@ -30,6 +30,7 @@ class ServerValues:
     def secret(self, key: str) -> str:
         """Return a secret of this server, drawn on first use."""
 
+        # One transaction: processes that start together must end with the same secret.
         def work(connection: Connection) -> str:
             secret = _value(connection, key)
             if secret is None:
@@ -44,6 +45,7 @@ class ServerValues:
         cached = self._transactions.read(lambda c: _value(c, key))
         if cached is not None:
             return cached
+        # Outside a transaction: it may take long, and all writers would wait.
         text = compute()
 
         def work(connection: Connection) -> str:
@@ -61,6 +63,7 @@ class ServerValues:
 
         def work(connection: Connection) -> None:
             connection.execute(delete(_SETTING).where(_SETTING.c.key == _OWNER_TOKEN))
+            # 192 random bits need no slow hash; a copy of the database still lets nobody in.
             connection.execute(insert(_SETTING), {"key": _OWNER_TOKEN, "value": _digest(token)})
 
         self._transactions.write(work)
@@ -73,6 +76,7 @@ class ServerValues:
             digest = _value(connection, _OWNER_TOKEN)
             if digest is None or not hmac.compare_digest(digest, _digest(token)):
                 return False
+            # The digest is part of the condition: of two who come at once, one deletes a row.
             spent = delete(_SETTING).where(
                 _SETTING.c.key == _OWNER_TOKEN, _SETTING.c.value == digest
             )

@@ -124,6 +124,7 @@ class SqliteOrder:
         except Exception as error:  # also those of SQLCipher, in this thread that must live on
             self._obstacle = f"it could not be rewritten ({type(error).__qualname__})"
         end = self._clock()
+        # The pause is so long that rewriting takes at most this share of the time.
         share = 0.2 if self._bytes(self._file) <= SMALL else 0.05
         pause = max(_SHORTEST_PAUSE_SECONDS, (end - begin) / share)
         if self._obstacle:
@@ -167,11 +168,13 @@ class SqliteOrder:
                     return ""
                 size = self._bytes(self._file)
                 free = shutil.disk_usage(self._file.parent).free
+                # Once for the new file, and once for the log, through which all its pages go.
                 if free < 2 * size:
                     return f"it needs {2 * size:,} bytes of free disk and there are {free:,}"
                 before = _version(raw)
                 with _room(raw, self._file.parent, size):
                     raw.execute("VACUUM").fetchall()
+                # The log now holds the old commits in their order, before the new pages.
                 if not _emptied(raw):
                     return _READER
                 # Another process that wrote meanwhile is seen by this number alone.
@@ -195,6 +198,7 @@ class SqliteOrder:
 
 def _emptied(raw: Any) -> bool:
     """Empty the log; return whether that was possible."""
+    # The only mode that leaves no bytes of earlier frames in the file.
     busy, _, _ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
 
@@ -222,6 +226,8 @@ def _room(raw: Any, folder: Path, size: int) -> Iterator[None]:
         raw.execute("PRAGMA temp_store=MEMORY")
         yield
         return
+    # A PRAGMA takes no bound values, so quotes are doubled. Beside the database there was room a
+    # moment ago; the usual temporary folder may be small.
     place = str(folder.resolve()).replace("'", "''")
     raw.execute(f"PRAGMA temp_store_directory='{place}'")
     raw.execute("PRAGMA temp_store=FILE")

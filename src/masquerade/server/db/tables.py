@@ -28,6 +28,7 @@ PAID_WORDS = "kind IN ('commit', 'clear_disclosure')"
 #: The team that every database begins with.
 FIRST_TEAM = "0" * 32
 
+# States lie in rows of all releases, so they can be added to and never renamed.
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 PUBLISHED, CANCELLED = "published", "cancelled"
 #: States of a survey in which what was begun can be finished.
@@ -67,6 +68,7 @@ class SurveyRow(Base):
     title: Mapped[str] = mapped_column(Text)
     definition: Mapped[dict[str, Any]] = mapped_column(JSON)
     hash: Mapped[str] = mapped_column(String(64))
+    # Of this survey alone: a person's names in two surveys have nothing in common.
     pseudonym_key: Mapped[str] = mapped_column(String(64))
     state: Mapped[str] = mapped_column(String(16))
     opened: Mapped[str] = mapped_column(String(10))
@@ -120,7 +122,7 @@ class ParticipationRow(Base):
 
 
 class QuotaCountRow(Base):
-    """How many people have begun a survey of limited quotas at a level, and not left it since.
+    """The number of people who have begun a survey at a level, and not left it since.
 
     There is one for each level while the survey has quotas; it changes with the participations.
     """
@@ -135,7 +137,7 @@ class QuotaCountRow(Base):
 
 
 class CostRow(Base):
-    """What one response at one level of one survey costs, the same for everybody."""
+    """The privacy cost of one response at one level of a survey, the same for everybody."""
 
     __tablename__ = "ledger_cost"
 
@@ -166,6 +168,8 @@ class EntryRow(Base):
     hash: Mapped[str] = mapped_column(String(64))
 
     __table_args__ = (
+        # A key takes each step once, also where two processes try at once; only caps change
+        # repeatedly.
         Index(
             "one_step_of_a_kind",
             "person",
@@ -188,7 +192,7 @@ class EntryRow(Base):
 
 
 class BalanceRow(Base):
-    """What a person's entries come to; can be rebuilt from them."""
+    """The balance of a person's account; can be rebuilt from the entries."""
 
     __tablename__ = "ledger_balance"
 
@@ -197,6 +201,8 @@ class BalanceRow(Base):
     entries: Mapped[int] = mapped_column(Integer)
     head: Mapped[str] = mapped_column(String(64))
     open: Mapped[int] = mapped_column(Integer)
+    # Sums in whole millionths, never floats: a rounded sum could let a charge through. The others
+    # are counts.
     spent_epsilon: Mapped[int] = mapped_column(BigInteger)
     reserved_epsilon: Mapped[int] = mapped_column(BigInteger)
     spent_unbounded: Mapped[int] = mapped_column(Integer)
@@ -209,6 +215,7 @@ class BalanceRow(Base):
     reserved_other: Mapped[int] = mapped_column(Integer, server_default="0")
 
     __table_args__ = (
+        # For the sweeper: most people have nothing reserved.
         Index(
             "balance_with_reservations",
             "person",

@@ -26,9 +26,13 @@ from masquerade.server.db.sqlite_order import SqliteOrder
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
+# For how often a transaction of PostgreSQL is run before its error comes out.
 _ATTEMPTS = 8
+# Changes in one commit of SQLite: bounds how long the first of them waits for the disk.
 _MOST_AT_ONCE = 64
+# Transactions of PostgreSQL under way at once.
 _UNDER_WAY = 3
+# SQLSTATEs deadlock_detected and serialization_failure: nothing was kept, so it can be run again.
 _DEADLOCK = ("40P01", "40001")
 _REWRITING_SECONDS = 10.0
 
@@ -83,6 +87,8 @@ class Transactions:
             return self._queue.run(work)
         for _ in range(_ATTEMPTS):
             try:
+                # First a turn and then a connection, so that who waits for a turn holds no
+                # connection of the pool.
                 with self._turns, self._writing.begin() as connection:
                     return work(connection)
             except IntegrityError as error:
@@ -115,6 +121,8 @@ class Transactions:
 
     def close(self) -> None:
         """Finish what waits and close all connections."""
+        # First what waits is committed, then the other thread ends; only then no one needs the
+        # engine.
         if self._queue is not None:
             self._queue.close()
         if isinstance(self._order, PostgresqlOrder):
@@ -155,8 +163,12 @@ class _Writer:
             thread.join()
 
     def _put(self, job: _Job | Future[bool]) -> None:
+        # Under the lock, so that no job comes behind the mark with which `close` ends the thread,
+        # where nobody would ever answer it.
         with self._lock:
             if self._thread is None:
+                # A daemon: what waits here was not promised to anybody, so a dying process need not
+                # wait for it.
                 self._thread = threading.Thread(target=self._serve, name="writer", daemon=True)
                 self._thread.start()
             self._jobs.put(job)
@@ -172,12 +184,15 @@ class _Writer:
             while isinstance(job, tuple):
                 jobs.append(job)
                 if len(jobs) == _MOST_AT_ONCE:
+                    # After either break `job` is the last one taken, which is in `jobs` already.
                     break
                 try:
                     job = self._jobs.get_nowait()
                 except queue.Empty:
                     break
             if jobs:
+                # Callers hear of their commit first; only those who want to write wait for the
+                # rewriting.
                 self._commit(jobs)
                 self._order.changed()
                 self._order.attempt()
@@ -197,6 +212,7 @@ class _Writer:
             for _, future in jobs:
                 future.set_exception(error)
             return
+        # After the commit only: what a caller is told survives a crash.
         for future, (value, failure) in outcomes:
             if failure is None:
                 future.set_result(value)
@@ -205,6 +221,7 @@ class _Writer:
 
 
 def _attempt(connection: Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
+    # One name is enough, as each savepoint ends before the next begins.
     connection.exec_driver_sql("SAVEPOINT change")
     try:
         value = work(connection)

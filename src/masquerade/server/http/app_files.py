@@ -41,6 +41,7 @@ class AppFile:
     def of(cls, content: bytes) -> AppFile:
         """Return a file with its content compressed and hashed."""
         digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
+        # Without a time, so that all processes send the same bytes.
         return cls(content, gzip.compress(content, mtime=0), f"sha384-{digest}")
 
 
@@ -82,6 +83,7 @@ def _modules() -> tuple[str, ...]:
         entered.add(name)
         for address in _IMPORT.findall((STATIC / name).read_text(encoding="utf-8")):
             visit(posixpath.normpath(posixpath.join(posixpath.dirname(name), address)))
+        # After its imports, so that the page can load the modules in this order.
         ordered.append(name)
 
     visit(ENTRY)

@@ -115,6 +115,7 @@ class _Proxies:
             found = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
             return False
+        # A socket of version 6 shows addresses of version 4 in this form.
         mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
         return any((mapped or found) in network for network in self._networks)
 

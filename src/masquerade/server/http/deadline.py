@@ -42,6 +42,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self.open_connections is not None and not self.open_connections.enter(
             self, self._address
         ):
+            # Nothing is sent and nothing is waited for: an answer would cost what is scarce.
             transport.abort()
             return
         self._arriving = self.loop.call_later(self.patience, transport.abort)
@@ -51,6 +52,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self.open_connections is not None:
             self.open_connections.leave(self, self._address)
         self._forget_arriving()
+        # Stops the timer of writing, and wakes whoever waits to write.
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -66,10 +68,13 @@ class DeadlineProtocol(HttpToolsProtocol):
         """Begin the deadline where bytes are of a request that is not whole yet."""
         self._held += len(data)
         super().data_received(data)
+        # It may have been ended above, as for what is no HTTP.
         if self.transport.is_closing():
             return
         if self._held > LARGEST_HEAD:
             self.send_400_response("The head of this request is too long.")
+        # Only the first bytes of a request begin the deadline; it is not moved by those that
+        # follow.
         elif self._arriving is None and (self._begun or self._answered()):
             self._arriving = self.loop.call_later(self.patience, self.transport.abort)
 

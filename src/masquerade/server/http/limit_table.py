@@ -32,6 +32,7 @@ _PLACES: Final = 2**17
 #: Places that one asker can be at. Where others are at all of them, the most rested one leaves.
 _LOOKED_AT: Final = 8
 
+# 16 bytes of the asker's keyed name, then the moment in seconds.
 _PLACE = struct.Struct("<16sd")
 
 
@@ -100,10 +101,13 @@ class LimitTable:
         share, name = seconds / quota, self._name(asker)
         with self._held():
             offset, whole = self._place_of(name)
+            # A moment in the past counts as now: allowance that was not used does not pile up.
             whole = max(now, whole)
             ahead = whole + share - now
             # Sums of shares are not exact, and a rounding must not refuse the last one.
             if ahead > seconds + share * 1e-6:
+                # What is refused changes nothing, so that asking again does not make the wait
+                # longer.
                 return 0.0, ahead - seconds
             _PLACE.pack_into(self._memory, offset, name, whole + share)
         return max(0.0, (seconds - ahead) / share), 0.0
@@ -119,6 +123,7 @@ class LimitTable:
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Let nobody else read or change the table."""
+        # A lock of the file belongs to the process, so its threads need one of their own beside it.
         with self._lock:
             if fcntl is None or self._number is None:
                 yield

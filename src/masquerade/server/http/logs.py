@@ -54,6 +54,7 @@ def configure(log_format: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else Lines())
     root = logging.getLogger()
+    # Handlers of libraries go: their lines could hold addresses.
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     own = logging.getLogger("masquerade")

@@ -55,6 +55,7 @@ class Metrics:
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
+        # A method is any text that a client sends, and each new label would stay in memory.
         known = method if method in _METHODS else "other"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
@@ -101,6 +102,7 @@ class RequestMetrics:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # What raises before an answer begins is answered with this one.
         status = 500
         begin = time.perf_counter()
 

@@ -35,6 +35,7 @@ def padded(
     """
     body = encoded(content)
     longest = max(len(body) + room, least)
+    # Rounded up to whole blocks, with room for the name of the filling.
     size = -(-(longest + _ROOM) // BLOCK) * BLOCK
     filling = b" " * (size - len(body) - _ROOM)
     return Response(
@@ -49,6 +50,7 @@ def spare(value: Any, most: int) -> int:
 
 def encoded(content: Any) -> bytes:
     """Return JSON as it is sent."""
+    # A lone half of a surrogate pair cannot be sent as UTF-8.
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
         errors="replace"
     )

@@ -38,10 +38,12 @@ MOST_PLACES = 20
 
 _LONGEST_POINTER, _LONGEST_DETAIL = 200, 2000
 
+# Searched in this order, so a subclass stands before its base.
 _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     Unauthenticated: (401, "unauthenticated"),
     Forbidden: (403, "forbidden"),
     TooManyAttempts: (429, "too-many-attempts"),
+    # 409 and not 429: waiting a moment does not help, opening a survey does.
     TooManyReservations: (409, "too-many-reservations"),
     NotFound: (404, "not-found"),
     StaleVersion: (412, "stale-version"),
@@ -49,6 +51,7 @@ _STATUS: dict[type[MasqueradeError], tuple[int, str]] = {
     InsufficientFunds: (409, "insufficient-funds"),
     WrongState: (409, "wrong-state"),
     AlreadyParticipated: (409, "already-participated"),
+    # 422: well formed, and refused for what it says.
     InvalidReport: (422, "invalid-report"),
     LevelNotAllowed: (422, "level-not-allowed"),
     SurveyHashMismatch: (409, "survey-hash-mismatch"),

@@ -59,6 +59,7 @@ class Buckets:
         )
         if wait:
             return False, 0, wait
+        # Sums of shares are not exact: 2.9999999 requests are 3.
         return True, int(left + 1e-6), max(0.0, (1 - left) * self._seconds / self.quota)
 
     def give_back(self, asker: bytes) -> None:
@@ -216,6 +217,7 @@ class RateLimits:
         if self._participant is not None and secret is not None:
             askers.append((self._participant, secret.encode()))
         if self._preview is not None and _PREVIEW.fullmatch(scope["path"]):
+            # Who shows nothing is counted by address.
             askers += [(self._preview, one) for one in _surveyors_of(given) or [network]]
         headers: list[tuple[bytes, bytes]] = []
         wait = 0.0

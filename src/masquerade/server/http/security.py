@@ -21,6 +21,7 @@ UPLOADS: Final = {"/release/synthetic": MOST_UPLOADED}
 
 _LOGGER = logging.getLogger(__name__)
 
+# No script but our files: what somebody writes into a title or an answer is never run.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -73,12 +74,15 @@ class SecurityHeaders:
                 headers += list(_HEADERS.items())
                 headers.append((b"referrer-policy", referrer))
                 if self._over_https(scope):
+                    # A year in seconds; not for subdomains, which may be another's.
                     headers.append((b"strict-transport-security", b"max-age=31536000"))
                 # A page that others may show within theirs has a policy of its own.
                 if not any(name == b"content-security-policy" for name, _ in headers):
                     headers.append((b"content-security-policy", POLICY.encode()))
                 # What never changes, as it is named by its hash, says so itself.
                 if not any(name == b"cache-control" for name, _ in headers):
+                    # Pages show secrets and questions, so no cache may keep them; static files may
+                    # be kept and are asked about again.
                     headers.append((b"cache-control", b"no-cache" if static else b"no-store"))
                 message["headers"] = headers
             await send(message)
@@ -107,6 +111,7 @@ class LastResort:
         try:
             await self.app(scope, receive, watch)
         except Exception as error:
+            # The status is sent: the connection ends in the middle, which the client notices.
             if started:
                 raise
             told = {"method": scope.get("method"), "route": route_of(scope), **described(error)}
@@ -140,6 +145,7 @@ class BodyLimit:
             await self._count(scope, receive, send, UPLOADS[scope["path"]])
             return
         body = bytearray()
+        # What announces too much is refused before a byte of it is read.
         more = not _announces_too_much(scope)
         too_large = not more
         while more:
@@ -157,6 +163,7 @@ class BodyLimit:
         async def replay() -> Message:
             nonlocal given
             if given:
+                # Further calls wait for the end of the connection.
                 return await receive()
             given = True
             return {"type": "http.request", "body": bytes(body), "more_body": False}
@@ -191,6 +198,7 @@ def _too_large(most: int) -> Response:
 def _announces_too_much(scope: Scope) -> bool:
     announced = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
     digits = announced.lstrip(b"0")
+    # By length first: `int` refuses thousands of digits, and a stranger chose them.
     return len(digits) > len(str(LARGEST_BODY)) or int(digits or b"0") > LARGEST_BODY
 
 
@@ -201,5 +209,6 @@ def same_origin(request: Request) -> bool:
     """
     origin = request.headers.get("origin")
     if origin is None:
+        # Browsers send at least one of the two headers; other programs hold no cookies of people.
         return request.headers.get("sec-fetch-site") in (None, "same-origin", "none")
     return origin.partition("://")[2] == request.headers.get("host")

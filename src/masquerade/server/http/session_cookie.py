@@ -8,6 +8,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 COOKIE = "masquerade"
+# By this prefix browsers take the cookie only over https, for this host alone and for all paths.
 SECURE_COOKIE = "__Host-masquerade"
 SESSION_DAYS = 30
 
@@ -29,6 +30,8 @@ def set_cookie(response: Response, secret: str, *, https: bool) -> None:
         secret,
         max_age=SESSION_DAYS * 24 * 3600,
         httponly=True,
+        # A link from another site leads to a page that knows its reader; a form from there carries
+        # no cookie.
         samesite="lax",
         secure=https,
         path="/",

@@ -154,8 +154,10 @@ class ArchiveWriter:
 
     def end(self) -> dict[str, int]:
         """Write the last line, and return the number of rows of each table that has any."""
+        # Of all lines before the last one, which holds it.
         digest = self._digest.hexdigest()
         self._line({"rows": dict(self._rows), "sha256": digest})
+        # Closing writes the last bytes, which the authentication code has to cover.
         self._zip.close()
         if self._authenticated is not None:
             self._file.write(_seal_of(self._authenticated.mac.hexdigest()))
@@ -219,6 +221,7 @@ def _authenticate(copy: IO[bytes], key: ServerKey | None) -> None:
                 "Take another one, or name the key of the server that made it with "
                 "--server-key-file."
             )
+    # Also where it was not checked: the reader refuses whatever comes after the last line.
     if sealed:
         copy.truncate(end)
 
@@ -234,12 +237,14 @@ def _seal_of(mac: str) -> bytes:
     line differs between their versions.
     """
     line = json.dumps({"hmac_sha256": mac}).encode() + b"\n"
+    # RFC 1952: deflate, no flags, no time, an unknown system.
     head = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
     block = b"\x01" + struct.pack("<HH", len(line), len(line) ^ 0xFFFF) + line
     return head + block + struct.pack("<II", zlib.crc32(line), len(line))
 
 
 _SEAL_BYTES: Final = len(_seal_of("0" * 64))
+# The last 8 bytes are a checksum and a length; the code is compared as a whole later.
 _SEAL: Final = re.compile(
     re.escape(_seal_of("0" * 64)).replace(b"0" * 64, b"[0-9a-f]{64}", 1)[:-8] + rb".{8}", re.DOTALL
 )
@@ -290,6 +295,7 @@ class ArchiveReader:
         """
         counted: Counter[str] = Counter()
         while True:
+            # Of all lines so far: the one that is read next may be the last, which holds it.
             before = self._digest.hexdigest()
             line = self._next()
             if isinstance(line, dict):
@@ -309,6 +315,7 @@ class ArchiveReader:
         name, kind = column
         if value is None:
             return None
+        # Not `isinstance`: true would pass for a number.
         if type(value) is not _PYTHON.get(kind):
             raise _changed(f"a value of column {name} is no {kind}")
         return base64.b64decode(value) if kind == "bytes" else value

@@ -65,6 +65,7 @@ def backup(
     """
     reading = engine
     if engine.dialect.name == "postgresql":
+        # All tables as of one moment; SQLite's transactions are like that by themselves.
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     with reading.connect() as connection, connection.begin():
         found = revision(connection)
@@ -72,6 +73,7 @@ def backup(
         if found is None:
             raise WrongSchema("this database has no schema of Masquerade; there is nothing to do.")
         if server_key is not None:
+            # Else the file would be vouched for by a key that cannot open the secrets in it.
             require_same_key(connection, server_key)
         tables = tables_of(connection)
         columns = {t.name: [(c.name, kind_of(c)) for c in t.columns] for t in tables}
@@ -121,6 +123,8 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             with os.fdopen(number, "wb") as file:
                 yield file
                 file.flush()
+                # The content is on the disk before the name appears: a crash leaves no half of a
+                # backup.
                 os.fsync(file.fileno())
             os.link(draft, path)  # unlike a renaming, never over what came there meanwhile
         finally:

@@ -37,6 +37,7 @@ def ledger_findings(
 ) -> Iterator[CheckResult]:
     """Yield every account whose chain is broken or whose balance is not what it comes to."""
     tables = LedgerTables(connection)
+    # Nothing is written, so the day plays no part.
     ledger = Ledger(tables, clock=lambda: "1970-01-01")
     persons = sorted(tables.persons())
     broken, entries = 0, 0
@@ -170,6 +171,7 @@ def integrity_of(engine: Engine) -> dict[str, Any]:
     with reading.connect() as connection, connection.begin():
         for name, check in checks.items():
             results = list(check(connection))
+            # Counts alone: which person's chain it is, only whoever runs the server is told.
             wrong = sum(one.status == PROBLEM for one in results)
             said = f"{wrong} problems; masquerade doctor says which." if wrong else ""
             found[name] = {"holds": not wrong, "detail": said or results[0].detail}

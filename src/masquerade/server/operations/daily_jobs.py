@@ -87,18 +87,22 @@ class DailyJobs:
         self._transactions.write(lambda c: self._endings.expire(c, lapsed))
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
 
+        # The end and its message in one transaction: one is never kept without the other.
         def lapse(connection: Connection) -> None:
             for token in self._surveys.lapse(connection, day=self._today(), until=until):
                 self._endings.announce(connection, token)
 
         self._transactions.write(lapse)
         closed = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN))
+        # Before money is settled: what was set aside for them goes to the survey, and then to the
+        # team.
         self._transactions.write(lambda c: self._endings.expire(c, closed))
         self._transactions.write(self._endings.settle)
         self._transactions.write(self._tell_of_waves)
         released = self._endings.release(self._database.reservations(before))
         released += self._endings.release(self._database.reservations_of_closed())
         raised = self._raise()
+        # Last, as everything above wrote rows.
         self._transactions.rewrite()
         return DailySummary(released, raised)
 
@@ -122,6 +126,8 @@ class DailyJobs:
             return [(row.person, row.caps) for row in connection.execute(query)]
 
         def begin(connection: Connection, person: str, caps: str) -> int:
+            # The deletion decides: of two processes one raises the caps, and a wish that was
+            # replaced meanwhile is left alone.
             condition = (_RAISE.c.person == person) & (_RAISE.c.caps == caps)
             if connection.execute(delete(_RAISE).where(condition)).rowcount:
                 ledger = self._ledger_of(LedgerTables(connection))

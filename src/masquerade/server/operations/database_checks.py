@@ -93,6 +93,7 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
                 f"this clock is {abs(skew):.0f} seconds {'ahead of' if skew > 0 else 'behind'} the "
                 "database's; let both follow a time server.",
             )
+    # Days only, as nothing finer is kept.
     days = union_all(
         select(func.max(_ENTRY.c.day).label("day")),
         select(func.max(_SURVEY.c.opened)),
@@ -143,6 +144,7 @@ def _permission_findings(file: Path) -> Iterator[CheckResult]:
         yield CheckResult("permissions", SKIPPED, "permissions of this kind are POSIX's.")
         return
     wrong = False
+    # A folder that others cannot enter protects its files whatever their mode.
     reachable = file.parent.stat().st_mode & 0o011
     for ending in ("", "-wal", "-shm"):
         path = file.with_name(file.name + ending)

@@ -66,6 +66,7 @@ def _by_key(connection: Connection) -> bool:
     raw: Any = connection.connection.driver_connection
     copy = type(raw)(":memory:", isolation_level=None)
     try:
+        # Page by page, as they lie in the file.
         raw.backup(copy)
         before = bytearray(copy.serialize())
         copy.execute("VACUUM")
@@ -89,6 +90,7 @@ def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     if day is not None and day >= (now.date() - timedelta(days=1)).isoformat():
         return
     query = "SELECT count(DISTINCT xmin::text) FROM {}"
+    # Where each table was written by one transaction at most, no order can be told.
     if all((connection.scalar(text(query.format(name))) or 0) < 2 for name in TABLES):
         return
     yield CheckResult(

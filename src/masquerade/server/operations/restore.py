@@ -94,12 +94,14 @@ def _put(
     reader: ArchiveReader, url: str, key: str | None, progress: Callable[[int], None] | None
 ) -> Restored:
     require_known(reader.header.revision)
+    # Before connecting, which makes the file.
     new = _new_file(url)
     engine = connect(url, key=key)
     try:
         with engine.execution_options(write=True).begin() as connection:
             return _fill(connection, reader, progress)
     except BaseException:
+        # Connections first; then the file goes, but only one that was not there before.
         engine.dispose()
         if new is not None:
             for ending in ("", "-wal", "-shm"):
@@ -118,6 +120,7 @@ def _fill(
             f"the database is not empty: it has a table {names[0]}. Name a new one; nothing was "
             "changed."
         )
+    # To the revision of the backup first, which its rows fit; the migrations then change them too.
     upgrade(connection, to=reader.header.revision)
     tables = {table.name: table for table in tables_of(connection)}
     for table in reversed(tables.values()):  # what the migrations put there is in the backup too
@@ -127,6 +130,7 @@ def _fill(
         for table in tables.values():
             _go_on_counting(connection, table)
     upgrade(connection)
+    # Within the transaction: where a chain is broken, nothing of the backup stays.
     # The clock is not asked: nothing is written.
     entries = Ledger(LedgerTables(connection), clock=lambda: reader.header.day).verify()
     now = revision(connection) or ""
@@ -140,6 +144,7 @@ def _load(
     progress: Callable[[int], None] | None,
 ) -> dict[str, int]:
     if connection.dialect.name == "sqlite":
+        # Checked at the commit, because a row may refer to one that comes later.
         connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
     for name, columns in reader.header.tables.items():
         there = {c.name for c in tables[name].columns} if name in tables else set()

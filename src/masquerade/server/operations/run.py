@@ -84,6 +84,7 @@ def server_of(
 
     config = uvicorn.Config(
         app,
+        # The log has one form, which `configure` sets; the server's own would hold addresses.
         log_level="warning",
         log_config=None,
         access_log=False,

@@ -28,6 +28,7 @@ _LOGGER = logging.getLogger(__name__)
 _GLANCE_SECONDS = 0.2
 _SHORT_LIFE_SECONDS = 10.0
 _LONGEST_PAUSE_SECONDS = 30.0
+# Not forked: locks of threads and connections of the database would be copied.
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
@@ -52,6 +53,7 @@ class _Worker:
             name=f"worker-{number}",
         )
         self.process.start()
+        # Closed here, so that the pipe ends when the worker does.
         started.close()
         self.began = time.monotonic()
 
@@ -213,6 +215,7 @@ def _work(
         started.send(True)
 
     try:
+        # One of them runs the daily jobs and rewrites the file.
         app = create_app(settings, sweeps=number == 0, limits=limits)
     except Exception as error:
         told = {"worker": number, **described(error)}
@@ -223,6 +226,7 @@ def _work(
     assert parent is not None
 
     def end_with_parent() -> None:
+        # Where the parent is killed, nobody else would end this process.
         wait([parent.sentinel])
         server.should_exit = True
 

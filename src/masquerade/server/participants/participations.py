@@ -71,6 +71,7 @@ _TABLE = table_of(ParticipationRow)
 _SURVEY = table_of(SurveyRow)
 _MINE = select(_TABLE, _SURVEY.c.state.label("survey_state")).join_from(_TABLE, _SURVEY)
 _MINE = _MINE.where(_TABLE.c.id == bindparam("one"))
+# The row of the participation alone; the survey's row, joined here, is not locked.
 _MINE_HELD = _MINE.with_for_update(of=_TABLE)
 _BEGUN = select(_TABLE).where(
     or_(
@@ -84,7 +85,7 @@ _STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """Where one participant stands in one survey."""
+    """The state of one participant in one survey."""
 
     id: str
     survey: FrozenSurvey
@@ -157,6 +158,7 @@ class Participations:
         InsufficientBudget, ClearDisclosureRefused
             The person's cap does not leave enough.
         """
+        # It may run several times; `admit` counts a participant once, however often.
         return self._transactions.write(
             lambda c: self._reserve(
                 c, who, survey, level, who.idempotency(idempotency_key), admit or _anybody
@@ -173,6 +175,8 @@ class Participations:
         admit: Callable[[FrozenSurvey], None],
     ) -> tuple[Participation, bool]:
         asked = self._surveys.asked(connection, token)
+        # The survey's row first, shared with others: it cannot close, nor change its seats, until
+        # this ends.
         standing = self._surveys.standing(connection, token, hold=True)
         offered = asked.definition.level(level)
         pseudonym = who.pseudonym(asked.pseudonym_key)
@@ -188,21 +192,26 @@ class Participations:
                 "this idempotency key was used for another request; draw a new one."
             )
         row = found[0] if found else None
+        # Whatever the state is now, the same request is answered by what it began.
         if row is not None and (row.state != EXPIRED or row.idempotency == request):
             if row.level != level:
                 raise AlreadyParticipated(
                     "this device has begun this survey at another level, which cannot change."
                 )
             return self._standing(connection, who, row), False
+        # After the lookup: who began in time gets their answer also once the survey is closed.
         if standing.state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
         if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         tables = LedgerTables(connection)
+        # Before anything is written, and only for what is new: a repetition is not counted.
         admit(asked)
         if standing.seats is not None:
             begin(connection, token, level, most=int(standing.seats.get(level, 0)))
         attempt = 1 if row is None else row.attempt + 1
+        # Random, so that it tells nothing of the order of arrival; also drawn anew for a second
+        # attempt.
         drawn = secrets.token_hex(16)
         values: dict[str, Any] = {
             "id": drawn,
@@ -220,7 +229,11 @@ class Participations:
         # After the row, for which whoever begins at another level at the same time has to wait.
         key = who.ledger_key(token, attempt)
         self._ledger_of(tables).reserve(who.person, key, offered.cost(token))
+        # After the reservation, so that this one is counted too; what it raises takes all of it
+        # back.
         self._require_patience(tables, who)
+        # Last: everybody who begins a survey locks the same accounts of its team, so for the
+        # shortest time.
         survey_budget = budget_of_survey(connection, token) if _pays(asked) else None
         if survey_budget is not None:
             survey_budget.hold(connection, who, level, attempt, day=self._today())
@@ -237,10 +250,13 @@ class Participations:
 
         def work(connection: Connection) -> Participation:
             row, asked = self._mine(connection, who, participation)
+            # Opening again shows the same questions, and costs nothing again.
             if row.state != OPENED:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
                 key = who.ledger_key(asked.token, row.attempt)
+                # In the transaction in which the questions become visible: nobody sees them unpaid,
+                # and a crash takes back both.
                 self._ledger_of(LedgerTables(connection)).commit(who.person, key)
                 # How often it lapsed before stands in the ledger; here it would tell whose it is.
                 _step(connection, row, state=OPENED, day=None, attempt=0)
@@ -260,6 +276,7 @@ class Participations:
 
         def work(connection: Connection) -> Participation:
             row, asked = self._mine(connection, who, participation)
+            # Sealing the same again is answered as before, for a device that lost the answer.
             if row.state in (SEALED, SUBMITTED):
                 if row.commitment != commitment:
                     raise CommitmentMismatch(
@@ -304,24 +321,33 @@ class Participations:
         ------
         NotFound, WrongState, LevelNotAllowed, SurveyHashMismatch, InvalidReport, CommitmentMismatch
         """
+        # Outside the transaction: hashing needs no lock.
         commitment = commitment_of(participation, reports, salt)
 
         def work(connection: Connection) -> tuple[Participation, bool]:
             row, asked = self._mine(connection, who, participation)
             if row.state == SUBMITTED:
+                # Only who knows the sealed reports gets the answer of the first time.
                 _require_sealed(row.commitment, commitment)
                 return self._standing(connection, who, row), False
             self._require(row, SEALED)
+            # Held here and not in `open`: results are computed once, and must have every response
+            # that was accepted.
             self._require_open(connection, row, hold=True)
+            # Level and hash are what the device masked for; other reports would be estimated
+            # wrongly.
             if level != row.level:
                 raise LevelNotAllowed("these reports are for another level than was chosen.")
             if survey_hash != asked.hash:
                 raise SurveyHashMismatch(
                     "these reports are for another version of the survey; reload the page."
                 )
+            # Range only. Whether a report is true cannot be told from it, and must not be.
             asked.definition.level(level).check_reports(reports)
             _require_sealed(row.commitment, commitment)
             _step(connection, row, state=SUBMITTED, reports=list(reports))
+            # In the transaction that accepts the reports, so that nobody is paid twice or not at
+            # all.
             self._reward(connection, who, row, asked)
             return self._standing(connection, who, row, SUBMITTED), True
 
@@ -338,6 +364,7 @@ class Participations:
         def work(connection: Connection) -> Participation:
             row, asked = self._mine(connection, who, participation)
             if row.state != WITHDRAWN:
+                # Only a submitted one has reports to delete.
                 self._require(row, SUBMITTED)
                 self._require_open(connection, row, hold=True)
                 self.forget(connection, row)
@@ -372,6 +399,7 @@ class Participations:
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
             self._ledger_of(LedgerTables(connection)).release(who.person, key)
+            # Both fields go: the day only serves the sweeper.
             _step(connection, row, state=EXPIRED, day=None)
             self._give_back(connection, row, asked)
             return EXPIRED
@@ -397,6 +425,7 @@ class Participations:
     ) -> None:
         survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
         if survey_budget is not None:
+            # Which attempt was paid is not in the row any more: the person's own ledger says it.
             account = privacy_account_of(LedgerTables(connection), who, self._caps)
             attempt = attempt_of(row, who, account)
             survey_budget.pay(connection, who, row.level, attempt, day=self._today())
@@ -421,6 +450,8 @@ class Participations:
         row = connection.execute(query, {"one": participation}).first() if possible else None
         if row is not None:
             asked = self._surveys.asked(connection, row.survey)
+            # In constant time; somebody else's is refused by the same words as one that does not
+            # exist.
             if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
                 return row, asked
         raise NotFound("there is no such participation of yours; begin the survey again.")
@@ -447,6 +478,7 @@ class Participations:
 
     def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
         """Raise where a person has reserved too much today without opening it, this one counted."""
+        # 0 is without limit.
         most = self._unopened_reservations
         if most and tables.unopened(who.person, day=self._today(), most=most) > most:
             raise TooManyReservations(

@@ -45,6 +45,7 @@ class PrivacyAccount:
 
     def bill(self, key: str, level: OfferedLevel) -> dict[str, Any]:
         """Return what the response under `key` cost, and all together, as a JSON object."""
+        # Only asked for where the questions were paid, so there is one.
         mine = next(entry.charge for entry in self.paid if entry.charge.key == key)
         spent, guarantee = self.spent(), level.guarantee()
         return {
@@ -104,6 +105,7 @@ def caps_json(caps: Caps) -> dict[str, Any]:
     }
 
 
+# The key names no person: people with the same costs share one result.
 @lru_cache(maxsize=4096)
 def _spent(caps: Caps, epsilon: int, unbounded: int, costs: tuple[Cost, ...]) -> Spent:
     balance = Balance(caps, spent_epsilon=epsilon, spent_unbounded=unbounded)

@@ -120,6 +120,7 @@ class Profiles:
 
     def surveys(self, entries: Iterable[Entry]) -> dict[str, FrozenSurvey]:
         """Return the surveys that entries name, by token."""
+        # Changes of caps name no survey.
         tokens = {entry.charge.survey for entry in entries} - {""}
         query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
         return self._transactions.read(
@@ -154,6 +155,8 @@ class Profiles:
         def work(connection: Connection) -> bool:
             tables = LedgerTables(connection)
             ledger = self._ledger_of(tables)
+            # The lock first: the caps that are compared must be those that hold when the change is
+            # written.
             tables.hold(who.person)
             now = ledger.balance(who.person).caps
             caps = change(now)
@@ -163,6 +166,8 @@ class Profiles:
                     "this raises a cap, which weakens what is promised to you, for the past too. "
                     f"Confirm it; it takes effect in {RAISE_DAYS} days."
                 )
+            # Also where the new caps are lower: a raise that was confirmed before must not undo
+            # them.
             connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
             if lower:
                 if caps != now:
@@ -189,8 +194,11 @@ class Profiles:
         """
 
         def work(connection: Connection) -> tuple[list[Invitation], str | None]:
+            # Answered from the list of all surveys: nothing is stored that leads from a person to
+            # surveys.
             found: list[Invitation] = []
             for invitation in self._invited(connection, who, after):
+                # One more was found, so there is a next page.
                 if len(found) == limit:
                     return found, found[-1].survey.token
                 found.append(invitation)
@@ -202,6 +210,7 @@ class Profiles:
         self, connection: Connection, who: Identity, after: str = ""
     ) -> Iterator[Invitation]:
         query = select(_SURVEY.c.token, _SURVEY.c.state).order_by(_SURVEY.c.token).limit(_AT_ONCE)
+        # In pages, as there is no index from a person to their surveys, and must be none.
         while rows := connection.execute(query.where(_SURVEY.c.token > after)).all():
             after = rows[-1].token
             asked = {row.token: self._surveys.asked(connection, row.token) for row in rows}
@@ -237,6 +246,7 @@ class Profiles:
             return {
                 "person": who.person,
                 "participations": [
+                    # Made of the secret, and of no use to the person.
                     {k: v for k, v in row._mapping.items() if k != "idempotency"}
                     for row in connection.execute(query)
                 ],
@@ -253,16 +263,19 @@ class Profiles:
 
         def work(connection: Connection) -> Departure:
             withdrawn = given_up = kept = 0
+            # A list first: its pages are read to the end before anything is changed.
             for invitation in list(self._invited(connection, who)):
                 begun = invitation.participation
                 if begun is None:
                     continue
                 query = select(_PARTICIPATION).where(_PARTICIPATION.c.id == begun["id"])
+                # By token, in one order for everybody who leaves.
                 row = connection.execute(query.with_for_update()).one()
                 if row.state in (RESERVED, OPENED, SEALED):
                     self._participations.give_up(connection, who, row, invitation.survey)
                     given_up += 1
                 elif (
+                    # Held here only: `give_up` takes the lock itself.
                     row.state == SUBMITTED
                     and self._surveys.state(connection, row.survey, hold=True) in TAKING
                 ):

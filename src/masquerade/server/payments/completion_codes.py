@@ -44,6 +44,7 @@ class Codes:
 
 def code_of(who: Identity, survey: str) -> str:
     """Return the code of a participant for a survey: 80 bits, in four groups."""
+    # 20 hexadecimal digits are 80 bits, which are 16 letters of 5 bits exactly.
     number = int(who.completion(survey)[:20], 16)
     letters = ""
     for _ in range(_LENGTH):
@@ -83,6 +84,7 @@ class CompletionCodes:
     def of_survey(self, survey: str, *, over: bool) -> Codes:
         """Return what a surveyor may see of a survey's codes; which, once it is over."""
         query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey)
+        # By the code itself, which is random: the order says nothing about who came when.
         rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
         codes = [(row.code, bool(row.checked)) for row in rows]
         return Codes(len(codes), sum(done for _, done in codes), codes if over else None)
@@ -118,6 +120,7 @@ def _check(connection: Connection, survey: str, code: str) -> str:
     if len(code) > 32 or not code.isascii() or "\0" in code:
         return UNKNOWN
     mine = (_CODE.c.survey == survey) & (_CODE.c.code == code)
+    # One conditional update: of two who check the same code at once, one is told that it is valid.
     first = update(_CODE).where(mine, _CODE.c.checked.is_(False)).values(checked=True)
     if connection.execute(first).rowcount == 1:
         return VALID

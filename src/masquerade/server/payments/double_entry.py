@@ -30,6 +30,7 @@ FUNDS, ESCROW, HELD = "funds", "escrow", "held"
 WAGES, WALLET, COMMISSION, CLEARING = "wages", "wallet", "commission", "clearing"
 
 _ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
+# Always locked in the order of their names, so transfers in opposite directions cannot deadlock.
 _STAND = (
     select(_ACCOUNT.c.id, _ACCOUNT.c.balance)
     .where(_ACCOUNT.c.id.in_(bindparam("both", expanding=True)))
@@ -52,6 +53,7 @@ class AccountKey:
     @property
     def id(self) -> str:
         """Name of the account's row."""
+        # NUL is in none of the parts, so two places never have the same text.
         text = "\0".join((self.team, self.currency, self.kind, self.holder))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -110,6 +112,7 @@ class MoneyLedger:
         assert (debit.team, debit.currency) == (credit.team, credit.currency)
         values = {"debit": debit.id, "credit": credit.id, "amount": amount, "what": what}
         key = key or secrets.token_hex(32)
+        # The locks first, then the key: who waited for the same transfer finds it done.
         stood = self._locked(debit, credit)
         known = self._connection.execute(_KNOWN, {"one": key}).first()
         if known is not None:
@@ -118,6 +121,7 @@ class MoneyLedger:
                     "this idempotency key was used for another transfer; draw a new one."
                 )
             return False
+        # The outside world may owe: its negative balance is what was paid in.
         if debit.kind != OUTSIDE and stood[debit.id] < amount:
             raise InsufficientFunds(
                 f"this takes {amount} {debit.currency} and there are {stood[debit.id]}.",
@@ -145,6 +149,7 @@ class MoneyLedger:
         if len(rows) < len(accounts):
             make = insert_postgresql if self._postgresql else insert_sqlite
             known = {row.id for row in rows}
+            # In the order of the locks.
             for account in sorted(accounts, key=lambda account: account.id):
                 if account.id not in known:
                     row = {
@@ -156,6 +161,7 @@ class MoneyLedger:
                         "balance": 0,
                     }
                     self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)
+            # Again with the lock: another may have inserted the row first, and changed it since.
             rows = self._connection.execute(query, wanted).all()
         return {row.id: row.balance for row in rows}
 

@@ -40,6 +40,7 @@ from masquerade.server.payments.wallets import (
 
 LARGEST_AMOUNT = 10**12
 LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
+# A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
@@ -146,6 +147,7 @@ class Funds:
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
         here, there = AccountKey(team, currency, FUNDS), AccountKey(team, currency, OUTSIDE)
+        # The team is part of the key, so that the keys of two teams never meet.
         return self._move(there, here, amount, what="deposit", key=f"{team} {key}", note=note)
 
     def take_out(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
@@ -173,6 +175,8 @@ class Funds:
 
         def work(connection: Connection) -> bool:
             state = connection.execute(
+                # The row of the survey before the accounts of the book, so that it does not close
+                # in between.
                 select(_SURVEY.c.state).where(_SURVEY.c.token == survey).with_for_update()
             ).scalar_one()
             survey_budget = budget_of_survey(connection, survey)
@@ -200,12 +204,15 @@ class Funds:
 
         def work(connection: Connection) -> int:
             changed = 0
+            # In a fixed order: two lists with the same payouts cannot deadlock.
             for payout in sorted(set(payouts)):
                 row = held_payout(connection, payout, team=team)
                 if row.state == wanted:
                     continue
                 if row.state != ASKED:
                     raise WrongState(f"this payout is {row.state}.", state=row.state)
+                # What is refused stays in `clearing`: only the person's secret can name the wallet
+                # to which it goes back.
                 if paid:
                     money = MoneyLedger(connection, day=self._today())
                     clearing = AccountKey(team, row.currency, CLEARING)
@@ -295,6 +302,7 @@ def _overview(connection: Connection, team: str) -> Overview:
         standing = standings.setdefault(row.currency, FundsBalance(row.currency))
         name = _OF_KIND.get(row.kind)
         if name is not None:
+            # The outside account falls below zero by what came in.
             sign = -1 if row.kind == OUTSIDE else 1
             setattr(standing, name, sign * int(row.balance))
     purses = select(_ACCOUNT).where(_ACCOUNT.c.team == team, _ACCOUNT.c.kind.in_((ESCROW, HELD)))
@@ -355,6 +363,7 @@ def _history(connection: Connection, team: str, *, limit: int = 200) -> list[Sta
             func.count().label("times"),
         )
         .join(debit, debit.id == _TRANSFER.c.debit)
+        # `earned` is the second half of `pay` (`SurveyBudget.pay`); with it the sum would double.
         .where(debit.team == team, _TRANSFER.c.what != "earned")
         .group_by(_TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
         .order_by(_TRANSFER.c.day.desc(), _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)

@@ -70,6 +70,7 @@ class Reward:
 
     def commission(self, level: str) -> int:
         """Return what the operator gets for a person."""
+        # Rounded up, to whole units, without floats.
         return -(-self.paid(level) * self.commission_percent // 100)
 
     def cost(self, level: str) -> int:
@@ -139,6 +140,7 @@ class SurveyBudget:
         if moved:
             reward = replace(self.reward, given=self.reward.given + amount)
             change = update(_SURVEY).where(_SURVEY.c.token == self.survey)
+            # In the transaction of the transfer, so that `given` is always what the book says.
             connection.execute(change.values(reward=reward.to_json()))
         return moved
 
@@ -165,6 +167,7 @@ class SurveyBudget:
                 "question and nothing was charged."
             ) from None
         if 100 * money.balance(self.escrow) < LOW_PERCENT * self.reward.given:
+            # The amount given is part of the name: after a top-up the team can be told once more.
             about = f"{BUDGET_LOW} {self.survey} {self.reward.given}"
             enqueue(connection, self.team, BUDGET_LOW, survey=self.survey, about=about, day=day)
 
@@ -201,6 +204,7 @@ class SurveyBudget:
     def settle(self, connection: Connection, *, keep: int, day: str) -> None:
         """Give the team back all that is left, but for `keep` of what is set aside."""
         money = MoneyLedger(connection, day=day)
+        # First back to `escrow`, then all of that to the team, so that the team sees one refund.
         rest = money.balance(self.held) - keep
         if rest > 0:
             money.move(self.held, self.escrow, rest, what="release")

@@ -71,6 +71,8 @@ class Wallets:
 
         def work(connection: Connection) -> tuple[list[Wallet], list[Payout]]:
             teams = {row.id: row.name for row in connection.execute(select(_TEAM))}
+            # No row leads from a person to wallets: their names are made from the secret, team by
+            # team.
             names = {who.wallet(team): team for team in teams}
             query = select(_ACCOUNT).where(
                 _ACCOUNT.c.kind == WALLET,
@@ -126,8 +128,10 @@ class Wallets:
                 "letters on one line."
             )
         key = who.idempotency(f"payout {idempotency_key}")
+        # Made of the secret and the key: the same request again finds its own row.
         id_ = key[:32]
 
+        # The lookup comes before the balance, which the first request has changed.
         def work(connection: Connection) -> tuple[Payout, bool]:
             known = connection.execute(select(_PAYOUT).where(_PAYOUT.c.id == id_)).first()
             if known is not None:
@@ -181,6 +185,8 @@ class Wallets:
                 raise WrongState("this was paid out already.", state=row.state)
             if row.state != TAKEN_BACK:
                 money = MoneyLedger(connection, day=self._today())
+                # Named anew from the secret; the payout itself does not say which wallet it came
+                # from.
                 wallet = AccountKey(row.team, row.currency, WALLET, who.wallet(row.team))
                 clearing = AccountKey(row.team, row.currency, CLEARING)
                 key = keyed(who.key, f"taken back:{row.id}:{who.secret}")
@@ -201,7 +207,9 @@ def held_payout(connection: Connection, payout: str, *, team: str | None = None)
     """
     query = select(_PAYOUT).where(_PAYOUT.c.id == payout)
     if connection.dialect.name == "postgresql":
+        # SQLite has one write lock, and no locks of rows.
         query = query.with_for_update()
+    # Other texts are no ids, and PostgreSQL refuses some of them, such as NUL, with an error.
     possible = payout.isascii() and payout.isalnum()
     row = connection.execute(query).first() if possible else None
     if row is None or team not in (None, row.team):

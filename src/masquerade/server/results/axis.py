@@ -25,6 +25,7 @@ class Axis:
     def around(cls, values: Iterable[float | None]) -> Axis:
         """Return an axis that holds all values, and 0."""
         known = [0.0, *(value for value in values if value is not None)]
+        # An axis needs a width, also where all values are 0.
         low, high = min(known), max(known)
         return cls(low, high if high > low else low + 1)
 
@@ -59,14 +60,17 @@ class Axis:
         ['0 %', '25 %', '50 %', '75 %', '100 %']
         """
         span = self.high - self.low
+        # The power of ten below the width; steps are round parts of it.
         size = 10.0 ** math.floor(math.log10(span))
         most = 4 if self.percent else 5
         steps = [one * size * part for part in (0.1, 1.0) for one in _STEPS]
         step = next(step for step in steps if span / step <= most + 1e-9)
+        # 1e-9 is for rounding: a tick that falls on an end must not be lost.
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [(self.at(k * step), self._text(k * step)) for k in range(first, last + 1)]
 
     def _text(self, value: float) -> str:
         if self.percent:
             return f"{100 * value:.3g} %"
+        # A true minus sign, as wide as a digit.
         return f"{value:.6g}".replace("-", "−")

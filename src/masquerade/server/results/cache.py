@@ -51,6 +51,8 @@ class ResultCache:
             The survey still takes answers, or was cancelled.
         """
         _require_finished(survey)
+        # Computed outside a transaction and stored once: of two who compute, the first one's text
+        # stays.
         return self._values.get_or_create(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
 
     def result(self, survey: SurveyRecord) -> dict[str, Any]:
@@ -117,6 +119,7 @@ class ResultCache:
 
         _require_finished(survey)
         rows = self._reports.rows(survey.token)
+        # Without rows `zip` gives no columns at all.
         columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
         return SurveyReports.from_rows(self.codebook(survey), *columns)
 
@@ -126,6 +129,7 @@ class ResultCache:
         return result_bytes(survey_result(self.reports(survey))).decode()
 
     def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
+        # By pseudonym, a keyed hash: the order tells nothing, and the last one is where to go on.
         last = ""
         while rows := self._reports.rows(token, after=last, limit=CHUNK):
             yield rows

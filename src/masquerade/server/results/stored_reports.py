@@ -39,6 +39,7 @@ class StoredReports:
         query = (
             select(_PARTICIPATION.c.pseudonym, _PARTICIPATION.c.level, _PARTICIPATION.c.reports)
             .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            # By the random id.
             .order_by(_PARTICIPATION.c.id)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
@@ -59,6 +60,7 @@ class StoredReports:
         """
         pseudonym = _PARTICIPATION.c.pseudonym
         query = (
+            # The JSON as it lies: nothing is parsed to be written again.
             select(pseudonym, _PARTICIPATION.c.level, as_type(_PARTICIPATION.c.reports, Text))
             .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
             .order_by(pseudonym)

@@ -47,6 +47,7 @@ ENGINES: Final = {
 MOST_AT_ONCE = 2
 
 _HEARTBEAT_SECONDS = 15
+# For each process: a release takes a processor and much memory.
 _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
@@ -156,12 +157,15 @@ def released(
     WrongState
         So many are being made that one more would slow all down.
     """
+    # Refused at once: who waits here would hold a connection.
     if not _RUNNING.acquire(blocking=False):
         raise WrongState(f"{MOST_AT_ONCE} releases are being made here; try again in a minute.")
+    # Lines pass through a queue, as the work runs in a thread of its own.
     lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
     gone = threading.Event()
 
     def tell(done: int) -> None:
+        # The only place at which the work can be stopped, between objects.
         if gone.is_set():
             raise _NobodyWaitsError
         lines.put({"done": done})
@@ -175,12 +179,16 @@ def released(
         except _NobodyWaitsError:
             pass
         except MasqueradeError as error:
+            # Our own messages name parameters and no claim.
             lines.put({"problem": str(error)})
         except Exception:
+            # The text of any other error could quote a claim.
             lines.put({"problem": "Something went wrong here; nothing was released."})
             raise
         finally:
             _RUNNING.release()
+            # The end mark comes last, also after an error; without it the reader would wait for
+            # ever.
             lines.put(None)
 
     threading.Thread(target=work, name="release", daemon=True).start()
@@ -205,6 +213,7 @@ def _lines(
             if told is None:
                 return
             yield _line(told)
+    # Also where the reader has gone and the generator is closed.
     finally:
         gone.set()
 

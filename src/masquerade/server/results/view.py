@@ -77,6 +77,7 @@ class Figures:
         places = self.digits + 2 * self.share
         ends = outward_interval(numbers["low"], numbers["high"], digits=places)
         low, high = max(ends[0], self.axis.low), min(ends[1], self.axis.high)
+        # Cut at the ends of the range: shares outside 0 and 1 mean nothing to a reader.
         if self.share:
             return f"{self._number(100 * low)} {joint} {self._number(100 * high)} %"
         unit = self.unit and f" {self.unit}"
@@ -100,6 +101,7 @@ class Figures:
         shown, value = numbers["shown"], numbers["value"]
         text = self.text(shown)
         if percent is not None:
+            # What is rounded to 0 may be some share, and "0 %" alone would say none.
             text = f"{'' if percent else 'about '}{self._number(percent)} %"
         return {
             "label": label,
@@ -134,6 +136,7 @@ class Figures:
 
     def _number(self, value: float) -> str:
         text = f"{value:.{self.digits}f}".replace("-", "−")
+        # Never "−0".
         return text.removeprefix("−") if not text.strip("−0.") else text
 
 
@@ -223,6 +226,7 @@ def _view(
     from masquerade.results.headline import FEWEST_FOR_HEADLINE, headline_kind
 
     headline = result["estimator"]
+    # The likeliest shares have no interval, so errors are taken from the headline's estimator.
     used = headline if estimator == LIKELIEST else estimator
     likeliest = estimator == LIKELIEST
     bars = shares.rows(
@@ -332,6 +336,7 @@ def _sure(
             "part": part,
         }
         for name, part in sees["parts"].items()
+        # Less than 0.05 % would be shown as 0.0 %.
         if part >= 0.0005
     ]
     sure["more"] = [(people, figures.spread(margin)) for people, margin in sees["more"]]
@@ -396,11 +401,13 @@ def _of_mean(question: Question, found: Mapping[str, Any]) -> Figures | None:
 
 def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:
     """Return as many digits as the widest interval leaves a meaning to."""
+    # Half a percentage point: with a larger error a decimal would be noise.
     return 0 if any((option["standard_error"] or 1) > 0.005 for option in options) else 1
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the items of each group that pairs link, best first, on one axis for all."""
+    # One axis for all groups, so that bars of two groups can be compared in length.
     axis = Axis.around(end for row in rows for end in (row["low"], row["high"]))
     figures = Figures(False, axis, 2)
     groups: dict[int, list[dict[str, Any]]] = {}

@@ -103,6 +103,7 @@ def read_document(data: Any) -> Document:
         return Document.model_validate(data)
     except ValidationError as error:
         issues = [(_pointer(one["loc"]), f"{one['msg']}.") for one in error.errors()]
+        # Without its cause: pydantic's own error quotes the whole input.
         raise InvalidDocument(issues) from None
 
 
@@ -120,6 +121,7 @@ def read_document_text(text: str) -> Document:
         reason = f"line {error.lineno}, column {error.colno}: {error.msg}."
         raise InvalidDocument([("", f"the file is no JSON: {reason}")]) from None
     except RecursionError:
+        # A short text can be nested more deeply than the stack of the interpreter.
         raise InvalidDocument([("", "the file is nested too deeply.")]) from None
     return read_document(data)
 
@@ -156,6 +158,7 @@ def survey_of(document: Document) -> Survey:
         "template": document.template,
         "questions": questions,
         "topic": document.topic,
+        # An untouched choice follows the topic, also where the topic is changed later.
         "reveal": document.reveal or default_reveal(document.topic),
         "conditions": conditions,
         "estimator": document.estimator,
@@ -202,6 +205,7 @@ def survey_or_issues(
         issues.append(("/questions", "Add a question."))
     if not document.levels:
         issues.append(("/levels", "Offer at least one level."))
+    # A list names the usual levels; a mapping describes its own, whose names are free.
     if isinstance(document.levels, list):
         unknown = [name for name in document.levels if name not in (*ALL_LEVELS, CLEAR)]
         issues += [
@@ -249,6 +253,7 @@ def _question_issues(questions: Sequence[dict[str, Any]]) -> list[Issue]:
         if question.id in ids:
             issues.append((f"/questions/{index}/id", "Another question has this id."))
         ids.add(question.id)
+    # Conditions refer to other questions, so they are checked once each question reads by itself.
     if not issues:
         try:
             check_conditions(*questions_from_json(list(questions)))
@@ -279,5 +284,7 @@ def _pointer(location: tuple[int | str, ...]) -> str:
     # The names of union members are no places.
     union = re.compile(r"[\[\]]|constrained")
     parts = [part for part in location if isinstance(part, int) or not union.search(part)]
+    # JSON Pointer (RFC 6901): first the tilde, or the slash's escape would be escaped again.
     text = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    # Names come from the input, and lone surrogates cannot be sent as UTF-8.
     return text.encode(errors="replace").decode()

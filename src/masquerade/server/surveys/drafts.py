@@ -43,6 +43,7 @@ class Draft:
     version: int  # counts changes
     day: str  # of the last change
 
+    # No field, but a constant of the class: stands where a `SurveyRecord` has its state.
     state = DRAFT
 
 
@@ -126,6 +127,7 @@ class Drafts:
         IdempotencyConflict
             The key was used for another request.
         """
+        # Drawn now, so that links to the draft hold once it is open.
         token = secrets.token_hex(8)
         values = {
             "token": token,
@@ -135,6 +137,7 @@ class Drafts:
             "day": self._today(),
         }
 
+        # The key and the draft in one transaction: after a crash both are there, or neither.
         def work(connection: Connection) -> tuple[str, bool]:
             known = earlier_token(connection, request, token, today=self._today())
             if known is not None:
@@ -187,6 +190,7 @@ class Drafts:
 
         def work(connection: Connection) -> Draft:
             old = _draft(connection, token, team, hold=True)
+            # Under the lock: of two who read the same version, the second is refused.
             _require_version(old, version)
             new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
             connection.execute(
@@ -210,6 +214,7 @@ class Drafts:
             old = _draft(connection, token, team, hold=True)
             if version is not None:
                 _require_version(old, version)
+            # Runs name the token and no foreign key, so they are deleted here.
             connection.execute(delete(_RUN).where(_RUN.c.survey == token))
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
 
@@ -266,6 +271,8 @@ class Drafts:
             old = _draft(connection, token, team, hold=True)
             if version is not None:
                 _require_version(old, version)
+            # Of what is in the row now, under its lock; a review from before may be of another
+            # version.
             survey, _ = self.review(old.document).require()
             connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
             self._surveys.insert(
@@ -282,7 +289,10 @@ class Drafts:
                 reward=reward,
             )
             if reward is not None:
+                # In the transaction that opens: a team without the money keeps its draft.
                 SurveyBudget(team, token, reward).fill(connection, budget, day=self._today())
+            # The message is written beside the change and sent later: it survives a crash, and is
+            # never sent for a change that was taken back.
             enqueue(connection, team, OPENED, survey=token, day=self._today())
             return self._surveys.read(connection, token)
 
@@ -293,6 +303,7 @@ def _draft(connection: Connection, token: str, team: str, *, hold: bool = False)
     query = select(_DRAFT).where(_DRAFT.c.token == token, _DRAFT.c.team == team)
     if hold and connection.dialect.name == "postgresql":
         query = query.with_for_update()
+    # Anything else cannot be there, and a database may refuse to look for it.
     possible = token.isascii() and "\0" not in token
     row = connection.execute(query).first() if possible else None
     if row is None:

@@ -63,7 +63,11 @@ class SurveyEndings:
             self.settle(connection, token)
             self.announce(connection, token)
 
+        # After the step that closed the survey, in a transaction of its own. What a crash leaves
+        # undone the daily jobs do, all but the messages.
         self._transactions.write(work)
+        # After the commit, and each person by itself: one long transaction would lock many
+        # accounts.
         self.release(self._database.reservations_of(token))
         # Before anybody reads results: from here on nothing more comes to it.
         self._transactions.rewrite()
@@ -78,9 +82,11 @@ class SurveyEndings:
         special = select(_SURVEY.c.token).where(counted)
         change = update(_PARTICIPATION).where(_PARTICIPATION.c.state == RESERVED, condition)
         change = change.values(state=EXPIRED, day=None)
+        # Most surveys have neither seats nor money: one statement, without reading a row.
         connection.execute(change.where(_PARTICIPATION.c.survey.not_in(special)))
         lapsed = change.where(_PARTICIPATION.c.survey.in_(special))
         rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
+        # Sorted, so that two processes lock counts and accounts in one order.
         for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
             leave(connection, survey, level, count)
             survey_budget = budget_of_survey(connection, survey)
@@ -113,6 +119,7 @@ class SurveyEndings:
                     )
                     .group_by(_PARTICIPATION.c.level)
                 )
+                # By level: whose wallets these will be is not known before they come.
                 keep = sum(
                     survey_budget.reward.cost(one.level) * one.people
                     for one in connection.execute(begun)
@@ -135,6 +142,7 @@ class SurveyEndings:
         released = 0
         for person, key in reservations:
             try:
+                # Whether it was committed is decided by the ledger under its own lock.
                 ledger.release(person, key)
             except NotReserved:  # the questions were shown in the meantime
                 continue

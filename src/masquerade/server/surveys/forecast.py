@@ -85,9 +85,11 @@ def error_by_cost(
         ``cost``, ``asked``, and ``margin`` of the first question, from the smallest budget on.
     """
     whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
+    # What the plan costs without a budget is the right end of the curve.
     full = forecast(whole, survey, caps=caps)["cost"]
     found = []
     for step in range(1, steps + 1):
+        # In whole units, as budgets are.
         plan = document.plan.model_copy(update={"budget": full * step // steps})
         one = forecast(document.model_copy(update={"plan": plan}), survey, caps=caps)
         margin = one["questions"][0]["margin"]
@@ -134,9 +136,11 @@ def expected_levels(names: list[str], shares: Mapping[str, float], people: int) 
         As planned; where empty, those that were observed elsewhere.
     people : int
     """
+    # A level of another name was observed nowhere: a quarter, as for one of four.
     given = shares or {name: PRIOR_SHARES.get(name, 0.25) for name in names}
     weight = {name: float(given.get(name, 0)) for name in names}
     total = sum(weight.values()) or 1.0
+    # Largest remainders: rounding down first, then one more to those that lost most.
     exact = {name: people * weight[name] / total for name in names}
     found = {name: int(exact[name]) for name in names}
     by_rest = sorted(names, key=lambda name: found[name] - exact[name])
@@ -176,7 +180,9 @@ def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
     A cap holds where either of two sums does, of epsilons or of rhos; it is the smaller share,
     rounded up, so that it is above 1 exactly where masked answers are not `affordable`.
     """
+    # The token plays no part in the amounts.
     cost = offered.cost("")
+    # Another cap on rho holds where all of the noise is Gaussian; see `Caps`.
     most = caps.rho if cost.other else caps.gaussian
     shares = [_share(cost.micro_rho, most.micro)]
     if not cost.unbounded:
@@ -187,6 +193,7 @@ def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
 def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
     """Return the share of a fresh account in whole percent, rounded up; above 100 if refused."""
     share = share_of_cap(offered, caps)
+    # Back to the whole millionths of `_share`, so that the percentage is rounded up exactly.
     return share if math.isinf(share) else -(-round(share * _PARTS) * 100 // _PARTS)
 
 
@@ -236,6 +243,7 @@ def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[
 
 
 def _share(amount: float, cap: float) -> float:
+    # A cap of 0 admits only what costs nothing.
     if not cap:
         return math.inf if amount else 0.0
     if math.isinf(amount):

@@ -33,6 +33,7 @@ from masquerade.surveys.survey import Survey
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _STATE = select(_SURVEY.c.state, _SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
+# FOR SHARE: many may take part at once, and only who changes the survey waits for them.
 _STATE_HELD = _STATE.with_for_update(read=True)
 
 
@@ -96,6 +97,7 @@ class FrozenSurvey:
     @cached_property
     def hash(self) -> str:
         """What the text hashes to, in today's form whatever release opened the survey."""
+        # Of the text that is sent now, not the hash in the row: devices compare these two.
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -114,6 +116,8 @@ class Surveys:
 
     def asked(self, connection: Connection, token: str) -> FrozenSurvey:
         """Return what is asked in a survey; raise `NotFound` where there is none of this token."""
+        # Never removed: what is cached cannot change, and no lock is needed, as two threads would
+        # store equal values.
         known = self._asked.get(token)
         if known is None:
             known = FrozenSurvey(_row(connection, token))
@@ -155,6 +159,7 @@ class Surveys:
                 "this survey would let people send answers as they are, which this server does "
                 "not allow. Leave out level 'none', or set MASQUERADE_ALLOW_CLEAR=1."
             )
+        # 64 random bits: a link can be passed on, and not guessed.
         token = token or secrets.token_hex(8)
         connection.execute(
             insert(_SURVEY),
@@ -163,6 +168,7 @@ class Surveys:
                 "title": definition.title,
                 "definition": definition.to_json(),
                 "hash": definition.content_hash(),
+                # 256 random bits: without this key no pseudonym can be computed from a secret.
                 "pseudonym_key": secrets.token_hex(32),
                 "state": OPEN,
                 "opened": day,
@@ -175,9 +181,11 @@ class Surveys:
                 "reward": None if reward is None else reward.to_json(),
             },
         )
+        # All levels at once, so that no first response at a level has to write its cost.
         tables = LedgerTables(connection)
         for level in definition.levels:
             tables.keep_cost(level.cost(token))
+        # After the row of the survey, to which the counts refer.
         count_anew(connection, token, seats)
         return self.read(connection, token)
 
@@ -198,6 +206,7 @@ class Surveys:
         self, connection: Connection, token: str, *, states: Sequence[str], **values: Any
     ) -> bool:
         """Change a survey that is in one of `states`; return whether it was."""
+        # The state is part of the condition: of two who change it at once, one finds it changed.
         condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
         return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
 
@@ -225,7 +234,9 @@ class Surveys:
         list of str
             Tokens of those that are closed now.
         """
+        # ISO dates compare as texts.
         past = _SURVEY.c.closes < day
+        # First those that are closing: what begins to close below keeps its days of grace.
         closed = connection.scalars(
             update(_SURVEY)
             .where(_SURVEY.c.state == CLOSING, past)
@@ -258,6 +269,7 @@ class Surveys:
 
 def participants_state(state: str) -> str:
     """Return a survey's state as participants are told it."""
+    # People who took part are not told whether it was published or cancelled.
     return state if state in TAKING else CLOSED
 
 

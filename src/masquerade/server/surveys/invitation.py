@@ -16,6 +16,7 @@ def invitation(asked: FrozenSurvey, *, state: str) -> dict[str, Any]:
     return {**_fixed(asked), "state": state}
 
 
+# By identity of the frozen survey, which never changes; the state does, and is added outside.
 @lru_cache(maxsize=1024)
 def _fixed(asked: FrozenSurvey) -> dict[str, Any]:
     return introduction(
@@ -81,4 +82,5 @@ def masks_of(asked: FrozenSurvey) -> dict[str, dict[str, Any]]:
 @lru_cache(maxsize=1024)
 def longest_mechanisms(asked: FrozenSurvey) -> int:
     """Return the length in bytes of the mechanisms' names at the level where they are longest."""
+    # Answers are padded to this length, so that their size does not tell the level.
     return max(len(encoded([str(m) for m in one.mechanisms])) for one in asked.definition.levels)

@@ -116,6 +116,7 @@ class Lifecycle:
         """
         record = self._transactions.read(lambda c: self._surveys.read(c, token))
         if team not in (None, record.team):
+            # The same words as for no survey at all: a token of another team tells nothing.
             raise NotFound("there is no such survey; check the link.")
         return record
 
@@ -131,6 +132,7 @@ class Lifecycle:
         NotFound
             There is none of this token.
         """
+        # One transaction: text and state are of one moment.
         return self._transactions.read(
             lambda c: (self._surveys.asked(c, token), self._surveys.state(c, token))
         )
@@ -186,6 +188,7 @@ class Lifecycle:
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
 
         def work(connection: Connection) -> bool:
+            # Counted in the transaction of the step, and not before it.
             ends = grace_days == 0 or not _unfinished(connection, token)
             values = {"state": CLOSED, "closed": day, "closes": None}
             if not ends:
@@ -194,6 +197,7 @@ class Lifecycle:
 
         if not self._transactions.write(work):
             raise _wrong(survey, "only an open one can be closed")
+        # After the commit of the step: nobody can begin any more, so what is given back stays so.
         self._endings.end(token)
         return self.record(token)
 
@@ -204,6 +208,7 @@ class Lifecycle:
         ------
         WrongState, ParameterError
         """
+        # Earlier days are refused: people were told until when they can answer.
         earliest = survey.closes or self._today()
         try:
             late = closes is None or date.fromisoformat(closes).isoformat() >= earliest
@@ -261,6 +266,7 @@ class Lifecycle:
             lambda c: self._surveys.step(c, survey.token, states=TAKING, **values)
         ):
             raise _wrong(survey, "only an open one can be cancelled")
+        # Releases reservations and money; what was shown to people stays paid for.
         self._endings.end(survey.token)
 
     def publish(self, survey: SurveyRecord) -> None:
@@ -270,6 +276,7 @@ class Lifecycle:
         ------
         WrongState
         """
+        # From closed or published, so that a repetition is no error.
         if not self._transactions.write(
             lambda c: self._surveys.step(
                 c, survey.token, states=(CLOSED, PUBLISHED), state=PUBLISHED
@@ -317,6 +324,8 @@ class Lifecycle:
 
         def work(connection: Connection) -> list[Listed]:
             drafts = connection.execute(
+                # Both lists are cut at `limit` before they are merged, which is enough for the
+                # first `limit` of all.
                 select(_DRAFT)
                 .where(_DRAFT.c.team == team, _DRAFT.c.token > after)
                 .order_by(_DRAFT.c.token)
@@ -374,12 +383,15 @@ class Lifecycle:
         IdempotencyConflict
             The key was used for another request.
         """
+        # Drawn outside, because the transaction may run several times.
         drawn = secrets.token_hex(16)
         before = select(func.count()).where(_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
             known = earlier_token(connection, request, drawn, today=self._today())
             if known is None:
+                # Within the transaction; two runs at once may still share a number, so the id
+                # decides between them.
                 number = int(connection.execute(before).scalar_one()) + 1
                 row = {"id": drawn, "survey": token, "day": self._today()}
                 connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
@@ -399,6 +411,7 @@ class Lifecycle:
         NotFound
         """
         query = select(_RUN).where(_RUN.c.survey == token, _RUN.c.id == run)
+        # Anything else cannot be there, and a database may refuse to look for it.
         possible = run.isascii() and "\0" not in run
         row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
         if row is None:
@@ -408,11 +421,13 @@ class Lifecycle:
 
 def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
     """Return counts alone: how many answered, and at which level where these are not too few."""
+    # A level without anybody is shown: that nobody chose it tells of no one.
     few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
     total = sum(progress.responses.values())
     # One hidden level could be told from the total: a second one is hidden with it.
     shown = {name: count for name, count in progress.responses.items() if name not in few}
     if len(few) == 1 and shown:
+        # The smallest shown one, as it costs least to hide.
         del shown[min(shown, key=lambda name: (shown[name], name))]
     return {
         "state": survey.state,

@@ -46,6 +46,7 @@ def open_draft(
     return lifecycle.drafts.open(
         token,
         team=team,
+        # The version that was reviewed here, so that nobody opens what was changed since.
         version=version or draft.version,
         seats=quotas,
         reward=reward,

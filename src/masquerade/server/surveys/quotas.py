@@ -28,6 +28,7 @@ COUNTED = (RESERVED, OPENED, SEALED, SUBMITTED)
 _COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
 _AT = (_COUNT.c.survey == bindparam("one"), _COUNT.c.level == bindparam("at"))
 _BEGIN = (
+    # One conditional update counts and decides: of two who want the last place one gets it.
     update(_COUNT).where(*_AT, _COUNT.c.begun < bindparam("most")).values(begun=_COUNT.c.begun + 1)
 )
 _LEAVE = update(_COUNT).where(*_AT).values(begun=_COUNT.c.begun - bindparam("how_many"))
@@ -42,6 +43,7 @@ def begin(connection: Connection, survey: str, level: str, *, most: int) -> None
         As many as the survey asks for have.
     """
     given = {"one": survey, "at": level, "most": most}
+    # No row, or none that is below the limit: either way nothing was counted.
     if connection.execute(_BEGIN, given).rowcount != 1:
         raise QuotaFull(
             "as many people as this survey asks for at this level have begun it. Nothing was "
@@ -56,6 +58,7 @@ def leave(connection: Connection, survey: str, level: str, how_many: int = 1) ->
 
 def count_anew(connection: Connection, survey: str, seats: Mapping[str, Any] | None) -> None:
     """Begin to count, or stop where there are no quotas; the survey's row is held by the caller."""
+    # All rows anew, also of levels that are not offered any more.
     connection.execute(delete(_COUNT).where(_COUNT.c.survey == survey))
     if seats:
         found = begun(connection, survey)

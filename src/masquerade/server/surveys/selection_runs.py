@@ -62,10 +62,12 @@ def run_selection(
         survey = lifecycle.record(token, team=team)
         state, document = survey.state, lifecycle.document(survey)
         definition = survey.definition
+        # Only what the page shows; see `known_levels`.
         came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)
     if selection.apply and state != OPEN:
         raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
     run = {"state": state, **_decided(document, definition, came, selection, lifecycle.drafts.caps)}
+    # Kept before it is applied; a repeated request returns the first run.
     kept = lifecycle.keep_run(token, run, request=request)
     if selection.apply and survey is not None:
         seats = {level["name"]: level["seats"] for level in run["levels"]}
@@ -102,8 +104,10 @@ def _decided(
     plan = document.plan
     names = [level.name for level in definition.levels]
     prices = {name: plan.prices.get(name, 0) for name in names}
+    # More may have come than were planned, and none of them can be left out.
     people = max(plan.people, sum(came.values()))
     expected = expected_levels(names, plan.shares, people)
+    # At no level can there be fewer people than have answered there.
     expected = {name: max(expected[name], came[name]) for name in names}
     paid = any(prices.values())
     # Where nobody is paid, a wave divides people: each costs one.
@@ -120,6 +124,7 @@ def _decided(
             alpha=alpha,
             precision_target=selection.precision_target,
         )
+        # Seats include those who came; fewer would count people as too many afterwards.
         total = {name: max(seats[name], came[name]) for name in names}
     else:
         if policy != "precision":
@@ -146,6 +151,8 @@ def _decided(
         "precision_target": selection.precision_target,
         "wave": selection.wave,
         "response_rate": selection.response_rate,
+        # Ties the decision to what it was decided by, so that it can be computed again and
+        # compared.
         "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
         "cost": sum(total[name] * prices[name] for name in names),
         "currency": plan.currency,
@@ -159,6 +166,7 @@ def _decided(
                 "seats": total[offer.name],
                 "price": prices[offer.name],
                 "noise_variance": offer.noise_variance,
+                # JSON has no infinity.
                 "privacy_share": offer.privacy_share if offer.privacy_share < math.inf else None,
                 "precision": worth[offer.name][0],
                 "burden": worth[offer.name][1] if worth[offer.name][1] < math.inf else None,

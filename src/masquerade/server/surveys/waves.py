@@ -22,6 +22,7 @@ def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
     """Return the selection runs of a survey, the first one first."""
     rows = connection.execute(select(_RUN).where(_RUN.c.survey == token))
     found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
+    # The number comes first; runs from before there were numbers stand at the beginning.
     return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))
 
 
@@ -50,6 +51,7 @@ def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, An
             **run,
             "asked": sum(level["asked"] for level in run["levels"]),
             "came_before": start,
+            # Responses can be withdrawn after a wave began.
             "came": max(0, end - start),
             "over": place + 1 < len(taken),
         }

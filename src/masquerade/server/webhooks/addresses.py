@@ -90,6 +90,7 @@ def read_address(url: str, *, private: bool) -> Target:
         its port is none of `PORTS` and `private` is not set.
     """
     said = f"the address is {url[:200]!r}, expected one like https://example.org/path"
+    # `urlsplit` drops line breaks and tabs without a word, so they are refused before it.
     if len(url) > LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
         raise ParameterError(f"{said}, of at most {LONGEST_ADDRESS} ASCII letters without spaces.")
     try:
@@ -97,6 +98,7 @@ def read_address(url: str, *, private: bool) -> Target:
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise ParameterError(f"{said}: {error}.") from None
+    # Readers of addresses disagree about where the host begins behind a user or a backslash.
     if "@" in parts.netloc or "\\" in url or not host or port == 0:
         raise ParameterError(f"{said}, without a user or password.")
     https = parts.scheme == "https"
@@ -130,6 +132,7 @@ def resolve(target: Target, *, private: bool) -> str:
     except (OSError, UnicodeError):
         raise ParameterError(f"the name {target.host!r} is not known.") from None
     addresses = [str(one[4][0]) for one in found]
+    # All of them and not the first alone: with one private address the name leads inside.
     for address in addresses:
         if not private and not is_public(address):
             raise ParameterError(
@@ -155,6 +158,7 @@ def is_public(address: str) -> bool:
         return not any(ip in network for network in _SPECIAL_4)
     if ip.ipv4_mapped is not None:
         return is_public(str(ip.ipv4_mapped))
+    # RFC 6052: the last 32 bits are the address of version 4.
     last = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     if ip in _NAT64:  # as good as the address that it is translated to
         return is_public(str(last))

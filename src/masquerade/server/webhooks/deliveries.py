@@ -59,6 +59,7 @@ def signature(secret: str, body: bytes, *, seconds: int) -> str:
     >>> signature("00", b"{}", seconds=1)[:20]
     't=1,v1=9850829f9fde2'
     """
+    # The time is signed too, so that an old message cannot be sent again by somebody else.
     mac = hmac.digest(secret.encode(), b"%d." % seconds + body, "sha256").hex()
     return f"t={seconds},v1={mac}"
 
@@ -119,10 +120,13 @@ class Deliveries:
             select(_DELIVERY, _WEBHOOK.c.url, _WEBHOOK.c.secret)
             .join(_WEBHOOK, _WEBHOOK.c.id == _DELIVERY.c.webhook)
             .where(_DELIVERY.c.state == WAITING)
+            # What was tried least comes first: an address that never answers does not hold up the
+            # others.
             .order_by(_DELIVERY.c.attempts, _DELIVERY.c.id)
         )
         now = self._clock()
         rows = connection.execute(query).all()
+        # What was delivered or removed meanwhile is forgotten.
         self._due = {row.id: self._due[row.id] for row in rows if row.id in self._due}
         return [row for row in rows if self._due.get(row.id, 0.0) <= now][:_AT_ONCE]
 
@@ -136,6 +140,8 @@ class Deliveries:
             self._due[row.id] = self._clock() + PAUSES_SECONDS[attempts - 1]
         values = {"state": state, "attempts": attempts, "outcome": outcome}
         change = update(_DELIVERY).where(_DELIVERY.c.id == row.id).values(**values)
+        # After the sending, in a transaction of its own: none is open while another computer is
+        # waited for. A crash in between sends the message again, which receivers tell by its id.
         self._transactions.write(lambda c: c.execute(change))
         return good
 
@@ -146,6 +152,7 @@ class Deliveries:
             if prepare is not None:
                 prepare(row.payload["survey"])
         except Exception as error:
+            # The type alone: the text could quote what people sent.
             _LOGGER.warning("an event waits: %s", type(error).__qualname__)
             return False, "not ready yet"
         try:
@@ -159,6 +166,8 @@ class Deliveries:
             SIGNATURE: signature(secret, body, seconds=int(self._clock())),
         }
         try:
+            # Read and looked up for each message: the setting, or the name, may lead elsewhere by
+            # now.
             target = read_address(row.url, private=self._private)
             address = resolve(target, private=self._private)
             status = self._send(target, address, body, headers)
@@ -191,12 +200,15 @@ def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) 
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
 
+        # The socket's own timeout begins anew with each byte; this one does not.
         timer = threading.Timer(_PATIENCE_SECONDS, cut)
         timer.daemon = True
         timer.start()
         stack.callback(timer.cancel)
         try:
             if target.https:
+                # The certificate is checked for the name, although the connection goes to the
+                # address. The handshake is a step of its own, so that `cut` can end it.
                 line = _tls().wrap_socket(
                     line, server_hostname=target.host, do_handshake_on_connect=False
                 )

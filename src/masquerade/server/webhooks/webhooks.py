@@ -137,6 +137,7 @@ class Webhooks:
             what = f"{unknown[0]!r} is no event" if unknown else "no event was chosen"
             raise ParameterError(f"{what}; choose from {', '.join(EVENTS)}.")
         url = url.strip()
+        # To refuse at once what cannot work; it is looked up again for each message.
         resolve(read_address(url, private=self.private), private=self.private)
         secret = secrets.token_hex(32)
         made = Webhook(secrets.token_hex(16), url, tuple(wanted), self._today())
@@ -261,6 +262,7 @@ def _keep(
         "day": day,
     }
     make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
+    # A thing is told once: the same event may be found by several processes.
     connection.execute(make(_DELIVERY).on_conflict_do_nothing(), row)
 
 
