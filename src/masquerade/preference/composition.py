@@ -83,6 +83,7 @@ class Reports:
     @property
     def total_variance(self) -> float:
         """Variance of the noise in each coordinate of `total`."""
+        # Rows are masked independently of one another.
         return float(self.shares**2 @ self.variance)
 
     @property

@@ -41,8 +41,8 @@ RIDGE_DEVIATIONS = 4
 
 LINEAR_FACTOR = round(math.sqrt(2 * math.pi) * UNIT)
 _STEPS_PER_COEFFICIENT = math.pi * UNIT**2
-_DIGITS = 60
-_HALVINGS = 150
+_DIGITS = 60  # of the decimals in which the sensitivity is computed
+_HALVINGS = 150  # of the interval that holds the cosine
 _TRIM = 4  # directions below one part in so many of the ridge are dropped
 
 

@@ -12,9 +12,9 @@ from masquerade.exact.arrays import Floats, Integers
 #: Grid steps from the centre of the ball to a corner.
 STEPS = 1 << 20
 
-_GRADIENT_STEPS = 6
-_MOST_ROUNDS = 60
-_DAMPING = 1e-9
+_GRADIENT_STEPS = 6  # before each Newton step
+_MOST_ROUNDS = 60  # of gradient steps and a Newton step
+_DAMPING = 1e-9  # as a share of the matrix's trace
 
 
 def project(points: Floats, bound: float) -> Floats:

@@ -20,7 +20,7 @@ _LONGEST_STEP = 1.0
 TYPICAL_MARGIN, WIDE_MARGIN = 2.0, 6.0
 
 _FEW_VOTERS = 10
-_CLOSE = 1e-10
+_CLOSE = 1e-10  # length of a step, relative to the weights, at which the fit ends
 _ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
 

@@ -78,6 +78,7 @@ def agreement(
         raise EmptyTable("there is no pair to score; give at least one.")
     ours = np.sign(pairs @ np.asarray(weights, dtype=np.float64))
     theirs = np.sign(pairs @ np.asarray(target, dtype=np.float64))
+    # A tie on either side has sign 0, and counts half.
     return Score(float(np.mean((1 + ours * theirs) / 2)), reference)
 
 

@@ -21,8 +21,8 @@ from masquerade.preference.directions import integer_root
 
 MOST_DIMENSIONS = 32
 _PRECISION = 1 << 12
-_BLOCK = 1 << 18
-_LARGEST_SQUARES = 1 << 61
+_BLOCK = 1 << 18  # numbers proposed at a time
+_LARGEST_SQUARES = 1 << 61  # sums of squares have to fit 64 bits
 _LARGEST_NUMERATOR = 1 << 30
 _LARGEST_RATE = 4  # above, proposals are hardly ever accepted
 _REACH = 40  # no coordinate is beyond this many scales but once in e**40

@@ -22,7 +22,7 @@ from masquerade.exact.arrays import Codes, Floats
 PRIOR = 0.25
 
 _MOST_STEPS = 100
-_CLOSE = 1e-12
+_CLOSE = 1e-12  # largest move of a strength at which Newton's method ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)

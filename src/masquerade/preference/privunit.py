@@ -38,8 +38,8 @@ from masquerade.preference.trust import Device
 #: Above, floating point can no longer draw a report from outside the cap as often as it has to.
 MOST_EPSILON = 20
 
-_GRID = np.arange(0, 100) / 100
-_LEAST_MASS = 1e-200
+_GRID = np.arange(0, 100) / 100  # thresholds that are tried
+_LEAST_MASS = 1e-200  # share of the sphere; smaller caps are not tried
 
 
 @dataclass(frozen=True, slots=True)

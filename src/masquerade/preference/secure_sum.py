@@ -72,6 +72,7 @@ class SimulatedSecureSum:
 
 def to_words(vectors: Integers) -> Words:
     """Return integers modulo 2**64."""
+    # Two's complement: sums modulo 2**64 are those of the integers, numbers below 0 included.
     return vectors.astype(np.int64).view(np.uint64)
 
 
@@ -121,6 +122,7 @@ class SecureTrust:
             raise ParameterError(
                 "a secure sum over one voter shows that voter's fit; use local-laplace."
             )
+        # Rounded down: fewer shares to rely on, and so more noise.
         honest = 2 * voters // 3 if self.honest is None else self.honest
         if honest > voters:
             raise ParameterError(

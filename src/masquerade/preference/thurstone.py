@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 _PADDING = 4  # one part in so many of a length may be empty
 _BLOCK_NUMBERS = 1 << 20  # of differences worked on at a time
-_ARMIJO = 1e-4
+_ARMIJO = 1e-4  # share of the rise that its slope promises, which a step has to reach
 _MOST_HALVINGS = 40
 
 _ROOT_HALF = math.sqrt(0.5)

@@ -101,6 +101,7 @@ def feature_weights(
         # Choices of one person depend on one another: errors are clustered.
         voter=np.repeat(np.arange(people), len(asked)),
     )
+    # by masking again, by other people, and by what the ridge took from the weights
     spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)
     errors = np.sqrt(np.maximum(spread, 0.0))
     reach = float(ndtri(0.5 + CONFIDENCE / 2))

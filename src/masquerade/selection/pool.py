@@ -114,6 +114,7 @@ class Pool:
         parts = (self.cost, self.noise_variance, self.privacy_share, self.bias_variance)
         found = hashlib.sha256(text.encode())
         for part in parts:
+            # The bytes of the floats: a text form might round.
             found.update(np.ascontiguousarray(part).tobytes())
         found.update(np.float64(self.within).tobytes())
         return found.hexdigest()

@@ -137,6 +137,7 @@ def labels_of(question: Question) -> list[str]:
     """Return the label of each code of a question; none for numbers."""
     if isinstance(question, Number):
         return []
+    # "No answer" has the code after the last label.
     return [*question.labels, *([NO_ANSWER] if question.allow_skip else [])]
 
 

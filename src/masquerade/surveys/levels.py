@@ -107,6 +107,7 @@ class OfferedLevel:
         ):
             low, high = possible_reports(mechanism)
             if not low <= report <= high:
+                # The range alone: what was sent is not repeated, in answers or in logs.
                 raise InvalidReport(
                     f"report {number} is none that its mask gives: {low} to {high}."
                 )

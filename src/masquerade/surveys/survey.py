@@ -273,6 +273,7 @@ def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:
     >>> commitment_of("0" * 32, [1, -4], "f" * 32)[:16]
     '66fc3097f8497255'
     """
+    # The salt is random: without it, the few possible reports could be tried one by one.
     fields = {"participation": participation, "reports": list(reports), "salt": salt}
     return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
 
