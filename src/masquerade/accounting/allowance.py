@@ -75,6 +75,7 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
         one = composed({kind: 1})
         if one is not None:
             by_method["distribution"] = most(lambda count: _distribution(kind, count, delta))
+    # by the filter, and not by the sharper bounds above: it alone holds for surveys chosen later
     most_rho = caps.gaussian if is_gaussian(kind) else caps.rho
     by_rho = _most(lambda count: rho * count <= most_rho)
     return Allowed(max(by_method["pure"], by_rho), by_method)

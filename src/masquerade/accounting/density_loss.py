@@ -75,6 +75,8 @@ def of_density(
         scores = []
         for answers in (one, other):
             reports = mechanism.draw(answers, size, rng)
+            # score[report]: the log likelihood ratio, by which the best tests decide (Neyman and
+            # Pearson)
             score = mechanism.log_density(reports, one) - mechanism.log_density(reports, other)
             scores.append(score)
             share = max(share, float((np.abs(score) > claimed.epsilon).mean()))

@@ -151,6 +151,7 @@ def _largest_delta(epsilon: float, order: float, rho: float, together: float) ->
     below = float(ndtr(place[0])) * float(value[0])
     beyond = math.exp(log_factor + grows * order * clock / 2) * float(ndtr(-10.0))
     beyond += float(ndtr(-place[-1]))
+    # `value` grows along the cells, so that its upper end bounds it in each
     return (float(mass @ value[1:]) + below + beyond) * (1 + _MARGIN)
 
 
@@ -158,6 +159,7 @@ def _delta(epsilon: Floats, squared: float) -> Floats:
     """Return delta of Gaussian noise at epsilons of any sign, rounded up."""
     mu = math.sqrt(squared)
     first = ndtr((squared / 2 - epsilon) / mu)
+    # Balle and Wang (2018); the product is formed in logs, for e**epsilon alone may overflow
     second = np.exp(np.minimum(epsilon + log_ndtr((-squared / 2 - epsilon) / mu), 0.0))
     return np.asarray(np.maximum(first - second, 0.0) + 1e-13 * first)
 

@@ -113,6 +113,7 @@ def pure_of(kind: Kind) -> Loss:
         case MaskedChoice() | LaplaceNumber():
             return kind.epsilon
         case _:
+            # Gaussian noise has no pure epsilon, but for answers that cannot differ
             return NO_LOSS if rho_of(kind).micro == 0 else INFINITE_LOSS
 
 

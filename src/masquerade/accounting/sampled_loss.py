@@ -77,8 +77,7 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
             k, n = int(a2[kinds].sum()), int(a2.sum())
             k_other, n_other = int(b2[kinds].sum()), int(b2.sum())
             low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)
-            # P(S) <= e**epsilon Q(S) + delta for every set S, so ln ((P(S) - delta) / Q(S)) <=
-            # epsilon
+            # P(S) <= e**epsilon Q(S) + delta for any set S: ln ((P(S) - delta) / Q(S)) <= epsilon
             found = math.log((low - delta) / high) if low > delta else -math.inf
             if found > best.epsilon:
                 event = check.name(kinds, a2, named=pair.named)

@@ -44,7 +44,7 @@ def verification_key(seed: bytes, task: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BatchTally:
-    """Which reports one party has added up: their number and a checksum of their nonces.
+    """A tally of the reports that one party added up: their number and a checksum of nonces.
 
     Parties compare it before either shows its sum. It finds a report that only one of them has; it
     is no guard against a report that both added twice, for which each party keeps all nonces.
@@ -77,6 +77,7 @@ class BatchTally:
         seen: set[bytes] = set()
         checksum = 0
         for nonce in nonces:
+            # a nonce twice would cancel in the exclusive or, and go unnoticed
             if len(nonce) != NONCE_SIZE or nonce in seen:
                 raise InvalidReport(
                     f"nonce {nonce.hex()} stands twice or has not {NONCE_SIZE} bytes; "

@@ -43,7 +43,7 @@ class SumEstimate:
 
     @property
     def standard_error(self) -> float:
-        """Both errors together."""
+        """Standard error by who answered and by noise together."""
         return math.hypot(self.sampling_error, self.noise_error)
 
 
@@ -79,7 +79,7 @@ class Design:
 
     @property
     def sampling_factor(self) -> float:
-        """By how much sampling variances shrink in a finite population."""
+        """Factor by which sampling variances shrink in a finite population."""
         if self.population is None:
             return 1.0
         # (N - n) / (N - 1): people are drawn without replacement

@@ -348,8 +348,7 @@ class Prio3(Generic[Measurement, Result]):
                 parts.append(self._joint_part(context, party, blinds[party - 1], share, nonce))
         joint: Elements = []
         if joined:
-            # The proof's random numbers follow from all shares: whoever wants others has to change
-            # the
+            # The proof's random numbers follow from all shares: other numbers take another
             # measurement (Fiat and Shamir).
             parts.insert(0, self._joint_part(context, LEADER, leader_blind, leader, nonce))
             joint = self._joint_randomness(context, self._joint_seed(context, parts))

@@ -120,7 +120,7 @@ class One(Block):
 
     @property
     def sensitivity_squared(self) -> int:
-        """Two counts change by one."""
+        """Largest squared change: two counts change by one."""
         return 2 if self.options > 1 else 0
 
     def encode(self, answer: int) -> Elements:
@@ -165,12 +165,12 @@ class Some(Block):
 
     @property
     def sensitivity_squared(self) -> int:
-        """Every count may change by one; with a limit, those of two answers at most."""
+        """Largest squared change: every count by one; with a limit, those of two answers."""
         return min(self.options, 2 * self.most) if self.most else self.options
 
     @property
     def checks(self) -> int:
-        """One where there is a limit."""
+        """Number of linear checks: one where there is a limit."""
         return 1 if self.most else 0
 
     def encode(self, answer: Sequence[bool]) -> Elements:
@@ -213,17 +213,17 @@ class Whole(Block):
 
     @property
     def sensitivity_squared(self) -> int:
-        """From one end of the range to the other."""
+        """Largest squared change: from one end of the range to the other."""
         return self.largest**2
 
     @property
     def unit(self) -> int:
-        """The range."""
+        """Largest size of the output: the range."""
         return self.largest
 
     @property
     def checks(self) -> int:
-        """None: whatever the bits are, they stand for a number in the range."""
+        """Number of linear checks, 0: all bits stand for a number in the range."""
         return 0
 
     def encode(self, answer: int) -> Elements:
@@ -272,22 +272,22 @@ class Vector(Block):
 
     @property
     def sensitivity_squared(self) -> int:
-        """From one vector to its opposite."""
+        """Largest squared change: from one vector to its opposite."""
         return (1 if self.ball else self.length) * (2 * self.largest) ** 2
 
     @property
     def unit(self) -> int:
-        """The largest number."""
+        """Largest size of an output: the largest number."""
         return self.largest
 
     @property
     def checks(self) -> int:
-        """One for a ball."""
+        """Number of linear checks: one for a ball."""
         return int(self.ball)
 
     @property
     def squared(self) -> int:
-        """All numbers of a ball."""
+        """Number of values that are squared: all of a ball."""
         return self.length if self.ball else 0
 
     def encode(self, answer: Sequence[int]) -> Elements:

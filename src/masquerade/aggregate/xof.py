@@ -55,6 +55,7 @@ class XofTurboShake128:
                 f"a seed of {len(seed)} bytes and a tag of {len(dst)}; expected at most 255 and "
                 "65535."
             )
+        # each length before its part, so that no two inputs give the same message
         message = len(dst).to_bytes(2, "little") + dst + bytes([len(seed)]) + seed + binder
         self._stream = TurboSHAKE128.new(domain=1, data=message)
 

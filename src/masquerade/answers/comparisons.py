@@ -245,8 +245,7 @@ class Comparisons:
             high = np.array([feature.high for feature in declared])
             values, outside = _within(values, low, high, declared)
             clipped += outside
-            # each alternative within its public range: then differences are within the public
-            # widths
+            # each alternative in its public range: differences are then within the widths
             pair.append(values)
         return _sorted(cls(pair[0] - pair[1], codes, known, declared, clipped=clipped))
 
@@ -272,7 +271,7 @@ class Comparisons:
 
     @property
     def voter(self) -> Integers:
-        """Whose each record is: codes into `voters`, ascending, shape (n_records,)."""
+        """The voter of each record: codes into `voters`, ascending, shape (n_records,)."""
         return np.repeat(np.arange(self.n_voters), np.diff(self.offsets))
 
     def scaled(self) -> Floats:

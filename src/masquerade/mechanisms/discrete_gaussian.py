@@ -104,6 +104,7 @@ class DiscreteGaussian(LatticeMechanism):
         """
         answers = whole(answers, "answers", low=0)
         delta = probability_of_failure(delta)
+        # in steps: the guarantee must not depend on the unit in which answers are written
         change, variance = self.lattice.points - 1, self.noise_variance
         one = epsilon_of_reports(change, variance, delta, reports=1)
         user = epsilon_of_reports(change, variance, delta, reports=answers) if answers else NO_LOSS
@@ -137,6 +138,7 @@ class DiscreteGaussian(LatticeMechanism):
     def _near_zero(self) -> tuple[Floats, Floats | None]:
         """Return steps and their weights; None where they are as good as an integral."""
         variance = float(self.noise_variance)
+        # used for variances below 4: beyond 80 steps the weights are below exp(-800), which is 0
         steps = np.arange(-80.0, 81.0)
         smooth = variance >= _SMOOTH**2
         return steps, None if smooth else np.exp(-(steps**2) / (2 * variance))

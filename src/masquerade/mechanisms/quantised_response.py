@@ -187,8 +187,7 @@ class QuantisedResponse(LatticeMechanism):
     def probability(self, answer: ArrayLike, report: ArrayLike) -> Floats:
         """Return P(report | answer) in floats; both on the question's scale, NaN: no answer."""
         other, total = self.grid
-        # P(report | answer) = q + signal * (share of the answer that is rounded to the report's
-        # level)
+        # P(report | answer) = q + signal * (share of the answer that its rounding gives the level)
         q = other / total
         signal = float(1 - Fraction(self.symbols * other, total))
         given = self.lattice.offsets(answer) * (self.levels - 1) / (self.lattice.points - 1)
@@ -220,8 +219,7 @@ class QuantisedResponse(LatticeMechanism):
         drawn = uniform_below(source, steps, len(answers)).astype(np.int64)
         words = uniform_below(source, total, len(answers))
         level, rest = np.divmod(np.minimum(answers, steps) * last, steps)
-        # up with probability rest / steps: the mean level is the answer's place, so nothing is
-        # biased
+        # up with probability rest / steps, so that the mean level is the answer's own place
         level = np.where(answers > steps, self.levels, level + (drawn < rest))
         return move(level, other, total, words, self.symbols).astype(np.int64)
 

@@ -134,6 +134,7 @@ class QuestionSampling(Mechanism):
             )
             if not same.any():  # equal keys would favour the earlier answer
                 break
+        # rank of each answer among its person's, in the order of the random keys
         rank = np.arange(len(persons)) - (np.cumsum(count) - count)[persons[order]]
         return np.sort(order[rank < reported[count[persons[order]]]])
 
@@ -144,6 +145,7 @@ class QuestionSampling(Mechanism):
         worker, answers = claims.worker[kept], claims.value[kept]
         value = np.empty_like(answers)
         for n in np.unique(count[worker]).tolist():
+            # epsilon / k depends on how many answers a person gave: one mechanism for each number
             of_n = np.flatnonzero(count[worker] == n)
             value[of_n] = self.inner(n).mask(answers[of_n], worker[of_n], source)
         return replace(claims, task=claims.task[kept], worker=worker, value=value)

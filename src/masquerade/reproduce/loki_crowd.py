@@ -219,12 +219,12 @@ class Crowd:
 
     @property
     def noise_variance(self) -> Floats:
-        """Of each person's reports, in squared widths."""
+        """Variance of the noise on each person's reports, in squared widths."""
         return np.asarray((np.array(DEVIATIONS)[self.level] / self.ratings.width) ** 2)
 
     @property
     def epsilon(self) -> Floats:
-        """Of each person's report, as published."""
+        """Epsilon of each person's report, as published."""
         return np.asarray(np.array(EPSILONS)[self.level])
 
     @property

@@ -171,6 +171,7 @@ def claim(
     )
     if not differences or math.isnan(mean.error):
         outcome = _cannot_tell("there is no standard error")
+    # both: a large mean of a few comparisons is not a statement that holds in general
     elif right >= MOST_WAYS * len(differences) and mean.mean > ERRORS * mean.error:
         outcome = _agrees(own, numbers)
     else:
