@@ -1,4 +1,4 @@
-"""Where people meet Masquerade: a web server over a database, with no mathematics of its own.
+"""The web server of Masquerade, over a database and with no mathematics of its own.
 
 It asks questions, charges the ledger in one transaction with each step, and keeps reports under
 pseudonyms. It never has an answer. Results are the library's, computed when a survey is closed.

@@ -42,7 +42,7 @@ from masquerade.server.webhooks.webhooks import Webhooks
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that routes and commands ask a server's database through."""
+    """The services through which routes and commands use a server's database."""
 
     engine: Engine
     transactions: Transactions

@@ -71,7 +71,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where the server keeps its data and how it is reached."""
+    """The settings of a server: where its data are, how it is reached, what it allows."""
 
     database: str  # SQLAlchemy URL; SQLite and PostgreSQL (``postgresql+psycopg://``) are supported
     # What share links begin with; default: the address of the request that shows the link.

@@ -39,17 +39,7 @@ class Surveyor:
 
 
 class Credentials:
-    """Who a session, token or account stands for.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    sessions : Sessions
-    tokens : ApiTokens
-    teams : Teams
-    today : callable
-        Gives the ISO date.
-    """
+    """The credentials of sessions, tokens and accounts."""
 
     def __init__(
         self,

@@ -36,14 +36,7 @@ class TeamInvitation:
 
 
 class TeamInvitations:
-    """All invitations.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """All invitations."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

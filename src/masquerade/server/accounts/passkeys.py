@@ -35,7 +35,7 @@ _SPENT = table_of(SpentChallengeRow)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where passkeys hold."""
+    """The site to which passkeys are bound."""
 
     host: str  # name of the computer, without a port
     origin: str  # what browsers say they are at, such as ``https://surveys.example.org``

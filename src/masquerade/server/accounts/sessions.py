@@ -1,4 +1,4 @@
-"""In which browsers somebody is signed in; only hashes of what their cookies hold are kept."""
+"""Sessions: browsers in which somebody is signed in; of their cookies only hashes are kept."""
 
 from __future__ import annotations
 
@@ -34,14 +34,7 @@ def holds(today: str) -> ColumnElement[bool]:
 
 
 class Sessions:
-    """All sessions.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """All sessions."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

@@ -67,14 +67,7 @@ def join(connection: Connection, account: str, team: str, role: str) -> Account:
 
 
 class Teams:
-    """All teams.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """All teams."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

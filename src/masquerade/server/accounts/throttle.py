@@ -1,4 +1,4 @@
-"""How often a password may be tried; kept in memory and nowhere else."""
+"""Limits on attempts to sign in; kept in memory and nowhere else."""
 
 from __future__ import annotations
 

@@ -42,14 +42,7 @@ class ApiToken:
 
 
 class ApiTokens:
-    """All tokens.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """All tokens."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

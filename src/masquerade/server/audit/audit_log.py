@@ -40,14 +40,7 @@ class AuditEntry:
 
 
 class AuditLog:
-    """The audit logs of all teams.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """The audit logs of all teams."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

@@ -17,12 +17,7 @@ _OWNER_TOKEN = "owner_token"
 
 
 class ServerValues:
-    """Texts by key.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    """
+    """Texts by key."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions

@@ -85,13 +85,7 @@ class Metrics:
 
 
 class RequestMetrics:
-    """Counts every request.
-
-    Parameters
-    ----------
-    app : ASGIApp
-    metrics : Metrics
-    """
+    """Middleware that counts every request."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self.app = app

@@ -76,11 +76,11 @@ class BegunSurvey(Protocol):
 
     @property
     def reward(self) -> object | None:
-        """What it gives; None: nothing."""
+        """Its reward; None: nothing."""
 
 
 class Beginnings:
-    """How many may begin one survey from one address in an hour, so that none is emptied at once.
+    """Limits on beginnings of one survey from one address in an hour, so that none is emptied.
 
     Parameters
     ----------
@@ -140,13 +140,7 @@ class Beginnings:
 
 
 class Newcomer:
-    """One participant who may begin a survey; counted once, however often a database tries.
-
-    Parameters
-    ----------
-    beginnings : Beginnings
-    network : bytes
-    """
+    """One participant who may begin a survey; counted once, however often a database tries."""
 
     def __init__(self, beginnings: Beginnings, network: bytes) -> None:
         self._beginnings = beginnings

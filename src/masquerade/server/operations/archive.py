@@ -63,7 +63,7 @@ Columns = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a backup says of itself."""
+    """The header of a backup."""
 
     revision: str  # of the schema
     day: str  # ISO date on which it was made
@@ -252,10 +252,6 @@ _SEAL: Final = re.compile(
 
 class ArchiveReader:
     """Reads a backup and checks all that it says.
-
-    Parameters
-    ----------
-    file : binary file
 
     Raises
     ------

@@ -26,7 +26,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What a backup holds."""
+    """A summary of a backup."""
 
     revision: str  # of the schema
     rows: dict[str, int]  # number of rows of each table that has any

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""Results of checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check found."""
+    """A result of one check."""
 
     check: str  # what was checked
     # ``ok``, ``warning`` (works, and should be known), ``problem`` (must be put right) or

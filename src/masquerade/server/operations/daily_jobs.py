@@ -1,4 +1,4 @@
-"""What happens by itself, once a day: surveys end, reservations lapse, confirmed caps begin."""
+"""Daily jobs: surveys end, reservations lapse, confirmed caps begin."""
 
 from __future__ import annotations
 

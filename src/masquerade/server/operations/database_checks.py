@@ -1,4 +1,4 @@
-"""The database: schema, indexes, files, room, and clocks."""
+"""Checks of the database: schema, indexes, files, room and clocks."""
 
 from __future__ import annotations
 

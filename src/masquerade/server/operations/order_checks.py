@@ -1,4 +1,4 @@
-"""Whether rows lie on the disk in an order that tells when they came, and what else keeps it."""
+"""Checks of the order of rows on the disk, which must not tell when they came."""
 
 from __future__ import annotations
 

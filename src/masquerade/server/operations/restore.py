@@ -36,7 +36,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored."""
+    """A summary of a restored backup."""
 
     day: str  # on which the backup was made
     # made_at, revision: revision of the schema in the backup, and the one that it has now.

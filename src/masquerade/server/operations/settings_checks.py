@@ -1,4 +1,4 @@
-"""Settings that cannot be meant together, or that endanger people."""
+"""Checks of settings that cannot be meant together, or that endanger people."""
 
 from __future__ import annotations
 

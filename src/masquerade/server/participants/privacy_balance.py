@@ -19,7 +19,7 @@ from masquerade.surveys.levels import OfferedLevel
 
 @dataclass(frozen=True, slots=True)
 class PrivacyAccount:
-    """Where a person stands."""
+    """The privacy account of a person: its balance and what was paid for."""
 
     balance: Balance
     paid: Sequence[Entry]  # what was committed, oldest first

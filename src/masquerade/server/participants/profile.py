@@ -1,4 +1,4 @@
-"""What belongs to one person over all surveys: account, caps, invitations, export, leaving."""
+"""Profiles: a person over all surveys, with account, caps, invitations, export and leaving."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """What became of a person's responses when they left."""
+    """The counts of a person's responses when they left."""
 
     # withdrawn, given_up, kept: reports deleted; participations without reports that were ended;
     # responses to closed surveys, whose results are out.

@@ -32,7 +32,7 @@ _CODE = table_of(CompletionCodeRow)
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The codes of a survey."""
+    """The completion codes of a survey."""
 
     # given, checked: how many people have one; how many were checked off.
     given: int
@@ -71,12 +71,7 @@ def written(typed: str) -> str:
 
 
 class CompletionCodes:
-    """The codes of all surveys.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    """
+    """The codes of all surveys."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions

@@ -83,7 +83,7 @@ class SurveyMoney:
 
 @dataclass(frozen=True, slots=True)
 class StatementLine:
-    """What was moved on a day, of one kind; what concerns participants is added up."""
+    """A line of the history: one kind of transfer on one day, summed over participants."""
 
     day: str
     what: str
@@ -115,14 +115,7 @@ _OF_KIND = {
 
 
 class Funds:
-    """The money of all teams.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """The money of all teams."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

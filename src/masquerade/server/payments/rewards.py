@@ -1,4 +1,4 @@
-"""What people get for taking part, and the money for it: set aside when they begin, paid when done.
+"""Rewards for taking part: money is set aside when people begin, and paid when they are done.
 
 What is paid follows from the level alone, which is chosen before a question is shown. It is paid
 because reports have arrived, whatever they are.
@@ -36,7 +36,7 @@ _SURVEY = table_of(SurveyRow)
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a survey gives to those who take part; it cannot change once the survey is open."""
+    """The reward of a survey; it cannot change once the survey is open."""
 
     kind: str  # ``"wallet"``: an amount that can be paid out; ``"codes"``: a completion code
     currency: str
@@ -119,12 +119,12 @@ class SurveyBudget:
 
     @property
     def escrow(self) -> AccountKey:
-        """What it may still set aside."""
+        """The account of what it may still set aside."""
         return self.account(ESCROW, self.survey)
 
     @property
     def held(self) -> AccountKey:
-        """What is set aside for people who have begun it."""
+        """The account of what is set aside for people who have begun it."""
         return self.account(HELD, self.survey)
 
     def fill(

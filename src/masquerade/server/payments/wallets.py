@@ -1,4 +1,4 @@
-"""What participants are owed, and how they ask to be paid, without saying what they answered.
+"""Wallets: what participants are owed, and their payout requests, which tell no answer.
 
 A wallet is of one person and one team. Its name is made of the person's secret, so that it leads
 neither to a response nor to the ledger nor to a wallet of another team. A wish to be paid names no
@@ -30,7 +30,7 @@ _ACCOUNT, _PAYOUT, _TEAM = table_of(BookAccountRow), table_of(PayoutRow), table_
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """What a team owes a person."""
+    """A wallet: the amount that a team owes a person."""
 
     # payer, name: the team, and what it is called.
     payer: str
@@ -41,7 +41,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class Payout:
-    """A wish to be paid."""
+    """A payout request."""
 
     id: str
     payer: str
@@ -53,14 +53,7 @@ class Payout:
 
 
 class Wallets:
-    """What all participants are owed.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    """
+    """The wallets of all participants."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
         self._transactions = transactions

@@ -1,4 +1,4 @@
-"""Where things stand on a chart: an axis with round ticks, and places along it in percent."""
+"""Axes of charts: round ticks, and places along them in percent."""
 
 from __future__ import annotations
 

@@ -87,11 +87,6 @@ class ResultCache:
         Pieces are read one after the other, so that who downloads slowly holds no transaction: the
         reports of a closed survey do not change.
 
-        Parameters
-        ----------
-        survey : SurveyRecord
-        kind : {"csv", "parquet", "jsonl"}
-
         Raises
         ------
         WrongState

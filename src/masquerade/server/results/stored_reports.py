@@ -24,12 +24,7 @@ class StoredResponse:
 
 
 class StoredReports:
-    """The reports of all surveys.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    """
+    """The reports of all surveys."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions

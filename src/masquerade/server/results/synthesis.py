@@ -53,7 +53,7 @@ _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 @dataclass(frozen=True, slots=True)
 class SynthesisRequest:
-    """What a release should be like, as it comes from a form."""
+    """The specification of a release, as it comes from a form."""
 
     engine: str = "hist"
     epsilon: str = "1"

@@ -44,7 +44,7 @@ _ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How the numbers of a question are written."""
+    """The written form of a question's numbers."""
 
     share: bool  # whether they are shares of people
     axis: Axis  # from one end of their range to the other
@@ -120,12 +120,7 @@ class Figures:
     def rows(
         self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
     ) -> list[dict[str, Any]]:
-        """Return one line for each answer, whose percentages add to 100.
-
-        Parameters
-        ----------
-        options : sequence of (label, numbers, further entries)
-        """
+        """Return one line for each answer, whose percentages add to 100."""
         from masquerade.results.headline import whole_percents
 
         percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)

@@ -29,7 +29,7 @@ _WRONG = "the current password is wrong."
 
 
 class Beginning(StrictBody):
-    """What a new passkey takes: the password, where there is one."""
+    """The request for a new passkey: the password, where there is one."""
 
     model_config = ConfigDict(strict=False)
 
@@ -37,7 +37,7 @@ class Beginning(StrictBody):
 
 
 class NewPasskey(StrictBody):
-    """What a browser made of a challenge, and what its owner calls it."""
+    """A browser's answer to a challenge, and the name of the new passkey."""
 
     model_config = ConfigDict(strict=False)
 
@@ -53,8 +53,10 @@ def _confirm(services: Services, request: Request, actor: Actor, password: str) 
     """Raise unless `password` is the account's, so that an open browser is not enough."""
     if actor.session is None:
         raise Forbidden("the demonstration has no accounts.")
+    # Who signs in by the link or a passkey has no password to confirm by.
     if not actor.account.has_password:
         return
+    # Counted like a sign-in, so that an open browser is no place to guess at.
     count_attempt(request, actor.account.login)
     if not services.accounts.has_password(actor.account.id, password):
         raise ParameterError(_WRONG)
@@ -77,6 +79,7 @@ def rename(
         services.accounts.rename(actor.account.id, login=login, name=name)
     except ParameterError as error:
         return _page(services, request, actor, error=error, part="name")
+    # 303: the browser goes on by GET, so that reloading does not send the form again.
     return RedirectResponse(HERE, 303)
 
 
@@ -115,6 +118,7 @@ def set_codes(
     code: Annotated[str, Form()] = "",
 ) -> Response:
     try:
+        # Signed and not kept: the secret is the account's only once a code made of it was typed.
         secret, account = URLSafeTimedSerializer(
             services.values.secret("challenge_key"), salt="codes"
         ).loads(signed, max_age=_CODES_SECONDS)

@@ -27,6 +27,7 @@ from masquerade.server.http.pages import page_text
 from masquerade.server.http.problem import wants_json
 from masquerade.server.routes.dependencies import InServices
 
+# A year in seconds: the address holds the hash of the content, so it never changes.
 _FOREVER = "public, max-age=31536000, immutable"
 
 routes = APIRouter(include_in_schema=False)
@@ -71,6 +72,7 @@ def worker() -> Response:
         "files": [f"/app/{build.hash}/{name}" for name in offline_files(build)],
     }
     text = f"const APP = {json.dumps(app)};\n{build.files[WORKER].content.decode()}"
+    # Asked for anew at each visit, or an old worker would keep its old app.
     return Response(text, media_type=MEDIA_TYPES["js"], headers={"cache-control": "no-cache"})
 
 
@@ -103,6 +105,7 @@ def _response(
     cache_control: str = "no-store",
 ) -> Response:
     """Return a file, compressed where the browser takes that."""
+    # A cache between must not give the compressed form to whoever cannot read it.
     headers = {"cache-control": cache_control, "vary": "accept-encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(content.content, status, headers, media_type)

@@ -30,6 +30,7 @@ def read(
     before: Before = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> dict[str, Any]:
+    # One more than is shown tells whether there is a further page.
     found = services.audit_log.page(actor.team.id, before=before, limit=limit + 1)
     return {
         "entries": [audit_entry_json(one) for one in found[:limit]],

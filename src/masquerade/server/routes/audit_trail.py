@@ -50,6 +50,7 @@ ACTIONS: Final = {
     ("POST", f"{_SURVEY}/seats"): "changed how many people a survey takes",
     ("POST", f"{_SURVEY}/waves"): "ran a selection",
     ("POST", f"{_SURVEY}/codes"): "checked completion codes",
+    # A GET that changes something: it signs in.
     ("GET", "/owner"): "signed in by the owner's link",
     ("POST", "/sign-in"): "signed in",
     ("POST", "/sign-in/passkey"): "signed in",
@@ -76,6 +77,7 @@ ACTIONS: Final = {
     ("POST", "/api/v1/funds/surveys/{token}"): "gave a survey more money",
     ("POST", "/api/v1/funds/payouts/{payout}/paid"): "paid out",
     ("POST", "/api/v1/funds/payouts/{payout}/refused"): "refused to pay out",
+    # Reading, but it takes away where people want to be paid.
     ("GET", "/api/v1/funds/payouts.csv"): "took the list of payouts away",
     ("POST", "/funds/deposits"): "paid in",
     ("POST", "/funds/withdrawals"): "took money out",
@@ -99,11 +101,6 @@ class AuditTrail:
 
     The entry is written when the change is done and before its answer is sent: nobody is told of a
     change that is not in the log.
-
-    Parameters
-    ----------
-    app : ASGIApp
-    log : AuditLog
     """
 
     def __init__(self, app: ASGIApp, *, log: AuditLog) -> None:
@@ -117,6 +114,7 @@ class AuditTrail:
             return
 
         async def watch(message: Message) -> None:
+            # What was refused changed nothing.
             if message["type"] == "http.response.start" and message["status"] < 400:
                 await self._write(scope)
             await send(message)

@@ -1,4 +1,4 @@
-"""Who may do what: every route of a surveyor asks here first."""
+"""Authorization: every route of a surveyor asks here first who may do what."""
 
 from __future__ import annotations
 
@@ -101,8 +101,10 @@ async def admit(request: Request, *rights: str) -> Actor:
     actor = await run_in_threadpool(actor_of, request)
     if actor is None:
         raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
+    # Tokens need no such field: no browser sends one by itself.
     if actor.csrf and request.method not in _READING:
         await _check_form(request, actor.csrf)
+    # Before the rights are looked at, as the page of a refusal knows its reader too.
     request.state.actor = actor
     missing = [right for right in rights if right not in actor.rights]
     if missing:
@@ -136,6 +138,7 @@ def actor_of(request: Request) -> Actor | None:
     else:
         known = services.credentials.by_session(secret) if secret else None
         csrf = csrf_token(secret)
+    # With a header that does not hold nobody is the owner, not even here.
     if known is None and request.app.state.settings.demo and not authorization:
         owner = services.teams.first_owner()
         known = None if owner is None else services.credentials.by_account(owner)
@@ -148,6 +151,7 @@ def actor_of(request: Request) -> Actor | None:
 def base_address(request: Request) -> str:
     """Return what links to this server begin with."""
     public: str | None = request.app.state.settings.public_url
+    # Behind a proxy only the setting knows the address that people type.
     return public or str(request.base_url).rstrip("/")
 
 
@@ -172,11 +176,13 @@ def require_own_page(request: Request) -> None:
 
 async def _check_form(request: Request, expected: str) -> None:
     """Refuse a change that was not asked for on one of our own pages."""
+    # Scripts of our pages send the header, forms the field.
     given = request.headers.get(CSRF_HEADER)
     if given is None:
         field = (await request.form()).get(CSRF_FIELD)
         given = field if isinstance(field, str) else ""
     right = hmac.compare_digest(given.encode(), expected.encode())
+    # The origin is checked first, because its refusal says more to who was led here.
     require_own_page(request)
     if not right:
         raise Forbidden(

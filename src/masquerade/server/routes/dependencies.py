@@ -1,4 +1,4 @@
-"""What routes take from their application: its services, settings and counters of attempts.
+"""Dependencies of routes: services, settings and counters of their application.
 
 All dependencies are asynchronous, as they wait for nothing: others are run in a thread.
 """
@@ -57,6 +57,7 @@ async def _participant(
     ------
     Unauthenticated
     """
+    # One form alone: the same secret in capitals would be another person.
     if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
         raise Unauthenticated(
             f"the header {PARTICIPANT_HEADER} is missing or is not 32 hexadecimal digits; draw 128 "

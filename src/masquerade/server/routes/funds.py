@@ -56,7 +56,7 @@ MovementForm = Annotated[_MovementForm, Form()]
 
 
 class TopUp(StrictBody):
-    """How much more an open survey may spend."""
+    """An additional amount that an open survey may spend."""
 
     amount: Amount
 
@@ -73,6 +73,7 @@ def read(services: InServices, actor: Owner) -> dict[str, Any]:
 @routes.post("/api/v1/funds/deposits", status_code=201, summary="Money came from outside")
 def deposit(services: InServices, actor: Owner, moved: Movement, idempotency_key: Key) -> Response:
     new = _move(services.funds, actor, moved, key=idempotency_key, into=True)
+    # 201 where money was moved now, 200 where the same request had moved it before.
     return JSONResponse(overview_json(services.funds.overview(actor.team.id)), 201 if new else 200)
 
 
@@ -210,6 +211,7 @@ def _page(
         "money": found,
         "titles": {one.token: one.title for one in found.surveys},
         "words": _WORDS,
+        # In each form of the page: a second click sends the same key and moves nothing.
         "key": secrets.token_hex(16),
         "error": error,
         "tried": tried or {},

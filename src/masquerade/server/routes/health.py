@@ -1,4 +1,4 @@
-"""What machines that watch a server ask: does it run, can it serve, how much does it do."""
+"""Health and metrics, for machines that watch a server: does it run, can it serve, how much."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ metrics_routes = APIRouter(include_in_schema=False)
 
 @routes.get("/healthz")
 def health() -> dict[str, str]:
+    # Without the database: a process that waits for it need not be started anew.
     return {"status": "ok", "version": __version__}
 
 
@@ -37,6 +38,7 @@ def health() -> dict[str, str]:
 async def ready(services: InServices, settings: InSettings) -> Response:
     try:
         found = asyncio.to_thread(not_ready, services.engine, settings.sqlite_file)
+        # The thread goes on after that time; only the answer does not wait for it.
         reason = await asyncio.wait_for(found, _PATIENCE_SECONDS)
     except TimeoutError:
         reason = "the database does not answer"
@@ -44,12 +46,14 @@ async def ready(services: InServices, settings: InSettings) -> Response:
         why = services.transactions.overdue()  # no reason to be taken for dead
         more = {} if why is None else {"warnings": [why]}
         return JSONResponse({"status": "ready", "version": __version__, **more})
+    # 503: requests go elsewhere for a while, and nothing is started anew.
     return JSONResponse({"status": "not ready", "reason": reason}, 503)
 
 
 @metrics_routes.get("/metrics")
 def show(request: Request, settings: InSettings, metrics: InMetrics) -> Response:
     if settings.metrics != "open" and not _asks_directly(request):
+        # 404 and not 403: a stranger does not learn that counts are kept.
         raise HTTPException(404)
     return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -43,6 +43,7 @@ def join_new(
         )
     except ParameterError as error:
         return _page(services, request, token, error=error, login=login, name=name)
+    # For the audit log, as nobody was signed in when the request came.
     request.state.member = member
     response = RedirectResponse(HOME, 303)
     begin_session(request, response, member.account, team=member.team.id)

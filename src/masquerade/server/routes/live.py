@@ -165,6 +165,7 @@ def live_page(
         "planned": planned(runs),
         "next_wave": next_number(runs),
         "most_waves": MOST_WAVES,
+        # One for each form of the page, so that a second click does nothing.
         "keys": [secrets.token_hex(16) for _ in range(2)],
         "refused": refused,
     }

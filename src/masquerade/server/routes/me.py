@@ -143,6 +143,7 @@ def export(services: InServices, participant: Participant) -> Response:
     room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
     for one in held["participations"]:
         reports = one["reports"] or []
+        # As long as the longest number in every place, so that the size tells no report.
         room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
         room += spare(one["level"], _LONGEST_LEVEL)
     wallet = wallet_json(services.wallets, participant)

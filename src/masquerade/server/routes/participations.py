@@ -17,6 +17,7 @@ from masquerade.server.routes.response_models import Opened, Reserved, Sent, Sta
 from masquerade.server.surveys.document import LevelName
 from masquerade.server.surveys.invitation import masks_of
 
+# The largest whole number up to which all are exact in JavaScript.
 LARGEST_REPORT = 2**53 - 1
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -30,7 +31,7 @@ Padding = Annotated[
 
 
 class Body(StrictBody):
-    """What all bodies have in common."""
+    """The base of all bodies."""
 
     padding: Padding = ""
 
@@ -86,6 +87,7 @@ def reserve(
             admit=counted.count,
         )
     finally:
+        # Also where something was raised: who was refused is counted for nobody.
         counted.end(begun=new)
     assert begun.account is not None
     answer = {
@@ -111,6 +113,7 @@ def show(services: InServices, participant: Participant, participation: str) -> 
         "level": opened.level.name,
         "hash": opened.survey.hash,
         "survey": opened.survey.text,
+        # Of all levels, so that the size does not tell which was chosen.
         "masks": masks_of(opened.survey),
     }
     return padded(answer, room=spare(answer["level"], _LONGEST_LEVEL))
@@ -154,6 +157,7 @@ def respond(
         "paid": _paid(done),
         "completion_code": done.completion_code,
     }
+    # Whether something is paid is public; how much would tell the level.
     room = spare(answer["paid"], _LONGEST_PAID) if answer["paid"] else 0
     return padded(answer, 201 if new else 200, room=room)
 

@@ -1,4 +1,4 @@
-"""What everybody may read: invitations and the levels."""
+"""Public routes: invitations and the levels."""
 
 from __future__ import annotations
 

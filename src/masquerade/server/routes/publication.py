@@ -53,6 +53,7 @@ def embed(services: InServices, request: Request, token: str) -> Response:
     }
     answer = _kept(request, render(request, "result/embed.html", context))
     answer.headers["Content-Security-Policy"] = EMBED_POLICY
+    # Sites that isolate their pages show only what allows it by this header.
     answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return answer
 
@@ -73,6 +74,7 @@ def public_link(request: Request, token: str) -> str:
 
 
 def _published(services: Services, token: str) -> SurveyRecord:
+    # One message for both: nobody learns that there is a survey which is not published.
     missing = NotFound("there are no published results here; check the link.")
     try:
         survey = services.surveys.record(token)
@@ -88,6 +90,7 @@ def _kept(request: Request, page: Response) -> Response:
     digest = hashlib.sha256(__version__.encode() + bytes(page.body)).hexdigest()[:32]
     headers = {"ETag": f'"{digest}"', "Cache-Control": f"public, max-age={KEPT_SECONDS}"}
     named = request.headers.get("if-none-match", "")
+    # A proxy that compresses a page makes its tag a weak one.
     if any(tag.strip().removeprefix("W/") == headers["ETag"] for tag in named.split(",")):
         return Response(status_code=304, headers=headers)
     page.headers.update(headers)

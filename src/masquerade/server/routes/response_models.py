@@ -21,7 +21,7 @@ class Shape(BaseModel):
 
 
 class Answer(Shape):
-    """What all answers have in common."""
+    """The base of all answers."""
 
     padding: str = Field(pattern=r"^ *$", description="Spaces, up to whole kibibytes")
 
@@ -43,7 +43,7 @@ class OfferedLevelShape(Shape):
 
 
 class RewardShape(Shape):
-    """What a survey gives: an amount in a wallet at each level, or a completion code."""
+    """The reward of a survey: an amount in a wallet at each level, or a completion code."""
 
     kind: Literal["wallet", "codes"]
     currency: str
@@ -51,7 +51,7 @@ class RewardShape(Shape):
 
 
 class InvitationShape(Shape):
-    """What everybody may know of a survey."""
+    """An invitation to a survey: all that everybody may know of it."""
 
     token: str
     title: str
@@ -81,7 +81,7 @@ class Invitation(InvitationShape, Answer):
 
 
 class BegunShape(Shape):
-    """Where a participation stands."""
+    """A participation with its state."""
 
     id: str
     state: str
@@ -102,7 +102,7 @@ class Invitations(Answer):
 
 
 class PriceShape(Shape):
-    """What a response costs."""
+    """The price of a response."""
 
     rho: Amount
     epsilon_event: Amount
@@ -112,7 +112,7 @@ class PriceShape(Shape):
 
 
 class BatteryShape(Shape):
-    """What a person has left."""
+    """A person's privacy balance."""
 
     percent_left: int
     epsilon_spent: Amount
@@ -134,7 +134,7 @@ class Reserved(Answer):
 
 
 class Standing(Answer):
-    """Where a participation stands after a step."""
+    """The state of a participation after a step."""
 
     id: str
     state: str
@@ -150,7 +150,7 @@ class Opened(Standing):
 
 
 class BillShape(Shape):
-    """What a response cost, and all together."""
+    """The cost of a response, and of all together."""
 
     survey_epsilon: Amount
     survey_delta: float
@@ -163,14 +163,14 @@ class BillShape(Shape):
 
 
 class PaidShape(Shape):
-    """What came into the wallet."""
+    """The amount that came into the wallet."""
 
     currency: str
     amount: int
 
 
 class Sent(Standing):
-    """What the server acknowledges."""
+    """The acknowledgement of a response."""
 
     bill: BillShape
     battery: BatteryShape
@@ -179,7 +179,7 @@ class Sent(Standing):
 
 
 class CapsShape(Shape):
-    """What all responses of a person may cost together."""
+    """The caps on what all responses of a person may cost together."""
 
     epsilon: Amount
     delta: float
@@ -207,7 +207,7 @@ class CapsSet(Answer):
 
 
 class Me(Answer):
-    """Where a person stands."""
+    """A person's own account: balance, caps and statement."""
 
     battery: BatteryShape
     caps: OwnCaps
@@ -246,7 +246,7 @@ class LedgerPage(Answer):
 
 
 class WalletShape(Shape):
-    """What a team owes a person."""
+    """A wallet: the amount that a team owes a person."""
 
     payer: str
     name: str
@@ -255,7 +255,7 @@ class WalletShape(Shape):
 
 
 class PayoutShape(Shape):
-    """What a person asked to be paid; where to is forgotten once it is settled."""
+    """A payout request; its destination is forgotten once it is settled."""
 
     id: str
     payer: str
@@ -267,7 +267,7 @@ class PayoutShape(Shape):
 
 
 class WalletPage(Answer):
-    """What a person is owed, and asked to be paid."""
+    """The wallets and payout requests of a person."""
 
     wallets: list[WalletShape]
     payouts: list[PayoutShape]
@@ -292,7 +292,7 @@ class Export(Answer):
 
 
 class Left(Answer):
-    """What became of the responses of somebody who left."""
+    """The counts of the responses of somebody who left."""
 
     withdrawn: int
     given_up: int

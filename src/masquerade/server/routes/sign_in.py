@@ -36,7 +36,7 @@ _NO_TEAM = (
 
 
 class PasskeyAnswer(StrictBody):
-    """What a browser made of a challenge."""
+    """A browser's answer to a challenge."""
 
     model_config = ConfigDict(strict=False)
 
@@ -58,6 +58,7 @@ def safe_path(path: str) -> str:
 
 def sign_in_address(request: Request) -> str:
     """Return where to sign in, and come back to the page of a request."""
+    # A form cannot be sent again after signing in.
     if request.method != "GET":
         return "/sign-in"
     query = f"?{request.url.query}" if request.url.query else ""
@@ -125,6 +126,7 @@ routes = APIRouter(include_in_schema=False)
 def enter(services: InServices, request: Request, token: str = "") -> Response:
     if not token and actor_of(request) is not None:
         return RedirectResponse(HOME, 303)
+    # Spent by the first use whatever follows: a link in a history or a log is worth nothing.
     if not token or not services.values.spend_owner_token(token):
         return render(request, "surveyor/owner_needed.html", status=401)
     owner = services.teams.first_owner()
@@ -150,6 +152,7 @@ def sign_in(
     code: Annotated[str, Form()] = "",
     next: Annotated[str, Form()] = HOME,
 ) -> Response:
+    # There is no session yet to make a field from, so only the origin tells a forged form.
     require_own_page(request)
     response = RedirectResponse(safe_path(next), 303)
     try:

@@ -161,6 +161,7 @@ def survey_page(
     survey = actor.survey(token)
     if survey.state in TAKING:
         return live_page(services, request, survey)
+    # Some roles see results only once they are everybody's.
     seen = actor.may("results:read") or survey.state == PUBLISHED
     shown = survey.state in FINISHED and seen
     context = {

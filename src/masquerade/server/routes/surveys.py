@@ -48,7 +48,7 @@ PlanFields = Annotated[
 
 
 class New(StrictBody):
-    """What a new draft begins as: a template, a document, or a copy of another survey."""
+    """The beginning of a new draft: a template, a document, or a copy of another survey."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -68,7 +68,7 @@ class New(StrictBody):
 
 
 class Closing(StrictBody):
-    """How long what was begun can be finished."""
+    """The days of grace in which people can finish what they have begun."""
 
     grace_days: Annotated[int, Field(ge=0, le=30)] = 1
 
@@ -81,6 +81,7 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 @routes.post("", status_code=201, summary="Make a draft")
 def create(services: InServices, actor: Writer, new: New, idempotency_key: Key) -> Response:
     document = _beginning(services, actor, new)
+    # The account is part of the key, so that the keys of two people never meet.
     request = (f"{actor.account.id} {idempotency_key}", body_text(new.model_dump()))
     draft, fresh = services.surveys.drafts.create(document, team=actor.team.id, request=request)
     return _answered(
@@ -160,6 +161,7 @@ def remove(services: InServices, actor: Writer, token: str, if_match: Match = No
 @routes.get("/{token}/document", summary="The survey as a file, to keep or to import")
 def document(services: InServices, actor: Reader, token: str) -> Response:
     found = _document(services, actor, token)
+    # A title is free text, and a header takes only letters that need no quoting.
     name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:40] or "survey"
     return Response(
         found.text(),
@@ -313,6 +315,7 @@ def _seats(given: Any) -> dict[str, int] | None:
 
 
 def _version(if_match: str | None) -> int:
+    # A proxy that compresses the answer makes its tag a weak one.
     found = re.fullmatch(r'(?:W/)?"v(\d{1,9})"', (if_match or "").strip())
     if found is None:
         raise StaleVersion(

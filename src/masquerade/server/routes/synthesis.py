@@ -106,6 +106,7 @@ async def synthetic(
     survey: Token = "",
     level: Text = "",
 ) -> Response:
+    # Read only now that it is known who sends it; see `UPLOADS`.
     data = b"" if survey else await request.body()
 
     def begun() -> Iterator[bytes]:
@@ -118,6 +119,7 @@ async def synthetic(
         engine = specification.made(specification.domain())
         return released(specification, from_file(data), engine)
 
+    # What fails up to here has a status of its own; what fails later is a line of the answer.
     lines = await run_in_threadpool(begun)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 

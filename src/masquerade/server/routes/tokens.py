@@ -37,6 +37,8 @@ def create(
 ) -> Response:
     wanted = scopes or []
     try:
+        # Nobody gives a token more than they have; later it is cut to their role of the day as
+        # well.
         beyond = [scope for scope in wanted if scope in RIGHTS and not actor.may(scope)]
         if beyond:
             raise ParameterError(f"your role, {actor.role}, does not have {beyond[0]!r}.")

@@ -1,4 +1,4 @@
-"""What participants are owed, and how they ask to be paid."""
+"""The routes of wallets and payout requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_AMOUNT = 20
 
 
 class Wish(Body):
-    """What to pay out, and where to."""
+    """A payout request: the amount, and where to pay it."""
 
     payer: Hex128
     currency: Annotated[str, Field(max_length=16)]

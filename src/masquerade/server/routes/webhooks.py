@@ -25,7 +25,7 @@ WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
 class NewWebhook(StrictBody):
-    """Where to tell which events."""
+    """A new webhook: its address, and the events that it is told."""
 
     # What else holds of both is told here and checked where they are kept, for pages too.
     url: Annotated[
@@ -62,6 +62,7 @@ def remove(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
 @routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
 def test(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
     services.webhooks.test(actor.team.id, webhook)
+    # 202: it is sent a little later, by the process that delivers.
     return JSONResponse({"state": "waiting"}, 202)
 
 

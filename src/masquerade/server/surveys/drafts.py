@@ -49,7 +49,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a document comes to, worked out once for each of its versions."""
+    """The review of a document, worked out once for each of its versions."""
 
     survey: Survey | None  # the one that it opens as; None where it is not finished
     forecast: dict[str, Any] | None  # what that can be expected to tell and to cost

@@ -37,7 +37,7 @@ CLAIM_DAYS = 30
 
 
 class SurveyEndings:
-    """What follows when surveys end, and when reservations lapse.
+    """The steps that follow the end of surveys and of reservations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a survey can be expected to tell, and what it costs: the plan of a draft in numbers.
+"""Forecasts: what the plan of a draft can be expected to tell, and what it costs.
 
 Whom to ask is decided by privacy levels and prices alone. Reports of one person to two surveys
 cannot be brought together here, so what somebody reported before plays no part.

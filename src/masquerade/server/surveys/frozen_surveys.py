@@ -63,7 +63,7 @@ class SurveyRecord:
 
 
 class FrozenSurvey:
-    """What of a survey never changes once it is open.
+    """The part of a survey that never changes once it is open.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class FrozenSurvey:
 
     @cached_property
     def definition(self) -> Survey:
-        """What is asked."""
+        """The definition: questions and levels."""
         return Survey.from_json(self._definition)
 
     @cached_property
@@ -96,7 +96,7 @@ class FrozenSurvey:
 
     @cached_property
     def hash(self) -> str:
-        """What the text hashes to, in today's form whatever release opened the survey."""
+        """The hash of the text, in today's form whatever release opened the survey."""
         # Of the text that is sent now, not the hash in the row: devices compare these two.
         return hashlib.sha256(self.text.encode()).hexdigest()
 

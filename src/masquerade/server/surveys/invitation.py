@@ -1,4 +1,4 @@
-"""What a survey says before it is begun, without a question's text, and what it asks once it is."""
+"""Invitations to surveys, without a question's text, and the masks of surveys that are begun."""
 
 from __future__ import annotations
 

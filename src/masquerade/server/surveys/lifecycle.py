@@ -66,7 +66,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a survey is, in counts alone."""
+    """The progress of a survey, in counts alone."""
 
     responses: dict[str, int]  # submitted, at each level that the survey offers
     unfinished: int  # people to whom the questions were shown and who have not sent anything yet

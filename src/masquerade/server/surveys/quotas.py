@@ -1,4 +1,4 @@
-"""How many people have begun a survey of limited quotas, counted as they come and go.
+"""Quota counts: people who have begun a survey of limited quotas, counted as they come and go.
 
 A count changes in the transaction of what it counts, so that it is exact however many compete, and
 taking part costs the same whether ten have come or a million.

@@ -26,7 +26,7 @@ from masquerade.surveys.survey import Survey
 
 
 class SelectionRequest(StrictBody):
-    """What a selection run is to decide; what is left out is as in the plan."""
+    """The request for a selection run; fields that are left out are as in the plan."""
 
     budget: Annotated[int, Field(ge=0, le=10**9)] | None = None
     alpha: Annotated[float, Field(ge=0, le=1)] | None = None

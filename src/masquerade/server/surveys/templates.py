@@ -1,4 +1,4 @@
-"""What a survey can begin as: each template is filled in, so that it can be opened as it is."""
+"""Templates of surveys: each is filled in, so that it can be opened as it is."""
 
 from __future__ import annotations
 

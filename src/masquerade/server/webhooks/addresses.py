@@ -60,7 +60,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a message goes."""
+    """The target of a message."""
 
     https: bool
     host: str  # as it is written in the address: for the certificate and the header

@@ -65,7 +65,7 @@ def signature(secret: str, body: bytes, *, seconds: int) -> str:
 
 
 class Deliveries:
-    """Sends what waits.
+    """The sender of waiting messages.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where a team is told of events."""
+    """A webhook: an address of a team, and the events that it is told."""
 
     id: str
     url: str
@@ -57,7 +57,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message, and how it went."""
+    """A delivery: a message to a webhook, and its outcome."""
 
     id: str
     webhook: str
