@@ -26,7 +26,7 @@ from masquerade.server.db.sqlite_order import SqliteOrder
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
-# For how often a transaction of PostgreSQL is run before its error comes out.
+# How often a transaction of PostgreSQL is run before its error comes out.
 _ATTEMPTS = 8
 # Changes in one commit of SQLite: bounds how long the first of them waits for the disk.
 _MOST_AT_ONCE = 64

@@ -71,8 +71,8 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
         except BaseException:
             new.unlink()  # only here: once it is to be committed, it may be the key already
             raise
-    # After the commit. Where it ends here, the new key lies beside, and the refusal of the next
-    # start names it.
+    # After the commit. Where it ends here, the new key lies beside with the ending `.new`, which
+    # the next call finds.
     if file.exists():
         os.link(file, old)
     new.replace(file)

@@ -364,7 +364,6 @@ class Participations:
         def work(connection: Connection) -> Participation:
             row, asked = self._mine(connection, who, participation)
             if row.state != WITHDRAWN:
-                # Only a submitted one has reports to delete.
                 self._require(row, SUBMITTED)
                 self._require_open(connection, row, hold=True)
                 self.forget(connection, row)
@@ -399,7 +398,7 @@ class Participations:
         if row.state == RESERVED:
             key = who.ledger_key(asked.token, row.attempt)
             self._ledger_of(LedgerTables(connection)).release(who.person, key)
-            # Both fields go: the day only serves the sweeper.
+            # The day goes, as only the sweeper needed it.
             _step(connection, row, state=EXPIRED, day=None)
             self._give_back(connection, row, asked)
             return EXPIRED
@@ -478,7 +477,6 @@ class Participations:
 
     def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
         """Raise where a person has reserved too much today without opening it, this one counted."""
-        # 0 is without limit.
         most = self._unopened_reservations
         if most and tables.unopened(who.person, day=self._today(), most=most) > most:
             raise TooManyReservations(
