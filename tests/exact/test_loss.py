@@ -196,9 +196,16 @@ def test_amounts_of_different_kinds_do_not_compare() -> None:
 def test_a_guarantee_says_what_its_unit_costs() -> None:
     """Where the unit is a person, epsilon is that of all answers; else that of one thing."""
     promise = Guarantee(Loss(1), Loss(2), Loss(6), 3, (), delta=Fraction(1, 8))
-    assert (promise.epsilon, promise.delta_user) == (Loss(6), Fraction(1, 8))
-    record = replace(promise, unit="record", user_delta=Fraction(3, 8))
-    assert (record.epsilon, record.delta_user) == (Loss(2), Fraction(3, 8))
+    assert promise.epsilon == Loss(6)
+    assert replace(promise, unit="record").epsilon == Loss(2)
     nothing = Guarantee.none("it is for study")
     assert (nothing.epsilon, nothing.status) == (INFINITE_LOSS, "none")
     assert nothing.assumptions == ("it is for study",)
+
+
+@pytest.mark.parametrize("wrong", [{"unit": "Person"}, {"trust": "nobody"}, {"status": "likely"}])
+def test_a_guarantee_in_unknown_words_is_refused(wrong: dict[str, Any]) -> None:
+    """A misspelt unit would give the loss of one thing of many, so it is an error."""
+    promise = Guarantee(Loss(1), Loss(2), Loss(6), 3, ())
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is .*expected one of"):
+        replace(promise, **wrong)

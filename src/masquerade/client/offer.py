@@ -31,15 +31,6 @@ _LONGEST_MECHANISM = 1000  # characters
 # Amounts are exact to a millionth; another version may round its last digit differently.
 _SLACK = 2e-6
 
-_UNREADABLE = (
-    MasqueradeError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    AttributeError,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:

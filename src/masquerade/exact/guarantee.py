@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from masquerade.errors import ParameterError
 from masquerade.exact.loss import INFINITE_LOSS, Loss
 
 #: The units that are whole persons; the others are one of the things that a person gives.
 PERSONS = ("worker", "voter", "user")
+UNITS = (*PERSONS, "answer", "record", "choice", "claim")
+TRUST = ("local", "two-parties", "aggregator", "collector", "secure-sum", "everyone")
+STATUSES = ("proven", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +38,24 @@ class Guarantee:
         where they hold outright.
     unit : str
         Whom `epsilon` protects: a person with all answers (``"worker"``, ``"voter"``, ``"user"``),
-        or one thing that a person gives (``"record"``, ``"choice"``, ``"claim"``).
+        or one thing that a person gives (``"answer"``, ``"record"``, ``"choice"``, ``"claim"``).
     trust : str
         Who need not be trusted: ``"local"`` protects from everyone but the person's own device,
         ``"two-parties"`` from everyone while one of two parties is honest, ``"aggregator"``,
-        ``"collector"`` and ``"secure-sum"`` from everyone who sees the result alone.
+        ``"collector"`` and ``"secure-sum"`` from everyone who sees the result alone;
+        ``"everyone"`` protects from nobody.
     status : str
         ``"proven"`` or ``"none"``.
     rho_event, rho_user : Loss, optional
         Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
         for in rho; such amounts add over answers, and no delta goes with them.
-    user_delta : Fraction, optional
-        The delta of `epsilon_user` where it is another one.
     neighbours : str
         In words, what two neighbouring data sets of the unit differ in; may be empty.
+
+    Raises
+    ------
+    ParameterError
+        The unit, the trust or the status is not one of those above.
     """
 
     epsilon_single: Loss
@@ -61,8 +69,14 @@ class Guarantee:
     status: Literal["proven", "none"] = "proven"
     rho_event: Loss | None = None
     rho_user: Loss | None = None
-    user_delta: Fraction | None = None
     neighbours: str = ""
+
+    def __post_init__(self) -> None:
+        # A unit that is misspelt would give the smaller figure, that of one thing of many.
+        for name, known in (("unit", UNITS), ("trust", TRUST), ("status", STATUSES)):
+            value = getattr(self, name)
+            if value not in known:
+                raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(known)}.")
 
     @classmethod
     def none(cls, *reasons: str, unit: str = "worker") -> Guarantee:
@@ -74,11 +88,6 @@ class Guarantee:
     def epsilon(self) -> Loss:
         """The loss of one unit."""
         return self.epsilon_user if self.unit in PERSONS else self.epsilon_event
-
-    @property
-    def delta_user(self) -> Fraction:
-        """The delta of `epsilon_user`."""
-        return self.delta if self.user_delta is None else self.user_delta
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee of a local randomizer as a JSON object, rounded up to 1e-6."""

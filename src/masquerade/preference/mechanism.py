@@ -101,7 +101,7 @@ class Release:
             "epsilon": promise.epsilon.to_json(),
             "delta": float(promise.delta),
             "voter_level_epsilon": promise.epsilon_user.to_json(),
-            "voter_level_delta": float(promise.delta_user),
+            "voter_level_delta": float(promise.delta),
             "neighbours": promise.neighbours,
             "status": promise.status,
             "hardened": self.hardened,
@@ -118,7 +118,7 @@ class Release:
         text = f"Protects each {promise.unit} {_AGAINST[promise.trust]}: epsilon {promise.epsilon}"
         text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
         text += f"; a whole voter: epsilon {promise.epsilon_user}"
-        text += f", delta {float(promise.delta_user):.3g}" if promise.delta_user else ""
+        text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
         return text + "."
 
 

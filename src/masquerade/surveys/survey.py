@@ -213,7 +213,10 @@ class Survey:
             survey = cls.from_json(json.loads(text))
             # Word by word, so no field can be missing, there twice, or of another type.
             canonical = survey.text() == text
-        except (MasqueradeError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (
+            *(MasqueradeError, ValueError, ArithmeticError),
+            *(LookupError, TypeError, AttributeError),
+        ) as error:
             raise ParameterError(f"the text is no survey: {error}") from error
         except RecursionError:
             raise ParameterError("the text is nested too deeply for a survey.") from None
