@@ -33,7 +33,7 @@ def some(tasks: int, told: int, seed: int) -> Floats:
     return answers
 
 
-@pytest.mark.parametrize("fields", [0, 1, 4, 9])
+@pytest.mark.parametrize("told", [0, 1, 4, 9])
 def test_a_profile_is_the_minimiser_of_the_objective(
     told: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ def test_without_answers_the_profile_is_noise_over_the_ridge(
     assert profile == pytest.approx(exact, abs=0.6e-6)
 
 
-@pytest.mark.parametrize("fields", [0, 1, 3])
+@pytest.mark.parametrize("told", [0, 1, 3])
 def test_the_density_of_one_feature_adds_to_one(told: int) -> None:
     """Integrated over all profiles it is 1."""
     mechanism = repaired(3, 1)
