@@ -160,14 +160,22 @@ def own_chromium(chromium: Browser, folder: Path) -> Iterator[tuple[Page, Callab
     port_file.unlink(missing_ok=True)
     process = subprocess.Popen(
         [
-            program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--lang=en-GB",
-            f"--user-data-dir={folder}", "--remote-debugging-port=0", "about:blank",
+            program,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--lang=en-GB",
+            f"--user-data-dir={folder}",
+            "--remote-debugging-port=0",
+            "about:blank",
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )  # fmt: skip
+    )
 
     def kill() -> None:
         if process.poll() is None:

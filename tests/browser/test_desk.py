@@ -97,8 +97,10 @@ def test_codes_are_checked_off(
     page.locator("#typed").fill(f"{code.lower()}\n{code}\nNO-SUCH-CODE")
     page.get_by_role("button", name="Check off").click()
     assert page.locator("#verdicts .badge").all_inner_texts() == [
-        "valid", "checked before", "unknown",
-    ]  # fmt: skip
+        "valid",
+        "checked before",
+        "unknown",
+    ]
     assert faults(page, "codes") == {}
 
 

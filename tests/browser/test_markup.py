@@ -99,8 +99,11 @@ def test_what_a_survey_says_is_shown_and_never_run(generous: Any, new_visitor: N
     owner = new_visitor(viewport={"width": 1280, "height": 900})
     dialogs = watch(owner)
     owner.page.goto(generous.owner_link)
-    paths = [p.replace("{token}", survey.token) for p in pages_of(generous.app) if "{" not in
-             p.replace("{token}", "") and "." not in p]  # fmt: skip
+    paths = [
+        p.replace("{token}", survey.token)
+        for p in pages_of(generous.app)
+        if "{" not in p.replace("{token}", "") and "." not in p
+    ]
     assert f"/surveys/{survey.token}" in paths
     assert len(paths) > 8
     shown = ""

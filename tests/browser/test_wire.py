@@ -36,11 +36,25 @@ BODIES = {
 }
 OURS = {"masquerade-participant", "idempotency-key"}
 THE_BROWSERS = {
-    "accept", "accept-encoding", "accept-language", "cache-control", "connection",
-    "content-length", "content-type", "host", "origin", "pragma", "priority", "user-agent",
-    "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
-    "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site",
-}  # fmt: skip
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "origin",
+    "pragma",
+    "priority",
+    "user-agent",
+    "sec-ch-ua",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-platform",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+}
 ALL_LEVELS = ("high", "medium", "low")
 
 

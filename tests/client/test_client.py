@@ -314,8 +314,11 @@ def test_files_are_for_their_owner_and_hold_no_answer(place: Place, tmp_path: Pa
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for path in (tmp_path / "home", *(p for p in (tmp_path / "home").rglob("*") if p.is_dir())):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    ledger, record = (p.read_text() for p in sorted(files, key=lambda p: p.name != "ledger.json")
-                      if p.suffix == ".json")  # fmt: skip
+    ledger, record = (
+        p.read_text()
+        for p in sorted(files, key=lambda p: p.name != "ledger.json")
+        if p.suffix == ".json"
+    )
     held = json.loads(record)
     assert json.loads(held.pop("survey_text"))["questions"][0]["options"] == list(options)
     assert "planted-truth" not in json.dumps(held) + ledger

@@ -89,11 +89,19 @@ def test_an_interview(place: Place, run: Run) -> None:
     code, out, err = run("answer", link(place, survey.token), typed=typed)
     assert (code, err) == (0, "")
     for words in (
-        "4 questions, everyday", "the price of this level is spent", "nine words",
-        "Have you worked while ill?", "0  prefer not to say", "1 not at all to 5 very",
-        "0 to 12 in steps of 0.5, in hours", "We now mask your answers, once",
-        "yours (stays here)", "7.5 hours", "Sent. This survey cost epsilon", "left",
-    ):  # fmt: skip
+        "4 questions, everyday",
+        "the price of this level is spent",
+        "nine words",
+        "Have you worked while ill?",
+        "0  prefer not to say",
+        "1 not at all to 5 very",
+        "0 to 12 in steps of 0.5, in hours",
+        "We now mask your answers, once",
+        "yours (stays here)",
+        "7.5 hours",
+        "Sent. This survey cost epsilon",
+        "left",
+    ):
         assert words in out, words
     assert place.services.surveys.record(survey.token).responses == 1
     assert "3 y" not in out

@@ -140,8 +140,14 @@ def test_something_else_that_answers(tmp_path: Path, answer: httpx.Response) -> 
 )
 def test_a_refusal_is_the_exception_of_its_name(slug: str, name: str) -> None:
     """Problem details become the class that the server raised, with its words and numbers."""
-    problem = {"type": f"/problems/{slug}", "detail": "So it is.", "state": "opened",
-               "needed": 3, "residual": 1, "unit": "rho"}  # fmt: skip
+    problem = {
+        "type": f"/problems/{slug}",
+        "detail": "So it is.",
+        "state": "opened",
+        "needed": 3,
+        "residual": 1,
+        "unit": "rho",
+    }
     error = error_of(409, problem)
     assert type(error) is getattr(errors, name)
     assert str(error) == "So it is."
@@ -164,8 +170,11 @@ def test_a_refusal_without_details_is_still_one() -> None:
     """Whatever a refusal holds or lacks, it is an error of the project."""
     for problem in ({}, {"type": 3, "detail": None}, {"type": "/problems/wrong-state", "state": 4}):
         assert isinstance(error_of(400, problem), MasqueradeError)
-    invalid = {"type": "/problems/validation-error", "detail": "Wrong.",
-               "errors": [{"pointer": "body/epsilon", "detail": "too large"}]}  # fmt: skip
+    invalid = {
+        "type": "/problems/validation-error",
+        "detail": "Wrong.",
+        "errors": [{"pointer": "body/epsilon", "detail": "too large"}],
+    }
     assert "body/epsilon: too large" in str(error_of(422, invalid))
 
 

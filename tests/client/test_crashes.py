@@ -85,10 +85,16 @@ def test_the_judgement_finds_what_it_must(change: dict[str, Any]) -> None:
     """Each broken promise is found in a run that breaks it."""
     crashes = program()
     good = {
-        "point": ["x", 0], "ended": [-9, 0], "on_disk": [[1, 2]], "commitments": ["a", "a"],
-        "reports": [[1, 2]], "acknowledged": True, "held": [["submitted", [1, 2]]], "charges": 1,
+        "point": ["x", 0],
+        "ended": [-9, 0],
+        "on_disk": [[1, 2]],
+        "commitments": ["a", "a"],
+        "reports": [[1, 2]],
+        "acknowledged": True,
+        "held": [["submitted", [1, 2]]],
+        "charges": 1,
         "own_charges": 1,
         "open_reservations": 0,
-    }  # fmt: skip
+    }
     assert crashes.faults(good) == []
     assert crashes.faults({**good, **change})

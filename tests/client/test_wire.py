@@ -108,9 +108,16 @@ def test_headers_tell_nothing_of_the_device(place: Place) -> None:
         head = request.partition(b"{")[0].lower()
         names = {line.partition(b":")[0] for line in head.splitlines()[1:]}
         assert names <= {
-            b"host", b"accept", b"accept-encoding", b"connection", b"user-agent", b"content-type",
-            b"content-length", b"masquerade-participant", b"idempotency-key",
-        }  # fmt: skip
+            b"host",
+            b"accept",
+            b"accept-encoding",
+            b"connection",
+            b"user-agent",
+            b"content-type",
+            b"content-length",
+            b"masquerade-participant",
+            b"idempotency-key",
+        }
         assert b"user-agent: masquerade\n" in head
         assert request.count(secret) == (b"masquerade-participant" in head)
     assert secret not in wire.sent[0]

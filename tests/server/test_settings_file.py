@@ -107,13 +107,26 @@ def test_a_misspelt_setting() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        'port = "much"', "port = 65536", "port = -1", "port = true", "port = 1.5",
-        "workers = 0", "host = 3", 'metrics = "yes"', "metrics = true", 'log_format = "xml"',
-        "cap_epsilon = -1", "cap_epsilon = inf", "cap_epsilon = true", "allow_clear = 2",
-        "allow_clear = [1]", 'database = "mysql://somewhere"', "public_url = ['a']",
+        'port = "much"',
+        "port = 65536",
+        "port = -1",
+        "port = true",
+        "port = 1.5",
+        "workers = 0",
+        "host = 3",
+        'metrics = "yes"',
+        "metrics = true",
+        'log_format = "xml"',
+        "cap_epsilon = -1",
+        "cap_epsilon = inf",
+        "cap_epsilon = true",
+        "allow_clear = 2",
+        "allow_clear = [1]",
+        'database = "mysql://somewhere"',
+        "public_url = ['a']",
         "shutdown_seconds = 0",
     ],
-)  # fmt: skip
+)
 def test_values_that_cannot_be(line: str) -> None:
     """A value of another kind, or out of range, is an error that names setting, file and value."""
     with pytest.raises(ParameterError) as raised:

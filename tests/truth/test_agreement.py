@@ -62,9 +62,17 @@ def test_alpha_needs_two_answers() -> None:
 def test_kappa_of_the_published_example() -> None:
     """Kappa of the usual worked example (10 subjects, 14 raters, 5 categories) is .210."""
     table = [
-        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-    ]  # fmt: skip
+        [0, 0, 0, 0, 14],
+        [0, 2, 6, 4, 2],
+        [0, 0, 3, 5, 6],
+        [0, 3, 9, 2, 0],
+        [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0],
+        [3, 2, 6, 3, 0],
+        [2, 5, 3, 2, 2],
+        [6, 5, 2, 1, 0],
+        [0, 2, 2, 3, 7],
+    ]
     rows: dict[str, list[int]] = {"task": [], "worker": [], "label": []}
     for task, counts in enumerate(table):
         for worker, label in enumerate(np.repeat(range(5), counts)):

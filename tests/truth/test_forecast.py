@@ -78,8 +78,10 @@ def test_more_noise_is_less_truth_and_none_is_no_better_than_a_constant() -> Non
 def test_methods_are_compared_on_the_same_reports() -> None:
     """The baseline of two forecasts is the same, whatever the method beside it."""
     mechanism = TwoLayer(2, low=0, high=0.6)
-    one, other = (forecast(SMALL, mechanism=mechanism, method=m, runs=4) for m in
-                  (OneCoin(), TruthDiscovery()))  # fmt: skip
+    one, other = (
+        forecast(SMALL, mechanism=mechanism, method=m, runs=4)
+        for m in (OneCoin(), TruthDiscovery())
+    )
     assert one.majority == other.majority
     assert one.constant == other.constant
     assert one.method == "one-coin"

@@ -44,8 +44,9 @@ def test_auto_is_nearer_than_the_median(name: str) -> None:
 def test_auto_is_about_the_mean_in_squares() -> None:
     """On emotion, whose truths are means, the squared error is within 3 % of the mean's."""
     claims, truths = real("emotion")
-    ours, theirs = (root_mean_squared_error(one().fit(claims), truths)
-                    for one in (NumericAuto, Mean))  # fmt: skip
+    ours, theirs = (
+        root_mean_squared_error(one().fit(claims), truths) for one in (NumericAuto, Mean)
+    )
     assert ours < 1.03 * theirs
 
 

@@ -183,12 +183,14 @@ def test_constant_workers_and_separate_halves_are_flagged(method: type[NumericEs
     fit = method().fit(claims.with_values(value))
     assert [r.code for r in fit.remarks_] == ["CONSTANT_WORKER"]
     table = claims.to_table()
-    both = pa.concat_tables([
-        table,
-        table.set_column(0, "task", pa.array(table["task"].to_numpy() + 1000)).set_column(
-            1, "worker", pa.array(table["worker"].to_numpy() + 1000)
-        ),
-    ])  # fmt: skip
+    both = pa.concat_tables(
+        [
+            table,
+            table.set_column(0, "task", pa.array(table["task"].to_numpy() + 1000)).set_column(
+                1, "worker", pa.array(table["worker"].to_numpy() + 1000)
+            ),
+        ]
+    )
     fit = method().fit(both)
     assert fit.components_ == 2
     assert "DISCONNECTED" in {remark.code for remark in fit.remarks_}

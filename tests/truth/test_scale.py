@@ -231,8 +231,13 @@ def test_partitioning_takes_other_files_too(tmp_path: Path) -> None:
     files = partition_by_task(csv, tmp_path / "from-csv", partitions=3)
     back = pa.concat_tables([pa_parquet.read_table(file) for file in files])
     assert sorted(back["worker"].to_pylist()) == sorted(f"w{i}" for i in range(50))
-    coded = pa.table({"task": pa.array([3, 1, 3, 2]), "worker": ["a", "b", "b", "a"],
-                      "label": pa.array(["x", "y", "y", "x"]).dictionary_encode()})  # fmt: skip
+    coded = pa.table(
+        {
+            "task": pa.array([3, 1, 3, 2]),
+            "worker": ["a", "b", "b", "a"],
+            "label": pa.array(["x", "y", "y", "x"]).dictionary_encode(),
+        }
+    )
     pa_parquet.write_table(coded, tmp_path / "one.parquet")
     (file,) = partition_by_task(tmp_path / "one.parquet", tmp_path / "one")
     assert pa_parquet.read_table(file)["task"].to_pylist() == [3, 1, 3, 2]

@@ -143,8 +143,9 @@ def test_the_tables_are_a_storage_like_the_one_in_memory(services: Services) -> 
         "randomized-response:options=2,flip_probability=0",
         "randomized-response:options=2,epsilon=9.9",
     )
-    costs = [Cost.of(f"survey {n} ü\n", [parse_mechanism(text)] * 2) for n, text in
-             enumerate(texts)]  # fmt: skip
+    costs = [
+        Cost.of(f"survey {n} ü\n", [parse_mechanism(text)] * 2) for n, text in enumerate(texts)
+    ]
     operations: list[tuple[Any, ...]] = [
         *(("reserve", "p", f"k{n}", cost) for n, cost in enumerate(costs)),
         *(("reserve", "p", f"k{n}", cost) for n, cost in enumerate(costs)),

@@ -112,9 +112,25 @@ def test_reports_that_are_no_reports(place: Any) -> None:
     place.post(f"/participations/{id_}/seal", json={"commitment": commitment_of(id_, [0, 0], salt)})
     rest = f'"salt":"{salt}","level":"medium","survey_hash":"{place.survey.hash}"'
     for one in (
-        "1e0", "0.0", "-0.0", "true", '"0"', "null", "[0]", "{}", "NaN", "1e400", "9" * 400,
-        "-" + "9" * 400, "9" * 5000, str(2**53), str(-(2**63)), str(2**64), "99", "-1",
-    ):  # fmt: skip
+        "1e0",
+        "0.0",
+        "-0.0",
+        "true",
+        '"0"',
+        "null",
+        "[0]",
+        "{}",
+        "NaN",
+        "1e400",
+        "9" * 400,
+        "-" + "9" * 400,
+        "9" * 5000,
+        str(2**53),
+        str(-(2**63)),
+        str(2**64),
+        "99",
+        "-1",
+    ):
         sent = f'{{"reports":[{one},0],{rest}}}'.encode()
         refused(place.put(f"/participations/{id_}/response", content=sent), 400, 422)
     good = f'{{"reports":[0,0],{rest}}}'.encode()
@@ -137,8 +153,15 @@ def test_a_name_given_twice(place: Any) -> None:
     assert done.json()["level"] == "medium"
 
 
-KINDS = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
-         "application/xml", "application/json-patch", "", "a" * 3000)  # fmt: skip
+KINDS = (
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "application/json-patch",
+    "",
+    "a" * 3000,
+)
 
 
 def test_another_type_of_content_is_refused(place: Any) -> None:
@@ -150,8 +173,19 @@ def test_another_type_of_content_is_refused(place: Any) -> None:
     assert place.server.services.profiles.persons() == place.before
 
 
-PLACES = ("%00", "%00" * 32, "0" * 31 + "%00", "..%2f..", "%ff%fe", "%ed%a0%80", "' OR 1=1 --",
-          "0" * 32 + "%0a", "A" * 32, "0" * 5000, "%F0%9F%8E%AD")  # fmt: skip
+PLACES = (
+    "%00",
+    "%00" * 32,
+    "0" * 31 + "%00",
+    "..%2f..",
+    "%ff%fe",
+    "%ed%a0%80",
+    "' OR 1=1 --",
+    "0" * 32 + "%0a",
+    "A" * 32,
+    "0" * 5000,
+    "%F0%9F%8E%AD",
+)
 
 
 def test_a_name_that_cannot_be_is_not_there(place: Any) -> None:
@@ -170,8 +204,14 @@ def test_headers_of_another_form(place: Any) -> None:
     """A secret or a key is 32 hexadecimal digits in lower case; nothing else begins anything."""
     body = {"survey": place.survey.token, "level": "medium"}
     for value in (
-        b"", b"0" * 31, b"0" * 33, b"F" * 32, b"\xff" * 32, b"0" * 31 + b"\xb2", b"0" * 9000
-    ):  # fmt: skip
+        b"",
+        b"0" * 31,
+        b"0" * 33,
+        b"F" * 32,
+        b"\xff" * 32,
+        b"0" * 31 + b"\xb2",
+        b"0" * 9000,
+    ):
         for name in ("Masquerade-Participant", "Idempotency-Key"):
             refused(place.post("/participations", json=body, headers={name: value}), 401, 422)
     assert place.server.services.profiles.persons() == place.before

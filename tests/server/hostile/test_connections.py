@@ -56,8 +56,12 @@ def test_one_address_has_so_many() -> None:
     other = entered(lines, "192.0.2.9")
     mine = entered(lines, *(f"2001:db8::{n}" for n in range(5)))
     assert [(line.ended, stays) for line, stays in mine] == [
-        (True, True), (True, True), (False, True), (False, True), (False, True)
-    ]  # fmt: skip
+        (True, True),
+        (True, True),
+        (False, True),
+        (False, True),
+        (False, True),
+    ]
     assert not other[0][0].ended
     assert all(stays for _, stays in entered(lines, *(f"2001:db8:0:{n}::1" for n in range(1, 9))))
 

@@ -119,9 +119,11 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
 
         def ask(method: str, path: str, body: Any = None, **names: str) -> dict[str, Any]:
             answer = client.request(
-                method, "/api/v1" + path.format(**names), json=body,
+                method,
+                "/api/v1" + path.format(**names),
+                json=body,
                 headers={"Idempotency-Key": names.get("key", "0" * 32)},
-            )  # fmt: skip
+            )
             operation = described[method, "/api/v1" + path]
             case = operation.Case(path_parameters=names)
             case.validate_response(answer, checks=CHECKS)
@@ -228,9 +230,12 @@ def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> N
                     files = {name for name in described if name != "application/json"}
                     assert not files or "application/json" not in described, path
     assert met >= {
-        "text/csv", "application/vnd.apache.parquet", "application/x-ndjson",
-        "application/x-ipynb+json", "application/json",
-    }  # fmt: skip
+        "text/csv",
+        "application/vnd.apache.parquet",
+        "application/x-ndjson",
+        "application/x-ipynb+json",
+        "application/json",
+    }
 
 
 # What no JSON schema can say: a line of visible letters, an address that can be told something, a

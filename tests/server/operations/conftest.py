@@ -48,11 +48,23 @@ class Served:
 
     def __init__(self, data: Path, *words: str, **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "masquerade", "serve", "--no-browser", "--port", "0",
-             "--data-dir", str(data), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                "-m",
+                "masquerade",
+                "serve",
+                "--no-browser",
+                "--port",
+                "0",
+                "--data-dir",
+                str(data),
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env=os.environ | environment,
-        )  # fmt: skip
+        )
         assert self.process.stdout is not None
         said = ""
         while not (found := re.search(r"(http://\S+?)/owner", said)):

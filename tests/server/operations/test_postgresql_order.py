@@ -81,9 +81,11 @@ def test_long_values_of_postgresql_tell_no_order(
         """Return the numbers of long values in the order of the rows' keys."""
         with services.engine.connect() as connection:
             apart = connection.execute(
-                text("SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = "
-                     "'participation'::regclass")
-            ).scalar_one()  # fmt: skip
+                text(
+                    "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = "
+                    "'participation'::regclass"
+                )
+            ).scalar_one()
             rows = connection.execute(
                 text(f"SELECT chunk_id, chunk_data FROM {apart} WHERE chunk_seq = 0")
             ).all()

@@ -67,8 +67,11 @@ def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Services, tmp_p
     """No name of a person, id or title stands in the files, and their bytes look random."""
     names = answered(sealed)
     for _ in range(2):
-        parts = [file.read_bytes() for file in (tmp_path / "data").glob("a.sqlite3*")
-                 if not file.name.endswith("-shm")]  # fmt: skip
+        parts = [
+            file.read_bytes()
+            for file in (tmp_path / "data").glob("a.sqlite3*")
+            if not file.name.endswith("-shm")
+        ]
         content = b"".join(parts)
         assert len(content) > 10**5
         for name in names:

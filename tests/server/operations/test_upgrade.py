@@ -34,11 +34,17 @@ FIRST_DEFINITION = {
     "template": "pick",
     "level": "medium",
     "questions": [
-        {"kind": "choice", "id": "c", "text": "?", "options": ["A", "B"], "allow_skip": False,
-         "truth": None}
+        {
+            "kind": "choice",
+            "id": "c",
+            "text": "?",
+            "options": ["A", "B"],
+            "allow_skip": False,
+            "truth": None,
+        }
     ],
     "mechanisms": [MECHANISM],
-}  # fmt: skip
+}
 
 Rows = dict[str, list[dict[str, Any]]]
 

@@ -110,8 +110,9 @@ def test_what_each_state_costs(services: Services, state: str, kinds: list[str])
     assert {entry.charge.cost for entry in entries} == {level.cost(run.survey.token)}
     balance = services.ledger.balance(run.who.person)
     assert balance.open == (state == RESERVED)
-    assert balance.spent_epsilon == (level.guarantee().epsilon_user.micro if len(kinds) == 2
-                                     and kinds[1] == "commit" else 0)  # fmt: skip
+    assert balance.spent_epsilon == (
+        level.guarantee().epsilon_user.micro if len(kinds) == 2 and kinds[1] == "commit" else 0
+    )
     services.ledger.verify()
 
 

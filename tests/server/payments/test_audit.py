@@ -81,8 +81,10 @@ def test_every_change_has_words_or_its_route() -> None:
     assert all(len(words) <= 100 for words in ACTIONS.values())
     taken = [path for method, path in ACTIONS if method in READING]
     assert {path.rpartition("/")[2] for path in taken} == {
-        "reports.{kind}", "payouts.csv", "owner",
-    }  # fmt: skip
+        "reports.{kind}",
+        "payouts.csv",
+        "owner",
+    }
 
 
 @pytest.mark.parametrize(

@@ -261,9 +261,10 @@ def test_no_row_leads_from_money_to_a_response(till: Till) -> None:
     assert money & people == set()
     named = {row[0]: row[3] for row in rows["book_account"]}
     together = [
-        (named[row[1]], named[row[2]]) for row in rows["book_transfer"]
+        (named[row[1]], named[row[2]])
+        for row in rows["book_transfer"]
         if "wallet" in (named[row[1]], named[row[2]])
-    ]  # fmt: skip
+    ]
     assert together == [("wages", "wallet")] * 3
 
 

@@ -87,9 +87,15 @@ def test_from_deposit_to_payout(site: Site) -> None:
     money = site.owner.get(f"{API}/funds").json()
     [balance] = money["balances"]
     assert balance == {
-        "currency": "credits", "free": 72, "in_surveys": 21, "held": 0, "owed": 0, "waiting": 0,
-        "commission": 0, "paid_in": 93,
-    }  # fmt: skip
+        "currency": "credits",
+        "free": 72,
+        "in_surveys": 21,
+        "held": 0,
+        "owed": 0,
+        "waiting": 0,
+        "commission": 0,
+        "paid_in": 93,
+    }
     site.owner.post(f"{API}/surveys/{token}/close", json={"grace_days": 0})
     [balance] = site.owner.get(f"{API}/funds").json()["balances"]
     assert (balance["free"], balance["in_surveys"]) == (93, 0)

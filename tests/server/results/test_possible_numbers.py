@@ -45,18 +45,22 @@ def surveys() -> dict[str, Survey]:
         "respondents": {"questions": EVERY_KIND, "levels": LEVELS, "estimator": "respondent"},
         "in clear": {"questions": EVERY_KIND, "levels": ("none", "high")},
         "noisy ratings": {
-            "questions": (Rating("r", "How good?"),), "levels": LEVELS, "rating_mask": "gaussian",
+            "questions": (Rating("r", "How good?"),),
+            "levels": LEVELS,
+            "rating_mask": "gaussian",
         },
         "one mask a person": {
-            "questions": (EVERY_KIND[0], EVERY_KIND[2]), "levels": ("low",),
+            "questions": (EVERY_KIND[0], EVERY_KIND[2]),
+            "levels": ("low",),
             "masking": "per-person",
         },
         "skip logic": {
-            "questions": (EVERY_KIND[0], EVERY_KIND[1]), "levels": LEVELS,
+            "questions": (EVERY_KIND[0], EVERY_KIND[1]),
+            "levels": LEVELS,
             "conditions": (None, ShowIf("c", ("A",))),
         },
         "labels": {"questions": ITEMS, "levels": ("medium", "low"), "template": "label"},
-    }  # fmt: skip
+    }
     return {name: Survey.at_levels(title=name, **given) for name, given in asked.items()}
 
 

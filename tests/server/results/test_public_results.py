@@ -52,8 +52,13 @@ def test_rows_of_files_tell_no_order_of_arrival(services: Services) -> None:
     assert len(set(names)) == 24
     assert all(len(name) >= 32 for name in names)
     assert set(rows[0]) == {
-        "survey_pseudonym", "question_id", "level_id", "mech", "param", "report",
-    }  # fmt: skip
+        "survey_pseudonym",
+        "question_id",
+        "level_id",
+        "mech",
+        "param",
+        "report",
+    }
 
 
 def test_what_is_published_names_nobody(site: Site) -> None:
@@ -73,8 +78,12 @@ def test_what_is_published_names_nobody(site: Site) -> None:
                     names |= {str(value) for value in found if value and len(str(value)) >= 16}
     assert len(names) >= 48
     api = f"/api/v1/surveys/{survey.token}"
-    for path in (f"/r/{survey.token}", f"/r/{survey.token}/embed", f"{api}/results",
-                 f"{api}/results.csv"):  # fmt: skip
+    for path in (
+        f"/r/{survey.token}",
+        f"/r/{survey.token}/embed",
+        f"{api}/results",
+        f"{api}/results.csv",
+    ):
         text = site.visitor.get(path).text
         assert len(text) > 500
         assert not [name for name in names if name in text]
@@ -94,12 +103,31 @@ def test_what_is_no_estimate_comes_from_the_definition() -> None:
         result_of(definition, reports, "medium")
         for reports in ([[0, 0, 0]] * 30, [[1, 4, 55]] * 30)
     )
-    for name in ("survey", "title", "responses", "levels", "rules", "hash", "ledger", "estimator",
-                 "guarantee_per_participant", "simulated", "version"):  # fmt: skip
+    for name in (
+        "survey",
+        "title",
+        "responses",
+        "levels",
+        "rules",
+        "hash",
+        "ledger",
+        "estimator",
+        "guarantee_per_participant",
+        "simulated",
+        "version",
+    ):
         assert one[name] == other[name]
     for left, right in zip(one["questions"], other["questions"], strict=True):
-        for name in ("id", "text", "kind", "unit", "n", "n_by_level", "mechanism",
-                     "forecast_standard_error"):  # fmt: skip
+        for name in (
+            "id",
+            "text",
+            "kind",
+            "unit",
+            "n",
+            "n_by_level",
+            "mechanism",
+            "forecast_standard_error",
+        ):
             assert left[name] == right[name]
         assert [o["label"] for o in left["options"]] == [o["label"] for o in right["options"]]
         assert left["precision"]["by_level"] == right["precision"]["by_level"]

@@ -171,9 +171,11 @@ def test_markup_is_text(site: Site) -> None:
     """What a survey says is shown on both pages and never read as markup."""
     poison = '<script>alert("1")</script>'
     definition = define(
-        Choice("c", poison, (poison[:60], "B")), Rating("r", "R", low_label=poison[:40]),
-        title=poison, description=poison,
-    )  # fmt: skip
+        Choice("c", poison, (poison[:60], "B")),
+        Rating("r", "R", low_label=poison[:40]),
+        title=poison,
+        description=poison,
+    )
     survey = site.services.surveys.open_survey(definition)
     Device().send(site.services, survey, [0, 0])
     site.services.surveys.publish(site.services.surveys.close(survey))

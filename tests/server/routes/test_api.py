@@ -227,8 +227,10 @@ def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
     draft, _ = site.services.surveys.drafts.create(
         changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
     )
-    drafts = [site.owner.get(f"/surveys/{draft.token}/{name}").text
-              for name in ("edit", "audience", "review")]  # fmt: skip
+    drafts = [
+        site.owner.get(f"/surveys/{draft.token}/{name}").text
+        for name in ("edit", "audience", "review")
+    ]
     token = created(site, template, **changes)
     survey = site.services.surveys.record(token)
     for _ in range(6):

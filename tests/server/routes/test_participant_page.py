@@ -63,8 +63,12 @@ def test_every_problem_is_on_the_page() -> None:
         row = next((line for line in table.splitlines() if f"`{slug}`" in line), None)
         assert row is not None, slug
         assert str(status) in row, slug
-    told = set(re.findall(r"`([a-z]+(?:-[a-z]+)*)`", "".join(
-        line.split("|")[1] for line in table.splitlines()[2:])))  # fmt: skip
+    told = set(
+        re.findall(
+            r"`([a-z]+(?:-[a-z]+)*)`",
+            "".join(line.split("|")[1] for line in table.splitlines()[2:]),
+        )
+    )
     assert told == {*slugs, "refused"}
 
 

@@ -182,8 +182,10 @@ def test_progress_is_counts_alone(desk: Desk) -> None:
         Device().send(desk.services, survey, [0], level="low")
     found = desk.ask("GET", f"/{token}/progress").json()
     assert {one["name"]: one["responses"] for one in found["levels"]} == {
-        "high": 6, "medium": 7, "low": 5,
-    }  # fmt: skip
+        "high": 6,
+        "medium": 7,
+        "low": 5,
+    }
     assert "reports" not in json.dumps(found)
 
 

@@ -157,9 +157,11 @@ def test_where_nobody_is_paid_a_wave_divides_people(desk: Desk) -> None:
     assert sum(level["asked"] for level in run["levels"]) == 400  # all who can be reached
     assert run["why"].endswith("Nobody is paid, so the budget counts people.")
     run = desk.ask(
-        "POST", f"/{token}/selection-runs", {**wish, "budget": 100},
+        "POST",
+        f"/{token}/selection-runs",
+        {**wish, "budget": 100},
         Idempotency_Key=secrets.token_hex(16),
-    ).json()  # fmt: skip
+    ).json()
     assert sum(level["asked"] for level in run["levels"]) == 120
 
 
@@ -175,8 +177,10 @@ def test_a_run_tells_no_more_than_the_page(desk: Desk) -> None:
     assert found["medium"] == 7
     assert found["high"] + found["low"] == 8
     assert known_levels(survey, progress, {"high": 0.0, "low": 1.0}) == {
-        "high": 0, "medium": 7, "low": 8,
-    }  # fmt: skip
+        "high": 0,
+        "medium": 7,
+        "low": 8,
+    }
     run = desk.ask(
         "POST", f"/{token}/selection-runs", {}, Idempotency_Key=secrets.token_hex(16)
     ).json()

@@ -11,12 +11,33 @@ from masquerade.server.webhooks.addresses import Target, is_public, read_address
 @pytest.mark.parametrize(
     "address",
     [
-        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
-        "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.2.1", "198.18.0.1", "::", "::1",
-        "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
-        "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::", "2001:db8::1", "nonsense", "",
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "255.255.255.255",
+        "224.0.0.1",
+        "192.0.2.1",
+        "198.18.0.1",
+        "::",
+        "::1",
+        "fe80::1",
+        "fe80::1%eth0",
+        "fc00::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a00:1",
+        "2002:7f00:1::",
+        "2001:db8::1",
+        "nonsense",
+        "",
     ],
-)  # fmt: skip
+)
 def test_private_addresses_are_found_in_every_wrapping(address: str) -> None:
     """No address of this computer, of its network or of nobody is a public one."""
     assert not is_public(address)
@@ -125,13 +146,26 @@ def test_public_addresses_are_known(address: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.org/", "ftp://example.org/", "https://", "https:///path", "example.org",
-        "https://user:password@example.org/", "https://example.org:0/", "https://example.org:x/",
-        "https://example.org/a b", "https://exämple.org/", "https://example.org\\@10.0.0.1/",
-        "https://example.org/\n", "https://" + "a" * 2000, "file:///etc/passwd",
-        "http://127.0.0.1/", "http://localhost/", "javascript:alert(1)", "",
+        "http://example.org/",
+        "ftp://example.org/",
+        "https://",
+        "https:///path",
+        "example.org",
+        "https://user:password@example.org/",
+        "https://example.org:0/",
+        "https://example.org:x/",
+        "https://example.org/a b",
+        "https://exämple.org/",
+        "https://example.org\\@10.0.0.1/",
+        "https://example.org/\n",
+        "https://" + "a" * 2000,
+        "file:///etc/passwd",
+        "http://127.0.0.1/",
+        "http://localhost/",
+        "javascript:alert(1)",
+        "",
     ],
-)  # fmt: skip
+)
 def test_addresses_that_are_none(url: str) -> None:
     """Only https with a host is an address; what looks like another host is refused."""
     with pytest.raises(ParameterError):

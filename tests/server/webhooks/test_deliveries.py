@@ -135,8 +135,11 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
     services.daily_jobs.run()
     sender(services).deliver()
     assert sorted(receiver.events) == [
-        "budget.low", "survey.closed", "survey.opened", "survey.results_ready",
-    ]  # fmt: skip
+        "budget.low",
+        "survey.closed",
+        "survey.opened",
+        "survey.results_ready",
+    ]
 
 
 def test_a_survey_that_lapses_is_told(database_url: str, receiver: Receiver) -> None:
