@@ -73,8 +73,6 @@ class Randomizer:
         ``sampler(answer, size, rng)`` gives `size` reports: numbers, texts or rows.
     inputs : sequence
         The answers to compare.
-    claimed_epsilon : number or Loss
-    claimed_delta : number
     table : callable, optional
         ``table(answer)`` gives a mapping from every report to its probability; reports that are
         rows are tuples in it.
@@ -108,11 +106,7 @@ class Randomizer:
 class OfAuditable(Subject):
     """A mechanism of your own. Answers are the places of its inputs.
 
-    Parameters
-    ----------
-    own : Auditable
-    rng : numpy.random.Generator
-        Chooses the answers to compare where there are more than `MOST_INPUTS`.
+    `rng`: chooses the answers to compare where there are more than `MOST_INPUTS`.
     """
 
     independent = False

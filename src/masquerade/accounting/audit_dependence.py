@@ -39,7 +39,6 @@ class Question:
 
     Attributes
     ----------
-    words : str
     tables : int array, shape (tables, 4)
         Of each pair of events: how often both were seen, of how many reports, and how often each of
         the two was seen. Where nothing is wrong, the first is hypergeometric given the others.
@@ -77,19 +76,9 @@ def tests_of_calls(
 ) -> list[Question]:
     """Return tests of whether reports depend on other reports, on calls, and on what was before.
 
-    Parameters
-    ----------
-    draw : callable
-    answers : sequence of int
-        Places of the answers to draw for, at least 2.
-    names : sequence of str
-        Of all answers.
-    batch : int
-        Reports of a large call.
-    calls : int
-        How many small calls, of two reports each.
-    whole : callable
-        See `coarse_codes`.
+    `answers`: places of the answers to draw for, at least 2. `names`: of all answers. `batch`:
+    reports of a large call. `calls`: how many small calls, of two reports each. `whole`: see
+    `coarse_codes`.
     """
     tests: list[Question] = []
     before: list[Drawn] = []

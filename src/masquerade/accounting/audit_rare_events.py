@@ -66,21 +66,11 @@ def hunt(
 ) -> Hunt:
     """Return the rare events that tell answers apart, each tested on reports of its own.
 
-    Parameters
-    ----------
-    draw : callable
-        ``draw(answer, persons)``; answers are told by their place.
-    check : callable
-        ``check(answer, drawn)`` gets the reports in which events are looked for.
-    seen : sequence of Drawn
-        What has been drawn already, for each answer.
-    epsilon, delta : float
-        What is claimed.
-    reports : int
-        How many reports of each answer to look for events in.
-    most : int
-        How many reports of each of two answers may be drawn to test an event.
-    false_alarm : float
+    `draw`: ``draw(answer, persons)``; answers are told by their place. `check`: ``check(answer,
+    drawn)`` gets the reports in which events are looked for. `seen`: what has been drawn already,
+    for each answer. `epsilon`, `delta`: what is claimed. `reports`: how many reports of each answer
+    to look for events in. `most`: how many reports of each of two answers may be drawn to test an
+    event.
     """
     rate = false_alarm / _MOST_EVENTS
     needed = _needed(epsilon, rate)
@@ -107,13 +97,8 @@ def hunt(
 def p_value_of(k: int, k_other: int, *, epsilon: float, expected: float) -> float:
     """Return how likely counts this far apart are where p <= e**epsilon q + delta, at most.
 
-    Parameters
-    ----------
-    k, k_other : int
-        How often the event was seen, of equally many reports under either answer.
-    epsilon : float
-    expected : float
-        Delta times the number of reports.
+    `k`, `k_other`: how often the event was seen, of equally many reports under either answer.
+    `expected`: delta times the number of reports.
 
     Notes
     -----

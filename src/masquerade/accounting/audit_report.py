@@ -37,7 +37,6 @@ class AuditReport:
 
     Attributes
     ----------
-    mechanism : str
     answers : int
         How many answers a person reports, or in how many two persons differ.
     status : str
@@ -45,7 +44,6 @@ class AuditReport:
     claimed_epsilon : Loss
         For a person with all `answers` answers; where the status is ``"none"``, the published
         epsilon.
-    claimed_delta : float
     exact_epsilon : Loss or None
         The same from the probabilities, rounded up to a millionth like every amount; of densities
         a proven bound. None where reports are all there is to look at, or there are too many.

@@ -91,19 +91,10 @@ def look_at_reports(
 ) -> Look:
     """Return what reports say of a claim.
 
-    Parameters
-    ----------
-    subject : Subject
-    companion : Subject, optional
-        The same mechanism with more answers of a person, whose reports must follow its own
-        probabilities too.
-    samples : int
-        Reports of each answer, fewer where there are many answers.
-    rng : numpy.random.Generator
-    false_alarm : float
-        At most the probability with which a true claim is refuted.
-    refuted : bool
-        Whether the claim is refuted already, so that no rare event needs to be searched for.
+    `companion`: the same mechanism with more answers of a person, whose reports must follow its own
+    probabilities too. `samples`: reports of each answer, fewer where there are many answers.
+    `false_alarm`: at most the probability with which a true claim is refuted. `refuted`: whether
+    the claim is refuted already, so that no rare event needs to be searched for.
     """
     return _Looking(subject, companion, samples, rng, false_alarm).look(refuted)
 

@@ -139,12 +139,7 @@ class Answers(NamedTuple):
 class OfMechanism(Subject):
     """One of our mechanisms, or a subclass of `Mechanism`, through its public face alone.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-    answers : int
-    rng : numpy.random.Generator, optional
-        Chooses the answers to compare where there are more than `MOST_INPUTS`.
+    `rng`: chooses the answers to compare where there are more than `MOST_INPUTS`.
     """
 
     def __init__(

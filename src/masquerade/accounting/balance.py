@@ -19,7 +19,6 @@ class Balance(NamedTuple):
 
     Attributes
     ----------
-    caps : Caps
     entries : int
         Length of the person's chain.
     head : str
@@ -125,12 +124,7 @@ def admitted(balance: Balance, cost: Cost) -> bool:
 def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
     """Return the balance after an entry.
 
-    Parameters
-    ----------
-    balance : Balance
-    entry : Entry
-    reserved : bool
-        Whether a reservation was open under the entry's key.
+    `reserved`: whether a reservation was open under the entry's key.
     """
     (
         caps,

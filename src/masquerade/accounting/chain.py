@@ -76,7 +76,6 @@ class Entry(NamedTuple):
 
     Attributes
     ----------
-    charge : Charge
     sequence : int
         Place in the person's chain, from 0.
     previous_hash, hash : str

@@ -24,7 +24,6 @@ class Cost:
 
     Attributes
     ----------
-    survey : str
     mechanisms : tuple of str
         Text form of the mechanism of each answer, in order.
     event, user : Loss

@@ -30,13 +30,7 @@ def log_ratio(one: Floats, other: Floats) -> Floats:
 def delta_at(epsilon: float, probability: Floats, loss: Floats) -> float:
     """Return ``sum of P (1 - e**(epsilon - loss))+``, what P lacks to 1 added.
 
-    Parameters
-    ----------
-    epsilon : float
-    probability : float array, shape (n,)
-        P of each report.
-    loss : float array, shape (n,)
-        ln (P / Q) of each report.
+    `probability` (n,): P of each report. `loss` (n,): ln (P / Q) of each report.
     """
     # Only reports with loss above epsilon count: elsewhere P (1 - e**(epsilon - loss)) is below 0.
     above = (probability > 0) & (loss > epsilon)
@@ -100,18 +94,8 @@ def of_table(
 ) -> ExactLoss:
     """Return the loss of a table of probabilities, `answers` reports drawn independently.
 
-    Parameters
-    ----------
-    rows : sequence of sequences
-        ``rows[input][report]``. Whole numbers and fractions are exact; floats are taken as the
-        fractions that they are.
-    inputs, reports : sequence
-        Names, for words.
-
-    Raises
-    ------
-    ParameterError
-        A row does not add to 1, or holds a negative number.
+    `rows`: ``rows[input][report]``. Whole numbers and fractions are exact; floats are taken as the
+    fractions that they are. `inputs`, `reports`: names, for words.
     """
     exact = [[Fraction(p) for p in row] for row in rows]
     require_probabilities(exact, inputs)

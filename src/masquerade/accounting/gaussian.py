@@ -184,13 +184,8 @@ def gaussian_sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) ->
 def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -> Loss:
     """Return an epsilon at `delta` of whole vectors with discrete Gaussian noise, rounded up.
 
-    Parameters
-    ----------
-    squared : Fraction
-        Square of the largest Euclidean change, in steps.
-    variance : Fraction
-        Parameter of the noise of each coordinate, in squared steps; up to `ROUNDED` gives infinity.
-    delta : Fraction
+    `squared`: square of the largest Euclidean change, in steps. `variance`: parameter of the noise
+    of each coordinate, in squared steps; up to `ROUNDED` gives infinity.
     """
     if squared == 0:
         return NO_LOSS

@@ -94,11 +94,7 @@ def is_gaussian(kind: Kind) -> bool:
 def room_of(epsilon: Loss, delta: Fraction) -> Room:
     """Return how far sums of rho may go under a cap.
 
-    Parameters
-    ----------
-    epsilon : Loss
-        Finite.
-    delta : Fraction
+    A finite epsilon.
     """
     # Between thousandths the lower one is taken, so that a lower cap never gives more room.
     whole = int(epsilon.micro) // 1000

@@ -137,14 +137,8 @@ def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Loss)
     and never more; what stands in for "no answer" is one of the answers or a mixture of them, so
     nothing exceeds the two ends. The mechanism's own probabilities must say the same.
 
-    Parameters
-    ----------
-    law : LatticeLaw
-    scale : Fraction
-        In lattice steps, as it is drawn.
-    answers : int
-    claimed : Loss
-        Of all answers; probabilities are looked at where it is not beyond what floats can tell.
+    `scale`: in lattice steps, as it is drawn. `claimed`: of all answers; probabilities are looked
+    at where it is not beyond what floats can tell.
     """
     one = (law.points - 1) / scale
     low, high = (f"{value:g}" for value in law.values(np.array([0, law.points - 1])))
@@ -177,13 +171,7 @@ def of_lattice_at(
     report, as with Gaussian noise. Rho is the largest Renyi divergence per order, over some orders.
     None where the reports are too many, or a sum cannot be formed.
 
-    Parameters
-    ----------
-    law : LatticeLaw
-    answers : int
-    claimed : Loss
-        Of all answers; where delta is looked at.
-    delta : Fraction
+    `claimed`: of all answers; where delta is looked at.
     """
     window = law.window() if claimed.epsilon <= _LARGEST_EPSILON * answers else None
     if window is None:

@@ -58,12 +58,7 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
     probabilities under both answers (Clopper and Pearson, 1934), so that the choice costs nothing.
     The confidence is shared among all pairs and directions (Bonferroni).
 
-    Parameters
-    ----------
-    pairs : sequence of Pair
-    delta : float
-    false_alarm : float
-        Probability with which the bound may exceed the true epsilon.
+    `false_alarm`: probability with which the bound may exceed the true epsilon.
     """
     alpha = false_alarm / (4 * len(pairs))  # two directions, two probabilities
     best = SampledLoss(0.0, None)
@@ -169,14 +164,8 @@ def of_view(view: View, pairs: Integers, *, delta: float, false_alarm: float) ->
     second half bounds its probabilities (Clopper and Pearson, 1934), so that neither choice costs
     anything. The confidence is shared among the pairs that are tested (Bonferroni).
 
-    Parameters
-    ----------
-    view : View
-    pairs : int array, shape (pairs, 2)
-        Ordered pairs of answers to compare: the first more likely than the second.
-    delta : float
-    false_alarm : float
-        Probability with which the bound may exceed the true epsilon.
+    `pairs` (pairs, 2): ordered pairs of answers to compare: the first more likely than the second.
+    `false_alarm`: probability with which the bound may exceed the true epsilon.
     """
     alpha = false_alarm / (2 * MOST_TESTED)  # of each pair two probabilities
     best = SampledLoss(0.0, None)

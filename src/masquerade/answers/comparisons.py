@@ -57,7 +57,6 @@ class Comparisons:
         The records of voter i are ``offsets[i]:offsets[i + 1]``, in the order of the table.
     voters : pyarrow.Array
         Names, each once: the declared ones in their declared order, else by first appearance.
-    features : tuple of Feature
     choice : int64 array, shape (n_records,), optional
         Records of one voter with equal number come from one choice among more than two
         alternatives, and depend on one another.

@@ -21,7 +21,6 @@ class Feature:
 
     Attributes
     ----------
-    name : str
     low, high : float
         The range in which every alternative's value lies. It is public: it comes from the design of
         the questions, never from the answers. Both infinite where no range was declared.
@@ -59,15 +58,7 @@ class Feature:
 
 
 def declare_features(names: Sequence[str], ranges: Ranges | None = None) -> tuple[Feature, ...]:
-    """Return features with their public ranges.
-
-    Raises
-    ------
-    SchemaError
-        There is no feature, or a name stands twice.
-    ParameterError
-        A range is missing while others are given, is for another name, or is no range.
-    """
+    """Return features with their public ranges."""
     if not names:
         raise SchemaError("there is no feature; give at least one column of differences.")
     twice = [name for name in names if list(names).count(name) > 1]

@@ -104,13 +104,7 @@ def _is_pandas(frame: Frame) -> bool:
 
 
 def plain_column(table: pa.Table, name: str) -> pa.Array:
-    """Return one column as one array, dictionaries spelt out.
-
-    Raises
-    ------
-    SchemaError
-        The name stands twice, or the values are of a type of their own, such as pandas periods.
-    """
+    """Return one column as one array, dictionaries spelt out."""
     if table.column_names.count(name) > 1:
         raise SchemaError(f"column {name!r} stands twice; rename or drop one.")
     column = table[name]
@@ -138,19 +132,7 @@ def missing_column(name: str, found: list[str], *, table: str = "the table") -> 
 def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
     """Return a column of ids as one array.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    name : str
-    wanted : str
-        What every row needs, for the error.
-
-    Raises
-    ------
-    SchemaError
-        The column stands twice, or holds lists or other tables.
-    MissingValue
-        An id is missing; the message names the row.
+    `wanted`: what every row needs, for the error.
     """
     ids = plain_column(table, name)
     row = first_missing(ids)
@@ -258,13 +240,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read a CSV (also .gz) file, every column as text, or a Parquet file with its own types.
-
-    Raises
-    ------
-    UnreadableFile
-        The file is not there, of another kind, or broken (with the line, where known).
-    """
+    """Read a CSV (also .gz) file, every column as text, or a Parquet file with its own types."""
     path = Path(path)
     if not path.is_file():
         raise UnreadableFile(f"{path} is not a file; check the path.")
@@ -284,16 +260,7 @@ def read_table(path: str | Path) -> pa.Table:
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
     """Read the content of a CSV file, every column as text.
 
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        What errors call it.
-
-    Raises
-    ------
-    UnreadableFile
-        It is broken (with the line, where known).
+    `name`: what errors call it.
     """
     try:
         return _read_csv(lambda: pa.BufferReader(data), name)
@@ -415,23 +382,8 @@ def encode_declared(
 ) -> tuple[Integers, pa.Array]:
     """Return the ids as codes into the declared ones, and the declared ones in their order.
 
-    Parameters
-    ----------
-    ids : pyarrow.Array
-        None of them missing.
-    declared : sequence
-        Everybody, or everything; each once.
-    name : str
-        Of the column, in the singular.
-    twice : type of exception
-        Raised where one is declared twice.
-
-    Raises
-    ------
-    ParameterError
-        The declared ids cannot be used.
-    InvalidRecord
-        An id of the table is not among them.
+    `ids`: none of them missing. `declared`: everybody, or everything; each once.
+    `name`: of the column, in the singular. `twice`: raised where one is declared twice.
     """
     if isinstance(declared, str):
         raise ParameterError(f"{name}s is {declared!r}, expected a sequence of ids.")

@@ -80,13 +80,7 @@ def read_claims(
 
 
 def read_column(path: Path, name: str) -> list[Any]:
-    """Return a column of a table in a file.
-
-    Raises
-    ------
-    SchemaError
-        The table has no such column.
-    """
+    """Return a column of a table in a file."""
     from masquerade.answers.frames import plain_column, read_table
     from masquerade.errors import SchemaError
 

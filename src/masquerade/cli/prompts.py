@@ -33,13 +33,7 @@ def say(console: Console, *lines: object, style: str = "") -> None:
 
 
 def ask_line(console: Console, question: str) -> str:
-    """Return the line that a person types.
-
-    Raises
-    ------
-    ParameterError
-        There is nobody to ask.
-    """
+    """Return the line that a person types."""
     try:
         return console.input(f"{question} ", markup=False).strip()
     except EOFError as error:

@@ -33,7 +33,6 @@ class SimulatedClaims:
 
     Attributes
     ----------
-    claims : GroupedClaims
     densities : Mixtures
         One bump an object.
     """

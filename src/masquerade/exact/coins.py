@@ -80,13 +80,7 @@ class SimulatedCoins:
 
 
 def require_generator(rng: object) -> np.random.Generator:
-    """Return a generator for studies; refuse everything else, for instance a seed.
-
-    Raises
-    ------
-    ParameterError
-        It is no generator; the message shows how to make one.
-    """
+    """Return a generator for studies; refuse everything else, for instance a seed."""
     if not isinstance(rng, np.random.Generator):
         raise ParameterError(
             f"rng is {type(rng).__name__}, expected numpy.random.Generator; "
@@ -117,14 +111,8 @@ def require_coins(coins: Coins | None) -> Coins:
 def uniform_below(source: WordSource, bound: int, size: int) -> Words:
     """Draw `size` integers uniform on 0, ..., bound - 1, exactly, by rejection.
 
-    Parameters
-    ----------
-    source : WordSource
-        Where the words come from. A rejected word is replaced by a later word.
-    bound : int
-        1 <= bound <= 2**64.
-    size : int
-        How many integers.
+    `source`: where the words come from. A rejected word is replaced by a later word. `bound`: 1 <=
+    bound <= 2**64. `size`: how many integers.
 
     Notes
     -----

@@ -50,15 +50,8 @@ _MOST_LOG = 500.0
 def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) -> Loss:
     """Return the smallest epsilon, in millionths, that is proven for one report at `delta`.
 
-    Parameters
-    ----------
-    distance : int
-        Largest distance of two answers, in lattice steps.
-    variance : Fraction
-        Parameter of the noise, in squared lattice steps.
-    delta : Fraction
-
-    Cost: about 25 evaluations of `delta_at_most`.
+    `distance`: largest distance of two answers, in lattice steps. `variance`: parameter of the
+    noise, in squared lattice steps. Cost: about 25 evaluations of `delta_at_most`.
     """
     return epsilon_of_reports(distance, variance, delta, reports=1)
 
@@ -69,12 +62,8 @@ def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, re
 
     It is never above that of `epsilon_of_rho`.
 
-    Parameters
-    ----------
-    distance, variance, delta
-        As for `epsilon_of_one_report`.
-    reports : int
-        How many reports of one person, each with noise of its own, at least 1.
+    `distance`, `variance`, `delta`: as for `epsilon_of_one_report`. `reports`: how many reports of
+    one person, each with noise of its own, at least 1.
     """
     rho = Loss.of_amount(Fraction(reports * distance**2) / (2 * variance))
     high = epsilon_of_rho(rho, delta=delta).micro

@@ -44,12 +44,7 @@ def bernoulli(source: WordSource, numerator: int, denominator: int, size: int) -
 def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Flags:
     """Return a flag for each numerator, true with probability exp(-numerator / denominator).
 
-    Parameters
-    ----------
-    source : WordSource
-    numerator : uint64 array, shape (n,)
-    denominator : int
-        1 to 2**64 - 1.
+    Shapes: `numerator` (n,). `denominator`: 1 to 2**64 - 1.
     """
     divisor = np.uint64(denominator)
     # Canonne, Kamath and Steinke (2020), Algorithm 1: exp(-x) = exp(-1)**whole * exp(-rest).
@@ -61,12 +56,7 @@ def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Fla
 def discrete_laplace(source: WordSource, scale: Fraction, size: int) -> Integers:
     """Return `size` integers with P(x) proportional to exp(-abs(x) / scale).
 
-    Parameters
-    ----------
-    source : WordSource
-    scale : Fraction
-        Above 0; numerator at most 2**48.
-    size : int
+    `scale`: above 0; numerator at most 2**48.
 
     Notes
     -----
@@ -85,11 +75,6 @@ def scale_rounded_up(scale: Fraction) -> Fraction:
     """Return a scale of discrete Laplace noise that can be drawn: never less noise.
 
     Terms of at most 48 bits; equal to `scale` where it has such, else a little larger.
-
-    Raises
-    ------
-    ParameterError
-        The noise would not fit 64 bits.
     """
     if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
         return scale
@@ -152,13 +137,8 @@ def _first_accepted(propose: Callable[[int], tuple[Flags, Integers]], size: int)
 def discrete_gaussian(source: WordSource, variance: Fraction, size: int) -> Integers:
     """Return `size` integers with P(x) proportional to exp(-x**2 / (2 variance)).
 
-    Parameters
-    ----------
-    source : WordSource
-    variance : Fraction
-        From 2**-64 to below 2**96. It is the parameter of the formula; the true variance is never
-        above it.
-    size : int
+    `variance`: from 2**-64 to below 2**96. It is the parameter of the formula; the true variance is
+    never above it.
 
     Notes
     -----

@@ -55,19 +55,9 @@ def public_features(
 ) -> Integers:
     """Return the features of each task, times `ONE`; absolute values of a row add to at most `ONE`.
 
-    Parameters
-    ----------
-    seed : bytes
-        32 bytes, public.
-    tasks, dimension : int
-        Number of rows, and of columns.
-    distribution : {"uniform", "signed"}
-        Entries are uniform on (0, 1], or on [-1, 1] without 0, before a row is divided by the sum
-        of its absolute values, rounded towards 0.
-
-    Returns
-    -------
-    int64 array, shape (tasks, dimension)
+    Shapes: the result (tasks, dimension). `seed`: 32 bytes, public. `distribution`: entries are
+    uniform on (0, 1], or on [-1, 1] without 0, before a row is divided by the sum of its absolute
+    values, rounded towards 0.
 
     Examples
     --------
@@ -188,13 +178,8 @@ class FactorizationMechanism(Mechanism):
     def _solve(self, rows: Integers, index: Integers, noise: Integers) -> Floats:
         """Return a profile for each row of `noise`, all from the same answers.
 
-        Parameters
-        ----------
-        rows : int64 array, shape (n_answered, dimension)
-            Features of the answered tasks, times `ONE`.
-        index : int64 array, shape (n_answered,)
-            The answers, in steps above `low`.
-        noise : int64 array, shape (n, dimension)
+        Shapes: `noise` (n, dimension). `rows` (n_answered, dimension): features of the answered
+        tasks, times `ONE`. `index` (n_answered,): the answers, in steps above `low`.
         """
 
     @abstractmethod

@@ -30,7 +30,6 @@ class Level:
 
     Attributes
     ----------
-    name : str
     mu : Fraction
         Gaussian-DP strength; smaller protects more.
     """

@@ -51,18 +51,8 @@ def read_text_form(
 ) -> tuple[str, dict[str, str]]:
     """Return the name and the parameters, as texts, of ``name:key=value,...``.
 
-    Parameters
-    ----------
-    text : str
-    known : mapping of str to collection of str
-        The names that there are, each with its keys.
-    what : str
-        What is named, for errors.
-
-    Raises
-    ------
-    MechanismSyntaxError
-        There is no text, the name or a key is unknown, or a key stands twice.
+    `known`: the names that there are, each with its keys.
+    `what`: what is named, for errors.
     """
     if not isinstance(text, str):
         raise MechanismSyntaxError(
@@ -92,16 +82,7 @@ def read_text_form(
 def read_field(text: str, kind: str, key: str) -> Any:
     """Return `text` as a field of type `kind`; what is no plain number or flag stays text.
 
-    Parameters
-    ----------
-    text, key : str
-    kind : str
-        The annotation of the field, such as ``"int | None"``.
-
-    Raises
-    ------
-    ParameterError
-        It is no such value.
+    `kind`: the annotation of the field, such as ``"int | None"``.
     """
     plain = kind.removesuffix(" | None")
     readers: dict[str, Callable[[str], Any]] = {

@@ -49,10 +49,7 @@ def fits_on_grid(records: Comparisons, bound: Fraction) -> Integers:
     The fit of a voter does not depend on the other voters in a single bit; see `fit_voters`. Else
     one voter could change more than one row, and the sensitivity would be larger than claimed.
 
-    Returns
-    -------
-    int64 array
-        Absolute values of a row add to at most `STEPS`, exactly.
+    The result: absolute values of a row add to at most `STEPS`, exactly.
     """
     # A fit that did not converge is still in the ball, and privacy depends on nothing else.
     fits = fit_voters(records, bound=float(bound)).weights
@@ -63,10 +60,7 @@ def fits_on_grid(records: Comparisons, bound: Fraction) -> Integers:
 class BoundedFit:
     """Each voter's fit under an L1 bound, on a grid.
 
-    Parameters
-    ----------
-    bound : number
-        Largest sum of a voter's absolute weights (B).
+    `bound`: largest sum of a voter's absolute weights (B).
     """
 
     bound: NumberLike = DEFAULT_BOUND

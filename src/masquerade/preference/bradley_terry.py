@@ -30,9 +30,6 @@ class BradleyTerryFit:
         ``1 / (1 + exp(strengths[b] - strengths[a]))``.
     covariance : float array, shape (n_items, n_items)
         Of `strengths` under drawing other voters, clustered by voter.
-    log_likelihood : float
-    converged : bool
-    iterations : int
     """
 
     items: pa.Array

@@ -46,10 +46,7 @@ def orientation(differences: Floats) -> Integers:
 class Choices:
     """The choice between two alternatives, record by record, where the pairs are public.
 
-    Parameters
-    ----------
-    estimator : {"likelihood", "linear"}
-        See `ChoiceResponse`.
+    `estimator`: see `ChoiceResponse`.
     """
 
     estimator: Estimator = "likelihood"

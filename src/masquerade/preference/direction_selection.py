@@ -39,7 +39,6 @@ class Selection:
 
     Attributes
     ----------
-    candidates : int
     best : int
         How many of the candidates, the nearest ones, are selected more often.
     numerator : int
@@ -169,10 +168,7 @@ def _ones(words: Words) -> Integers:
 class SelectionNoise:
     """One of many random directions, more often one of those nearest to the voter's own.
 
-    Parameters
-    ----------
-    candidates : int
-        How many directions are drawn, 2 to 65536.
+    `candidates`: how many directions are drawn, 2 to 65536.
     """
 
     candidates: int = 1024

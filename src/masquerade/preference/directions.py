@@ -34,14 +34,8 @@ def whole_directions(differences: Floats) -> Integers:
     Each row depends on that row alone, to the last bit, and the opposite row has the opposite
     direction.
 
-    Parameters
-    ----------
-    differences : float array, shape (n_records, n_features)
-
-    Returns
-    -------
-    int64 array, shape (n_records, n_features)
-        The squares of a row add to at most ``UNIT**2``.
+    Shapes: `differences` (n_records, n_features). The result (n_records, n_features): the squares
+    of a row add to at most ``UNIT**2``.
     """
     # Relative to the largest number of the row, so that a row's scale does not matter; 20 bits each
     # keep the squares of the whole numbers, for up to 2**20 features, below 2**62.
@@ -55,10 +49,7 @@ def whole_directions_of_integers(differences: Integers) -> Integers:
 
     The device's half (``web/static/mechanisms/preference.js``) returns the same.
 
-    Parameters
-    ----------
-    differences : int64 array, shape (n_records, n_features)
-        Squares of a row add to less than 2**62.
+    `differences` (n_records, n_features): squares of a row add to less than 2**62.
     """
     squares = (differences**2).sum(axis=1, keepdims=True)
     length = integer_root(squares)
@@ -88,17 +79,7 @@ def sums_by_voter(rows: Integers, offsets: NDArray[np.int64]) -> Integers:
 def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return the direction of a noisy vector, of length 1, and the covariance of its noise.
 
-    Parameters
-    ----------
-    raw : float array, shape (n_features,)
-    covariance : float array, shape (n_features, n_features)
-        Of the noise in `raw`.
-
-    Returns
-    -------
-    weights : float array, shape (n_features,)
-        Zeros where `raw` is zero.
-    covariance : float array, shape (n_features, n_features)
+    Both covariances have shape (n_features, n_features); the direction is zeros where `raw` is.
 
     Notes
     -----

@@ -54,14 +54,8 @@ def coefficients(features: int) -> int:
 def coefficient_rows(directions: Integers, offsets: NDArray[np.int64]) -> Integers:
     """Return each voter's coefficients in steps: linear ones, squares, cross terms (k < l).
 
-    Parameters
-    ----------
-    directions : int64 array, shape (n_records, n_features)
-    offsets : int64 array, shape (n_voters + 1,)
-
-    Returns
-    -------
-    int64 array, shape (n_voters, coefficients(n_features))
+    Shapes: `directions` (n_records, n_features), `offsets` (n_voters + 1,), the result (n_voters,
+    coefficients(n_features)).
     """
     d = directions.shape[1]
     # Monomials of l . b - b . M b, times pi UNIT**2: sqrt(2 pi) UNIT V_k; V_k**2; 2 V_k V_l.
@@ -98,14 +92,10 @@ def in_coefficients(steps: Floats) -> Floats:
 def quadratic_sensitivity(features: int, rule: SensitivityRule) -> Sensitivity:
     """Return how far a voter's coefficients move when one record is replaced.
 
-    Parameters
-    ----------
-    features : int
-    rule : {"tight", "published"}
-        ``"published"``: ``2 (sqrt(2 d / pi) + d / pi)`` of Wang et al. (2019), section 4.3. Valid,
-        but it adds the largest moves of both parts, which cannot happen together. ``"tight"``: the
-        largest of ``sqrt(2 d / pi) sqrt(2 - 2 c) + (d / pi) sqrt(2 - 2 c**2)`` over -1 <= c <= 1,
-        about a quarter less.
+    `rule`: ``"published"``: ``2 (sqrt(2 d / pi) + d / pi)`` of Wang et al. (2019), section 4.3.
+    Valid, but it adds the largest moves of both parts, which cannot happen together. ``"tight"``:
+    the largest of ``sqrt(2 d / pi) sqrt(2 - 2 c) + (d / pi) sqrt(2 - 2 c**2)`` over -1 <= c <= 1,
+    about a quarter less.
 
     Notes
     -----
@@ -159,17 +149,8 @@ def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Flo
     a direction that is kept at hardly more than 0 would put its noise, many times enlarged, into
     the weights.
 
-    Parameters
-    ----------
-    linear : float array, shape (n, d)
-    matrix : float array, shape (n, d, d)
-    ridge : float array, shape (n,)
-
-    Returns
-    -------
-    weights : float array, shape (n, d)
-    inverse : float array, shape (n, d, d)
-        The pseudo-inverses of the matrices that were used.
+    Shapes: `linear` (n, d), `matrix` (n, d, d), `ridge` (n,), `weights` (n, d). `inverse` (n, d,
+    d): the pseudo-inverses of the matrices that were used.
     """
     d = linear.shape[1]
     # b = (M + ridge I)^-1 l / 2, over the eigendirections that bend enough (specification, 5.3).
@@ -183,16 +164,8 @@ def maximise(linear: Floats, matrix: Floats, ridge: Floats) -> tuple[Floats, Flo
 def noise_covariance(weights: Floats, inverse: Floats, variance: Floats) -> Floats:
     """Return, to first order, the covariance of each row of weights from noise in coefficients.
 
-    Parameters
-    ----------
-    weights, inverse
-        As `maximise` returns them.
-    variance : float array, shape (n,)
-        Of the noise in each coefficient; a cross term's is split over two entries of the matrix.
-
-    Returns
-    -------
-    float array, shape (n, d, d)
+    Shapes: the result (n, d, d). `weights`, `inverse`: as `maximise` returns them. `variance` (n,):
+    of the noise in each coefficient; a cross term's is split over two entries of the matrix.
     """
     d = weights.shape[1]
     # db = M^-1 (dl / 2 - dM b). With variance v in each coefficient, a cross term's noise halved
@@ -210,18 +183,11 @@ def noise_covariance(weights: Floats, inverse: Floats, variance: Floats) -> Floa
 class QuadraticSum:
     """The coefficients of each voter's likelihood to second order.
 
-    Parameters
-    ----------
-    sensitivity_rule : {"tight", "published"}
-        See `quadratic_sensitivity`.
-    bound : number, optional
-        Projects maxima to this L1 ball.
-    one_maximum : bool
-        Whether the weighted sum of the voters' quadratics is maximised once. Otherwise each one is
-        maximised by itself, and the result is the weighted mean of the maxima.
-    same_shrinkage : bool
-        Whether maxima are brought to the same shrinkage before they are averaged, for the ridge of
-        a small epsilon shrinks more.
+    `sensitivity_rule`: see `quadratic_sensitivity`. `bound`: projects maxima to this L1 ball.
+    `one_maximum`: whether the weighted sum of the voters' quadratics is maximised once. Otherwise
+    each one is maximised by itself, and the result is the weighted mean of the maxima.
+    `same_shrinkage`: whether maxima are brought to the same shrinkage before they are averaged, for
+    the ridge of a small epsilon shrinks more.
     """
 
     sensitivity_rule: SensitivityRule = "tight"

@@ -20,11 +20,7 @@ _DAMPING = 1e-9  # as a share of the matrix's trace
 def project(points: Floats, bound: float) -> Floats:
     """Return the nearest points of the ball, row by row.
 
-    Parameters
-    ----------
-    points : float array, shape (n, d)
-    bound : float
-        Above 0.
+    Shapes: `points` (n, d). `bound`: above 0.
 
     Notes
     -----
@@ -66,18 +62,8 @@ def on_grid(points: Floats, bound: Fraction, *, steps: int = STEPS) -> Integers:
     The absolute values of a row sum to at most `steps`, exactly: a row that rounding has left
     outside is cut further. So two rows differ by at most ``2 * steps`` in total.
 
-    Parameters
-    ----------
-    points : float array, shape (n, d)
-        Rows of the ball of `bound`, up to rounding.
-    bound : Fraction
-        Above 0.
-    steps : int
-        Grid steps in `bound`, at least 1.
-
-    Returns
-    -------
-    int64 array, shape (n, d)
+    Shapes: the result (n, d). `points` (n, d): rows of the ball of `bound`, up to rounding.
+    `bound`: above 0. `steps`: grid steps in `bound`, at least 1.
     """
     if bound <= 0 or steps < 1:
         raise ParameterError(f"bound {bound} and steps {steps} must be above 0.")
@@ -105,15 +91,9 @@ def maximise_quadratic(
     Projected gradient steps with momentum find the face of the ball on which the maximum lies, and
     a Newton step on that face goes to it; a step ends where a weight would change its sign.
 
-    Parameters
-    ----------
-    matrix : float array, shape (n, d, d)
-        Positive semidefinite.
-    linear, start : float array, shape (n, d)
-        `start` in the ball.
-    bound : float
-    tolerance : float array, shape (n,)
-        Rows end when their `gap` is at most this. What is returned is never worse than the start.
+    `matrix` (n, d, d): positive semidefinite. `linear`, `start` (n, d): `start` in the ball.
+    `tolerance` (n,): rows end when their `gap` is at most this. What is returned is never worse
+    than the start.
     """
     best = start.copy()
     rows = np.arange(len(start))

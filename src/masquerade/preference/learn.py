@@ -71,7 +71,6 @@ class SocialPreference:
     ----------
     release : Release
         What the mechanism published, for scaled features.
-    features : tuple of Feature
     voters : int
         How many were learned from; public.
     records : int or None

@@ -138,11 +138,8 @@ def fit_linear(
 class LinearSum:
     """The sum of the directions that a voter chose: one record moves it by two lengths.
 
-    Parameters
-    ----------
-    moment : float array, shape (n_features, n_features), optional
-        Public second moment of the directions. Default: that of the public pairs, or, where these
-        are private, that of directions spread evenly.
+    `moment` (n_features, n_features): public second moment of the directions. Default: that of the
+    public pairs, or, where these are private, that of directions spread evenly.
     """
 
     moment: ArrayLike | None = None

@@ -43,18 +43,11 @@ def fit_masked_choices(
 ) -> MaskedChoicesFit:
     """Return the weights of the greatest likelihood, with their errors.
 
-    Parameters
-    ----------
-    signs : int64 array, shape (n_records,)
-        Masked choices, 1 or -1.
-    differences : float array, shape (n_records, n_features)
-        Scaled differences, so oriented that 1 means that the first alternative was chosen.
-    emphasis : float array, shape (n_records,)
-        How often each record counts.
-    contrast : float array, shape (n_records,)
-        Probability of keeping a choice less that of turning it round, above 0, at most 1.
-    voter : int64 array, shape (n_records,)
-        Whose record it is; choices of one voter depend on one another.
+    `signs` (n_records,): masked choices, 1 or -1. `differences` (n_records, n_features): scaled
+    differences, so oriented that 1 means that the first alternative was chosen. `emphasis`
+    (n_records,): how often each record counts. `contrast` (n_records,): probability of keeping a
+    choice less that of turning it round, above 0, at most 1. `voter` (n_records,): whose record it
+    is; choices of one voter depend on one another.
 
     Notes
     -----

@@ -31,14 +31,9 @@ _REACH = 40  # no coordinate is beyond this many scales but once in e**40
 def norm_noise(source: WordSource, rate: Fraction, *, vectors: int, dimension: int) -> Integers:
     """Return integer vectors x with P(x) proportional to ``exp(-rate * floor(length of x))``.
 
-    Parameters
-    ----------
-    source : WordSource
-    rate : Fraction
-        Loss a step, above 0 and at most 4.
-    vectors, dimension : int
-        Shape of the result; at most `MOST_DIMENSIONS` dimensions, because the share of proposals
-        that is accepted falls with them: 9 % for 10, 0.3 % for 23, 0.02 % for 32.
+    `rate`: loss a step, above 0 and at most 4. `vectors`, `dimension`: shape of the result; at most
+    `MOST_DIMENSIONS` dimensions, because the share of proposals that is accepted falls with them: 9
+    % for 10, 0.3 % for 23, 0.02 % for 32.
 
     Notes
     -----

@@ -26,13 +26,7 @@ LARGEST_SENSIBLE_EPSILON = 20
 
 
 def read_epsilon(epsilon: Epsilon) -> Fraction | tuple[Fraction, ...]:
-    """Return one epsilon, or a tuple of one a voter, rounded down to millionths.
-
-    Raises
-    ------
-    ParameterError
-        An epsilon is not a finite number, or not at least a millionth.
-    """
+    """Return one epsilon, or a tuple of one a voter, rounded down to millionths."""
     if isinstance(epsilon, Sequence | np.ndarray) and not isinstance(epsilon, str):
         return tuple(_one(value, f"voter {i}: ") for i, value in enumerate(epsilon, start=1))
     return _one(epsilon, "")
@@ -58,13 +52,7 @@ def _one(value: NumberLike, whose: str) -> Fraction:
 
 
 def epsilons_of(epsilon: Fraction | tuple[Fraction, ...], voters: int) -> tuple[Fraction, ...]:
-    """Return one epsilon a voter.
-
-    Raises
-    ------
-    ParameterError
-        There is not one for each voter.
-    """
+    """Return one epsilon a voter."""
     if isinstance(epsilon, Fraction):
         return (epsilon,) * voters
     if len(epsilon) != voters:

@@ -23,14 +23,8 @@ _LARGEST_SCALE = 1 << 44
 def polya_share(source: WordSource, scale: Fraction, shares: int, size: int) -> Integers:
     """Return numbers of which `shares` independent ones add to discrete Laplace noise.
 
-    Parameters
-    ----------
-    source : WordSource
-    scale : Fraction
-        Of the sum, which has P(x) proportional to exp(-abs(x) / scale). From 1/2**20 to 2**44.
-    shares : int
-        At least 1.
-    size : int
+    `scale`: of the sum, which has P(x) proportional to exp(-abs(x) / scale). From 1/2**20 to 2**44.
+    `shares`: at least 1.
 
     Notes
     -----

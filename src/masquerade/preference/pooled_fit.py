@@ -40,7 +40,6 @@ class PooledFit:
         Certificate: the maximum is at most this much higher.
     converged : bool
         Whether `gap` is at most the tolerance times the number of records.
-    iterations : int
     on_bound : bool
         Whether the absolute weights sum to the bound: the choices are separable, or the bound is
         small.

@@ -85,13 +85,8 @@ def from_words(words: Words) -> Integers:
 class SecureTrust:
     """Each voter masks a row with a share of the noise, and a secure sum shows the total alone.
 
-    Parameters
-    ----------
-    honest : int, optional
-        How many voters, at least, draw their share honestly and stay until the end. Default: two
-        thirds of the voters.
-    secure_sum : SecureSum
-        Default: a simulation in this process.
+    `honest`: how many voters, at least, draw their share honestly and stay until the end. Default:
+    two thirds of the voters. `secure_sum`: by default a simulation in this process.
     """
 
     honest: int | None = None
@@ -111,13 +106,7 @@ class SecureTrust:
         return "secure-sum" if self.secure_sum.protects else "aggregator"
 
     def shares(self, voters: int) -> int:
-        """Return for how many honest voters the noise is sized.
-
-        Raises
-        ------
-        ParameterError
-            There is one voter, whose sum would be that voter's row, or fewer than `honest`.
-        """
+        """Return for how many honest voters the noise is sized."""
         if voters < 2:
             raise ParameterError(
                 "a secure sum over one voter shows that voter's fit; use local-laplace."

@@ -72,12 +72,7 @@ def slope(margin: ArrayLike) -> Floats:
 def curvature(margin: ArrayLike, slope: ArrayLike) -> Floats:
     """Return w(z) = r (r + z) = -(ln Phi)''(z), between 0 and 1.
 
-    Parameters
-    ----------
-    margin : float array
-        z.
-    slope : float array
-        r(z), as the function `slope` returns it.
+    `margin`: z. `slope`: r(z), as the function `slope` returns it.
     """
     z, r = np.asarray(margin, dtype=np.float64), np.asarray(slope, dtype=np.float64)
     w: Floats = r * (r + z)

@@ -28,12 +28,8 @@ ALONE = "each voter's fit is computed from that voter's records alone"
 class Device:
     """Each voter's row is masked before it leaves the voter's device; nobody need be trusted.
 
-    Parameters
-    ----------
-    weights : {"equal", "inverse-variance", "capped"}
-        How much each voter counts; see `voter_weights`.
-    most : float
-        Largest share under ``"capped"``, times an equal share.
+    `weights`: how much each voter counts; see `voter_weights`. `most`: largest share under
+    ``"capped"``, times an equal share.
     """
 
     weights: Weighting = "equal"

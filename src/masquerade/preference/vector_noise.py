@@ -142,12 +142,8 @@ class GaussianNoise:
 class AdditiveNoise:
     """Independent noise that is added to every row, before its size is known.
 
-    Parameters
-    ----------
-    sized : callable
-        Returns noise that costs at most an epsilon a unit (at `delta`), for a sensitivity.
-    delta : Fraction
-        Probability with which epsilon may fail.
+    `sized`: returns noise that costs at most an epsilon a unit (at `delta`), for a sensitivity.
+    `delta`: probability with which epsilon may fail.
     """
 
     sized: Callable[[Fraction, Sensitivity], VectorNoise]
@@ -200,13 +196,7 @@ def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
 
 @lru_cache(maxsize=1024)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
-    """Return the largest zero-concentrated loss, in millionths, that is (epsilon, delta)-private.
-
-    Raises
-    ------
-    ParameterError
-        Even a millionth is too much.
-    """
+    """Return the largest zero-concentrated loss, in millionths, within (epsilon, delta)."""
     target = Loss.of_amount(epsilon)
     # Bisection over millionths: epsilon grows with rho, and `low` always keeps to the target.
     low, high = 0, 1

@@ -75,10 +75,8 @@ class VoterDevice:
 
     Attributes
     ----------
-    mechanism : PrivateMechanism
     features : tuple of Feature
         With their public ranges.
-    epsilon : Fraction
 
     Examples
     --------

@@ -90,11 +90,7 @@ def bandwidths(
 def quantiles(values: Floats, offset: Integers, level: float) -> Floats:
     """Return a quantile of each object, linearly interpolated; 0 where there are no claims.
 
-    Parameters
-    ----------
-    values : float array, ascending within each object
-    offset : int array, shape (n_objects + 1,)
-    level : float, 0 to 1
+    Shapes: `offset` (n_objects + 1,). `values`: ascending within each object. `level`: 0 to 1.
     """
     count = np.diff(offset)
     # rank (n - 1) * level, between two claims: linear interpolation (type 7 of Hyndman and Fan)

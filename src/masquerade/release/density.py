@@ -39,7 +39,6 @@ class DensityModel:
 
     Attributes
     ----------
-    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     weight : float array, shape (n_claims,)
         Sums to 1 in each object.
@@ -49,7 +48,6 @@ class DensityModel:
         Global weights; 1 where they were not asked for.
     iterations : int
         Rounds of the global weights.
-    converged : bool
     """
 
     claims: GroupedClaims
@@ -244,14 +242,8 @@ def density_figure(
     Curves differ by dash as well as by colour; the colours come from the classes ``curve-0``,
     ``curve-1``, ..., so that a page can set them, and fall back to the text's own.
 
-    Parameters
-    ----------
-    title : str
-        Read out in place of the figure.
-    grid : float array, shape (n,), ascending
-    curves : mapping of str to float array, shape (n,)
-    points : float array
-        Drawn as ticks below the axis, at most 200 of them, those within the grid.
+    Shapes: `curves` (n,). `title`: read out in place of the figure. `grid` (n,): ascending.
+    `points`: drawn as ticks below the axis, at most 200 of them, those within the grid.
     """
     x = np.asarray(grid, dtype=np.float64)
     heights = {name: np.asarray(curve, dtype=np.float64) for name, curve in curves.items()}

@@ -68,10 +68,7 @@ class Grid:
     def mixtures(self, share: Floats) -> Mixtures:
         """Return densities with a bump half a bin wide at the middle of each bin.
 
-        Parameters
-        ----------
-        share : float array, shape (n_bins,)
-            Sums to 1 in each object, or to 0 where nothing is known.
+        `share` (n_bins,): sums to 1 in each object, or to 0 where nothing is known.
         """
         of, known = self.object, share > 0
         count = np.bincount(of[known], minlength=len(self.bins))
@@ -86,12 +83,7 @@ class Grid:
 def bins_by_rule(count: Integers, epsilon: float) -> Integers:
     """Return the number of bins, ``4 sqrt(n epsilon / 2)``, from 8 to 80.
 
-    Parameters
-    ----------
-    count : int array, shape (n_objects,)
-        Number of claims, which is public.
-    epsilon : float
-        Of one object.
+    `count` (n_objects,): number of claims, which is public. `epsilon`: of one object.
     """
     # count over 2 / epsilon: the claims in units of the noise's scale
     wanted = np.rint(4 * np.sqrt(count * epsilon / 2))
@@ -102,12 +94,8 @@ def bins_by_rule(count: Integers, epsilon: float) -> Integers:
 def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
     """Return the nearest numbers of at least 0 that sum to a total, object by object.
 
-    Parameters
-    ----------
-    values : float array, shape (n_bins,)
-    total : float array, shape (n_objects,), above 0
-    bins : int array, shape (n_objects,)
-        How many of the values belong to each object.
+    Shapes: `values` (n_bins,). `total` (n_objects,): above 0. `bins` (n_objects,): how many of the
+    values belong to each object.
     """
     # Projection on a simplex: max(v - t, 0), with t from the largest k of the sorted values with
     # v_k > (v_1 + ... + v_k - total) / k (Held, Wolfe and Crowder 1974).

@@ -26,17 +26,10 @@ def release_guarantee(
     Neither unit hides that a user made a claim about an object: a claim cannot be moved, added or
     taken away unseen.
 
-    Parameters
-    ----------
-    unit : {"claim", "user"}
-        What two neighbouring data sets differ in: the value of one claim, or the values of all
-        claims of one user, about at most `cap` objects.
-    epsilon, delta : Fraction
-        For the unit.
-    cap : int
-        Most objects of one user, for the unit ``"user"``.
-    public : tuple of str
-        What is taken for public, and so not protected: the guarantee's assumptions.
+    `unit`: what two neighbouring data sets differ in: the value of one claim, or the values of all
+    claims of one user, about at most `cap` objects. `epsilon`, `delta`: for the unit. `cap`: most
+    objects of one user, for the unit ``"user"``. `public`: what is taken for public,
+    and so not protected: the guarantee's assumptions.
     """
     objects = "one object" if cap == 1 else f"at most {cap} objects"
     neighbours = {

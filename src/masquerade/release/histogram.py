@@ -246,15 +246,8 @@ def noisy_counts(
 ) -> Integers:
     """Return the count of each bin plus exact two-sided geometric noise, shape (n_bins,).
 
-    Parameters
-    ----------
-    claims : GroupedClaims
-    grid : Grid
-    weight : int array, shape (n_users,), 1 to `UNITS_OF_WEIGHT`, optional
-        Counts are then sums of weights.
-    epsilon : Fraction
-        Of each object.
-    source : WordSource
+    `weight` (n_users,): 1 to `UNITS_OF_WEIGHT`. Counts are then sums of weights. `epsilon`: of each
+    object.
 
     Privacy
     -------
@@ -283,13 +276,7 @@ def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
 
 
 def public_weights(weights: Mapping[Any, float], claims: GroupedClaims) -> Integers:
-    """Return each user's public weight in whole units, 1 for users without, shape (n_users,).
-
-    Raises
-    ------
-    ParameterError
-        A weight is no number, or all are of users who made no claim.
-    """
+    """Return each user's public weight in whole units, 1 for users without, shape (n_users,)."""
     users = claims.users.to_pylist()
     if weights and not any(user in weights for user in users):
         raise ParameterError(

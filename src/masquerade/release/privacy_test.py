@@ -34,10 +34,7 @@ def buckets(distance: ArrayLike, gamma: float) -> Floats:
     above ``gamma**-(a + 1)`` and at most ``gamma**-a``. It does not depend on the unit of
     measurement, unlike buckets of the density itself.
 
-    Parameters
-    ----------
-    distance : float array
-    gamma : float, above 1
+    `gamma`: above 1.
     """
     # -ln(density / peak) = d^2 / 2, in units of ln gamma; far distances are cut before squaring
     squared = np.clip(np.abs(distance), 0.0, 1e140) ** 2
@@ -47,14 +44,8 @@ def buckets(distance: ArrayLike, gamma: float) -> Floats:
 def pass_probability(companions: ArrayLike, *, k: int, epsilon: float) -> Floats:
     """Return P(companions >= k + Laplace noise of scale 1 / epsilon).
 
-    Parameters
-    ----------
-    companions : int array
-        Claims in the seed's bucket, the seed included.
-    k : int
-        At least 1.
-    epsilon : float
-        Above 0.
+    `companions`: claims in the seed's bucket, the seed included. `k`: at least 1. `epsilon`: above
+    0.
 
     Examples
     --------
@@ -83,22 +74,10 @@ def release_delta(
     Neighbours: one claim of the object replaced, weights, bandwidth and number of claims being
     public and fixed.
 
-    Parameters
-    ----------
-    epsilon : float
-        At least `test_epsilon`.
-    count : int
-        Claims about the object.
-    k : int
-        Companions asked for.
-    test_epsilon : float
-        Of the test's noise.
-    gamma : float
-        Above 1.
-    largest, least : float
-        Extreme weights of claims, as probabilities of being the seed.
-    failure : float
-        Probability with which an attempt is thrown away whatever the test says.
+    `epsilon`: at least `test_epsilon`. `count`: claims about the object. `k`: companions asked for.
+    `test_epsilon`: of the test's noise. `gamma`: above 1. `largest`, `least`: extreme weights of
+    claims, as probabilities of being the seed. `failure`: probability with which an attempt is
+    thrown away whatever the test says.
 
     Notes
     -----
@@ -126,13 +105,8 @@ def failure_delta(epsilon: float, *, test_epsilon: float, largest: float, failur
 def published_epsilon(*, t: int, test_epsilon: float, gamma: float, ratio: float = 1.0) -> float:
     """Return epsilon of one attempt for a threshold t, ``test_epsilon + ln(1 + gamma ratio / t)``.
 
-    Parameters
-    ----------
-    t : int
-        1 to k - 1.
-    test_epsilon, gamma : float
-    ratio : float
-        Largest weight over least; infinite where a weight is 0, and epsilon with it.
+    `t`: 1 to k - 1. `ratio`: largest weight over least; infinite where a weight is 0, and epsilon
+    with it.
     """
     return test_epsilon + math.log1p(gamma * ratio / t)
 
@@ -161,14 +135,8 @@ def plan(
     How many companions a candidate will find is guessed for claims that are normally distributed
     and a bandwidth by the rule of thumb for them.
 
-    Parameters
-    ----------
-    count : int
-        Claims about the object, at least 1.
-    epsilon, delta : Fraction
-        For the object.
-    largest, least : float
-        Extreme weights of its claims.
+    `count`: claims about the object, at least 1. `epsilon`, `delta`: for the object. `largest`,
+    `least`: extreme weights of its claims.
     """
     best: Plan | None = None
     for attempts in _ATTEMPTS:

@@ -199,13 +199,8 @@ def attempts(
 ) -> list[Integers]:
     """Return the points, in lattice steps, that pass for each object, sorted.
 
-    Parameters
-    ----------
-    place, weight : int arrays, shape (n_objects, n_claims)
-        Where the claims stand, in steps of a lattice with 64 to a bandwidth; and their weights,
-        which sum to at most 2**62 in an object.
-    settings : Plan
-    source : WordSource
+    `place`, `weight` (n_objects, n_claims): where the claims stand, in steps of a lattice with 64
+    to a bandwidth; and their weights, which sum to at most 2**62 in an object.
 
     Notes
     -----

@@ -33,7 +33,6 @@ class Release:
 
     Attributes
     ----------
-    engine : str
     objects : pyarrow.Array
         Names, sorted.
     offset : int array, shape (n_objects + 1,)

@@ -102,14 +102,7 @@ def likelihoods(
     A count is binomial, its noise two-sided geometric of scale 2 / epsilon; bins are taken for
     independent.
 
-    Parameters
-    ----------
-    noisy : int array, shape (n_rows, bins)
-        Of objects with `count` claims each.
-    count : int
-    epsilon : float
-        Of one object.
-    templates : Templates
+    `noisy` (n_rows, bins): of objects with `count` claims each. `epsilon`: of one object.
     """
     # P(y | share) = sum_k Binomial(k; count, share) P(noise = y - k), tabulated once for 128 shares
     level = np.rint(np.sqrt(templates.share) * (_LEVELS - 1)).astype(np.int64)

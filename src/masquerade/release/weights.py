@@ -35,8 +35,6 @@ class Reliability:
     ----------
     weight : float array, shape (n_users,)
         At least 0; comparable with each other only.
-    iterations : int
-    converged : bool
     """
 
     weight: Floats

@@ -59,13 +59,7 @@ def write_numbers(figure: Figure, path: Path) -> None:
 
 
 def draw(figure: Figure, path: Path) -> None:
-    """Draw a figure as PNG. Error bars are two standard errors.
-
-    Raises
-    ------
-    ImportError
-        matplotlib is not installed.
-    """
+    """Draw a figure as PNG. Error bars are two standard errors."""
     drawing = importlib.import_module("matplotlib.figure")
     count = len(figure.panels)
     across = min(count, _COLUMNS)

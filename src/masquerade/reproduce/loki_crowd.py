@@ -115,11 +115,7 @@ class LiteralErrors:
     subtracts one number for everybody: the noise of the mean of all people, as if all had answered
     every question. With a history full of gaps the two choose differently, so both are measured.
 
-    Parameters
-    ----------
-    history : History
-        With plain means, as published.
-    noise_variance : float array, shape (n_people,)
+    Shapes: `noise_variance` (n_people,). `history`: with plain means, as published.
     """
 
     def __init__(self, history: History, noise_variance: Floats) -> None:
@@ -144,13 +140,7 @@ class LiteralErrors:
     def greedy(self, pool: Pool, *, budget: float, alpha: float, start: float) -> Integers:
         """Return the people whom algorithm 1 chooses.
 
-        Parameters
-        ----------
-        pool : Pool
-        budget : float
-        alpha : float
-        start : float
-            Error of nobody, in widths; the paper does not say.
+        `start`: error of nobody, in widths; the paper does not say.
         """
         score = pool.score(budget=budget, alpha=alpha)
         open_ = np.flatnonzero(pool.admissible)

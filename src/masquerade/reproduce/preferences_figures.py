@@ -49,12 +49,7 @@ def figures(
 ) -> list[Figure]:
     """Return figures 1 to 10.
 
-    Parameters
-    ----------
-    accuracies : Accuracies
-    factors : mapping
-        By mechanism and records: the loss of a whole voter over the epsilon of its own unit.
-    epsilons : sequence of float
+    `factors`: by mechanism and records: the loss of a whole voter over the epsilon of its own unit.
     """
     sizes = accuracies.sizes
     machine_groups = {(200, *key): each for key, each in accuracies.machine_groups.items()}

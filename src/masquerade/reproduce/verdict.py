@@ -116,20 +116,10 @@ def value(
 ) -> Row:
     """Return the row of a printed value.
 
-    Parameters
-    ----------
-    artifact, quantity, data, statement : str
-        See `Row`.
-    paper : float
-        What is printed.
-    ours : Estimate or float
-        A float is exact.
-    tolerance : float
-        How far off still agrees, above 0, in the unit of the value.
-    own : bool
-        Whether the data, recipe or formula are the paper's own.
-    note : str
-        Added to the reason: why it comes out as it does, where that is known.
+    `paper`: what is printed. `ours`: a
+    float is exact. `tolerance`: how far off still agrees, above 0, in the unit of the value. `own`:
+    whether the data, recipe or formula are the paper's own. `note`: added to the reason: why it
+    comes out as it does, where that is known.
     """
     mean = ours if isinstance(ours, Estimate) else Estimate(float(ours))
     off = mean.mean - paper
@@ -155,14 +145,8 @@ def claim(
     The row's value is their mean. Its standard error takes the comparisons as independent, which
     is too small where they share data.
 
-    Parameters
-    ----------
-    artifact, quantity, statement, data : str
-        See `Row`.
-    differences : sequence of Estimate
-        Each above 0 where the statement holds.
-    own, note
-        See `value`.
+    `differences`: each above 0 where the
+    statement holds. `own`, `note`: see `value`.
     """
     mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
     numbers = (

@@ -21,23 +21,10 @@ from masquerade.selection.pool import Pool
 def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:
     """Return the pool of a CSV or Parquet file.
 
-    Parameters
-    ----------
-    path : str or Path
-        Columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in clear)
-        or ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. Others are not
-        looked at.
-    options : int, optional
-        The survey asks for one of so many options; default: for a number or rating.
-    within : float
-        See `Pool`.
-
-    Raises
-    ------
-    SchemaError
-        A column is missing.
-    ParameterError
-        A value is not what it should be; the message names row and value.
+    `path`: columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in
+    clear) or ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. Others are not
+    looked at. `options`: the survey asks for one of so many options; default: for a number or
+    rating. `within`: see `Pool`.
     """
     table = read_table(path)
     people = _texts(table, "person", path)

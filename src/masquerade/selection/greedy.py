@@ -137,20 +137,11 @@ def greedy(
 ) -> Integers:
     """Return the people chosen, in the order in which they were.
 
-    Parameters
-    ----------
-    history : History
-        Of everybody in the pool, codes as below; persons may be without reports.
-    noise_variance, cost, score : float array, shape (n,)
-        See `Pool`.
-    budget : float
-    admissible : bool array, shape (n,), optional
-    paper : bool
-        As published: the error without its covariance term, and people are added until nobody is
-        affordable. Otherwise the corrected error is used, nobody is added who raises it, and the
-        best of the groups on the way is returned.
-    progress : callable, optional
-        Called with the share of the budget that is spent.
+    Shapes: `admissible` (n,). `history`: of everybody in the pool, codes as below; persons may be
+    without reports. `noise_variance`, `cost`, `score` (n,): see `Pool`. `paper`: as published: the
+    error without its covariance term, and people are added until nobody is affordable. Otherwise
+    the corrected error is used, nobody is added who raises it, and the best of the groups on the
+    way is returned. `progress`: called with the share of the budget that is spent.
     """
     size = len(cost)
     errors: _Errors

@@ -42,7 +42,6 @@ class Biases:
         Shrunk towards 0; exactly 0 for a person without history.
     variance : float array, shape (n_people,)
         What is not known of it: posterior variance, a coordinate.
-    components : VarianceComponents
     """
 
     bias: Floats

@@ -29,19 +29,11 @@ def by_precision(
     of a budget is a knapsack: people are taken by precision over score while the money lasts, then
     whoever still fits; a single better person beats all of them, if there is one.
 
-    Parameters
-    ----------
-    pool : Pool
-    score : float array, shape (n,)
-        See `Pool.score`.
-    budget : float
-    quotas : bool
-        Give each privacy level of the pool a quota of 8 people or a twentieth of all, whichever is
-        more, if there are so many and they can be paid. Without quotas of noisy levels nobody could
-        tell whether people at different levels think differently, and those without protection
-        would be asked again and again.
-    precision_target : float, optional
-        Stop as soon as the predicted standard error, in widths, is this small.
+    `score` (n,): see `Pool.score`. `quotas`: give each privacy level of the pool a quota of 8
+    people or a twentieth of all, whichever is more, if there are so many and they can be paid.
+    Without quotas of noisy levels nobody could tell whether people at different levels think
+    differently, and those without protection would be asked again and again. `precision_target`:
+    stop as soon as the predicted standard error, in widths, is this small.
 
     Notes
     -----
@@ -155,12 +147,7 @@ def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) ->
 def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
     """Return whoever was closest to the crowd in the past, while the money lasts.
 
-    Parameters
-    ----------
-    pool : Pool
-    errors : float array, shape (n,)
-        Each person's mean squared error; see `published_squared_error`.
-    budget : float
+    `errors` (n,): each person's mean squared error; see `published_squared_error`.
     """
     allowed = _allowed(pool)
     order = allowed[np.argsort(errors[allowed], kind="stable")]

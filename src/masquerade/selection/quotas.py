@@ -21,7 +21,6 @@ class LevelOffer:
 
     Attributes
     ----------
-    name : str
     people : int
         How many there are.
     price : float

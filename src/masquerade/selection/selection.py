@@ -46,8 +46,6 @@ class Selection:
 
     Attributes
     ----------
-    policy : str
-    alpha, budget : float
     chosen : int array
         Places in the pool, in the order of choice.
     people : tuple of str
