@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.accounting.broken_mechanisms import REFUTED, SOUND, Lying, Own, Rare
+from tests.accounting.broken_calls import BROKEN_CALLS
+from tests.accounting.broken_mechanisms import BROKEN_MECHANISMS
+from tests.accounting.broken_samplers import BROKEN_SAMPLERS, Lying, Rare
+from tests.accounting.sound_samplers import SOUND, Own
 
 from masquerade.accounting import audit
 from masquerade.accounting.audit_dependence import Question, _alike, _pairwise, _periodic, p_values
 from masquerade.accounting.audit_rare_events import p_value_of
 from masquerade.mechanisms import parse_mechanism
+
+REFUTED: dict[str, tuple[Callable[[], Any], int]] = BROKEN_MECHANISMS | {
+    own.__name__: (own, 1) for own in (*BROKEN_SAMPLERS, *BROKEN_CALLS)
+}
+"""Name: how to make it, and how many answers of a person are audited."""
 
 
 @pytest.mark.parametrize("name", REFUTED)

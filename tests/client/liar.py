@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.client.hostile import FILE, changed
+from tests.client.hostile import FILE
+from tests.client.lies import changed
 
 from masquerade.client import Client, Participation
 from masquerade.errors import MasqueradeError

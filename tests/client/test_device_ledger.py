@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.client.hostile import PLAIN, honest, problem
+from tests.client.honest_server import PLAIN, honest
 from tests.client.liar import TABLE, URL, Liar
+from tests.client.lies import problem
 
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
 from masquerade.client import Client, DeviceLedger

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.hostile import EXPECTED, FILE, SURVEYS, table
+from tests.client.honest_server import SURVEYS
+from tests.client.hostile import EXPECTED, FILE, table
 from tests.client.liar import TABLE, Meeting
 
 from masquerade.errors import (

@@ -11,6 +11,7 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechan
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
+from masquerade.truth import Estimate
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No")),
@@ -83,3 +84,28 @@ def _report(mechanism: Mechanism, rng: np.random.Generator) -> int:
     assert isinstance(mechanism, DiscreteGaussian)
     steps = float(mechanism.sigma / mechanism.lattice.step)
     return int(rng.integers(mechanism.lattice.points) + round(rng.normal(0, steps)))
+
+
+def label_survey(
+    labels: tuple[str, ...] = ("Cat", "Dog"), *, skip: bool = False, **options: Any
+) -> Survey:
+    """Return a labelling survey of twelve items; of the first the right label is known."""
+    items = [
+        Choice(f"q{n}", f"Item {n}", labels, allow_skip=skip, truth=labels[0] if n == 0 else None)
+        for n in range(12)
+    ]
+    return define(*items, template="label", **{"levels": ("low",), **options})
+
+
+def assert_is(found: dict[str, Any], estimate: Estimate) -> None:
+    """Check that a part of a result says exactly what an estimate says."""
+    for key in (
+        "value",
+        "shown",
+        "low",
+        "high",
+        "standard_error",
+        "sampling_error",
+        "mechanism_error",
+    ):
+        assert found[key] == getattr(estimate, key)

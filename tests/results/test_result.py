@@ -8,14 +8,14 @@ import json
 import math
 import random
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
 from tests.results.made_up_reports import (
     EVERY_KIND,
+    assert_is,
     compute,
     define,
+    label_survey,
     made_up,
     masked,
     masks,
@@ -23,39 +23,19 @@ from tests.results.made_up_reports import (
     rows_of,
 )
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.results import result_bytes, result_table, survey_result
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import FEWEST_SHOWN
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf
+from masquerade.surveys import Choice, Comparison, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
 from masquerade.surveys.codebook import NO_ANSWER, Codebook
 from masquerade.surveys.survey import Survey
 from masquerade.truth import (
     ESTIMATORS,
-    BayesianCombination,
-    BoundedReport,
-    Estimate,
     estimate_shares,
-    level_mean,
     level_shares,
 )
-
-
-def assert_is(found: dict[str, Any], estimate: Estimate) -> None:
-    """Check that a part of a result says exactly what an estimate says."""
-    for key in (
-        "value",
-        "shown",
-        "low",
-        "high",
-        "standard_error",
-        "sampling_error",
-        "mechanism_error",
-    ):
-        assert found[key] == getattr(estimate, key)
 
 
 @pytest.mark.parametrize("masking", ["per-answer", "per-person"])
@@ -234,79 +214,6 @@ def test_no_responses_give_an_empty_result() -> None:
     assert result_table(result).count("\r\n") == 1
 
 
-def label_survey(
-    labels: tuple[str, ...] = ("Cat", "Dog"), *, skip: bool = False, **options: Any
-) -> Any:
-    """Return a labelling survey of twelve items; of the first the right label is known."""
-    items = [
-        Choice(f"q{n}", f"Item {n}", labels, allow_skip=skip, truth=labels[0] if n == 0 else None)
-        for n in range(12)
-    ]
-    return define(*items, template="label", **{"levels": ("low",), **options})
-
-
-@pytest.mark.parametrize("masking", ["per-answer", "per-person"])
-def test_labels_are_the_librarys_inference(masking: str) -> None:
-    """Labels and probabilities are the library's on the same reports, held to known labels."""
-    definition = label_survey(masking=masking)
-    draw = random.Random(3)
-    chances = [0.3, 0.7] * 6
-    sent = [tuple(int(draw.random() < chance) for chance in chances) for _ in range(50)]
-    rows = rows_of(sent, level="low")
-    result = compute(definition, rows)
-    claims = Claims.from_frame(
-        {
-            "task": [f"q{n}" for _ in rows for n in range(12)],
-            "worker": [pseudonym for pseudonym, _, _ in rows for _ in range(12)],
-            "label": [("Cat", "Dog")[report] for _, _, row in rows for report in row],
-        },
-        options=["Cat", "Dog"],
-    )
-    fit = BayesianCombination().fit(claims, mechanism=masks(definition)[0], gold={"q0": "Cat"})
-    truths = {row["task"]: row["label"] for row in fit.truths_.to_pylist()}
-    assert {row["id"]: row["label"] for row in result["labels"]} == truths
-    posterior = fit.solution_.posteriors.max(axis=1).tolist()
-    assert [row["probability"] for row in result["labels"]] == pytest.approx(posterior)
-    assert [row["known_label"] for row in result["labels"]] == ["Cat"] + [None] * 11
-    assert [row["item"] for row in result["labels"]] == [f"Item {n}" for n in range(12)]
-
-
-def test_labels_with_skipping() -> None:
-    """Items that people may skip are inferred from those who answered."""
-    definition = label_survey(skip=True)
-    draw = random.Random(4)
-    sent = [tuple(draw.choice((n % 2, n % 2, 2)) for n in range(12)) for _ in range(60)]
-    result = compute(definition, rows_of(sent, level="low"))
-    assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
-
-
-@pytest.mark.parametrize("labels", [("task", "worker"), ("label", "probability"), ("=1", "null")])
-def test_labels_of_any_name(labels: tuple[str, str]) -> None:
-    """Labels that are named like a table's columns give results like any others."""
-    definition = label_survey(labels)
-    result = compute(definition, rows_of([tuple([0, 1] * 6)] * 30, level="low"))
-    assert [row["label"] for row in result["labels"]] == list(labels) * 6
-    assert all(row["probability"] > 0.5 for row in result["labels"])
-
-
-def test_labels_over_several_levels() -> None:
-    """Labels are inferred from all levels together, more surely than from one."""
-    definition = label_survey(levels=("medium", "low"))
-    truth = [[0, 1] * 6] * 150
-    rows = [row for name in ("medium", "low") for row in masked(definition, name, truth)]
-    result = compute(definition, rows)
-    assert [row["label"] for row in result["labels"]] == ["Cat", "Dog"] * 6
-    assert all(row["probability"] > 0.99 for row in result["labels"])
-
-
-def test_a_labelling_task_needs_one_set_of_labels() -> None:
-    """Where items have different labels there is nothing to infer together."""
-    definition = define(
-        Choice("a", "?", ("X", "Y")), Choice("b", "?", ("X", "Z")), template="label"
-    )
-    assert compute(definition, made_up(definition, 10))["labels"] == []
-
-
 def test_one_response_gives_a_result() -> None:
     """A survey that one person answered has estimates, with intervals wide enough to say so."""
     for definition in (define(), label_survey(), label_survey(skip=True)):
@@ -314,54 +221,6 @@ def test_one_response_gives_a_result() -> None:
         result = compute(definition, rows_of([(0,) * len(definition.questions)], level=level))
         for question in result["questions"]:
             assert all(option["high"] - option["low"] > 0.5 for option in question["options"])
-
-
-FORMULAS = (
-    '=HYPERLINK("http://x","y")',
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "＝1",
-    "＋1",
-    "－1",
-    "＠x",
-)
-
-
-def test_no_formula_in_the_table() -> None:
-    """No cell of the CSV table that somebody wrote begins like a spreadsheet's formula."""
-    questions: list[Question] = [
-        Choice(text, text, (text, f"{text}{n}")) for n, text in enumerate(FORMULAS)
-    ]
-    questions += [Comparison("p", "?", "=a", "+b"), Rating("scale", "Change", low=-2, high=2)]
-    definition = define(*questions, levels=("high", "low"))
-    table = result_table(compute(definition, made_up(definition, 30)))
-    rows = list(csv.DictReader(io.StringIO(table)))
-    assert len(rows) > 5 * len(FORMULAS)
-    for row in rows:
-        for column in ("survey", "question", "option", "estimator", "level"):
-            assert not row[column].startswith(tuple("=+-@\t\r\n＝＋－＠"))
-    assert rows[0]["question"] == f"'{FORMULAS[0]}"
-
-
-def test_the_table_is_tidy_and_exact() -> None:
-    """Each estimate has one row, with numbers that read back exactly."""
-    definition = define(
-        Choice("c", 'Comma, "quote"\u2028and more', ("A;B", "C,D")), levels=("high", "low")
-    )
-    result = compute(definition, made_up(definition, 40))
-    rows = list(csv.DictReader(io.StringIO(result_table(result), newline="")))
-    keys = [(r["question"], r["option"], r["estimator"], r["level"]) for r in rows]
-    assert len(set(keys)) == len(keys)
-    by_key = dict(zip(keys, rows, strict=True))
-    for option in result["questions"][0]["options"]:
-        for estimator, found in option["estimators"].items():
-            row = by_key["c", option["label"], estimator, "all"]
-            assert float(row["value"]) == found["value"]
-            assert float(row["se"]) == found["standard_error"]
-            assert (float(row["ci_lo"]), float(row["ci_hi"])) == (found["low"], found["high"])
-            assert row["n"] == "40"
-    assert {row["level"] for row in rows} == {"all", "high", "low"}
 
 
 def test_levels_that_few_chose_are_not_shown() -> None:
@@ -386,74 +245,6 @@ def test_levels_that_few_chose_are_not_shown() -> None:
     assert [rho is None for rho in result["ledger"]["rho_total"].values()] == [True, True, False]
     levels = {row["level"] for row in csv.DictReader(io.StringIO(result_table(result)))}
     assert levels == {"all", "low"}
-
-
-def test_numbers_have_a_mean() -> None:
-    """A number's mean is the library's, from the reports on its scale."""
-    definition = define(Number("n", "How long?", 0, 40, "hours", 0.5), levels=("high", "low"))
-    rows = made_up(definition, 200)
-    result = compute(definition, rows)
-    [found] = result["questions"]
-    groups = {}
-    for level in definition.levels:
-        [mechanism] = level.mechanisms
-        assert isinstance(mechanism, DiscreteGaussian)
-        mine = sorted((p, r[0]) for p, name, r in rows if name == level.name)
-        groups[level.name] = (np.array([report for _, report in mine]), mechanism)
-    mean = level_mean(groups, Lattice(0, 40, 0.5))
-    assert found["options"] == []
-    assert found["unit"] == "hours"
-    for name in ESTIMATORS:
-        assert_is(found["mean"]["estimators"][name], mean.estimate(name))
-    assert_is(found["mean"]["sensitivity"], mean.sensitivity())
-    assert_is(found["by_level"][1]["mean"], mean.at_level("low"))
-    bounded = {
-        name: BoundedReport.of(mask, len(reports)) for name, (reports, mask) in groups.items()
-    }
-    worth = [bounded[name].values(reports / 2).sum() for name, (reports, _) in groups.items()]
-    everything = sum(worth) / 200
-    assert found["mean"]["estimators"]["respondent"]["value"] == pytest.approx(everything)
-    noise = [bounded[name].variance * len(groups[name][0]) for name in groups]
-    parts = found["mean"]["estimators"]["respondent"]
-    assert parts["mechanism_error"] == pytest.approx(math.sqrt(sum(noise)) / 200)
-    forecast = (sum(noise) + 200 * 10**2) / 200**2
-    assert found["forecast_standard_error"] == pytest.approx(math.sqrt(forecast))
-
-
-@pytest.mark.parametrize("skip", [False, True])
-def test_planning_for_a_rating_is_for_its_mean(skip: bool) -> None:
-    """In points of the scale: within a quarter of the error of 2000 people alike (seed 1)."""
-    definition = define(Rating("r", "?", low=1, high=7, allow_skip=skip), levels=("medium",))
-    [found] = compute(definition, made_up(definition, 2000))["questions"]
-    error = found["mean"]["estimators"]["respondent"]["standard_error"]
-    assert found["forecast_standard_error"] == pytest.approx(error, rel=0.25)
-
-
-def test_one_number_says_little() -> None:
-    """From one report the interval is the whole range, and no error is nothing or infinite."""
-    definition = define(Number("n", "?", 0, 10, "h"), levels=("low",))
-    [found] = compute(definition, rows_of([(25,)], level="low"))["questions"]
-    mechanism = definition.levels[0].mechanisms[0]
-    assert isinstance(mechanism, DiscreteGaussian)
-    assert found["mean"]["value"] == BoundedReport.of(mechanism, 1).values(25)
-    assert found["mean"]["shown"] == 10
-    assert (found["mean"]["low"], found["mean"]["high"]) == (0, 10)
-    assert found["mean"]["sampling_error"] == 5
-
-
-def test_ratings_with_noise_and_in_clear() -> None:
-    """A rating with Gaussian noise has a mean and no shares; answers in clear add no noise."""
-    definition = define(Rating("r", "?"), levels=("none", "low"), rating_mask="gaussian")
-    rows = rows_of([(0,), (4,)] * 20, level="none")
-    rows += rows_of([(-7,), (11,)] * 20, level="low")
-    result = compute(definition, rows)
-    [found] = result["questions"]
-    assert (found["options"], found["mean"]["value"]) == ([], pytest.approx(3))
-    assert found["by_level"][0]["mean"]["mechanism_error"] == 0
-    assert result["ledger"]["clear_disclosures"] == 40
-    assert result["ledger"]["rho_total"]["none"] == 0
-    each = definition.level("low").cost("0123456789abcdef").micro_rho
-    assert result["ledger"]["rho_total"]["low"] == each * 40 / 1e6
 
 
 def test_comparisons_are_ranked() -> None:

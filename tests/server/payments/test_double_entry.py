@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from tests.server.devices import all_at_once
+from tests.server.devices import Device, all_at_once
 
 from masquerade.errors import IdempotencyConflict, InsufficientFunds, ParameterError
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.operations.check_result import OK, PROBLEM
+from masquerade.server.operations.content_checks import money_findings
 
 if TYPE_CHECKING:
     from tests.server.payments.conftest import Till
@@ -116,3 +118,28 @@ def test_one_request_many_times_at_once(till: Till) -> None:
     outcomes = all_at_once(*(lambda: till.pay_in(10) for _ in range(8)))
     assert [one for one in outcomes if one is not None] == []
     assert till.at("funds") == 10
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE book_account SET balance = balance + 1 WHERE kind = 'funds'", "adds up to 1"),
+        ("UPDATE book_transfer SET amount = amount + 1 WHERE what = 'deposit'", "transfers come"),
+        ("DELETE FROM book_transfer WHERE what = 'escrow'", "transfers come"),
+        ("UPDATE book_account SET balance = 5 WHERE kind = 'wages'", "should be empty"),
+    ],
+)
+def test_doctor_finds_a_book_that_does_not_hold(
+    sqlite_till: Till, statement: str, said: str
+) -> None:
+    """A changed balance, a changed or missing transfer: each is a problem that says where."""
+    sqlite_till.pay_in(100)
+    Device().send(sqlite_till.services, sqlite_till.paying(50))
+    with sqlite_till.services.engine.connect() as connection:
+        assert [one.status for one in money_findings(connection)] == [OK]
+    with sqlite_till.services.engine.execution_options(write=True).begin() as connection:
+        connection.execute(text(statement))
+    with sqlite_till.services.engine.connect() as connection:
+        found = list(money_findings(connection))
+    assert {one.status for one in found} == {PROBLEM}
+    assert any(said in one.detail for one in found)

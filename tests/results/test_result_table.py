@@ -1,0 +1,62 @@
+"""The table of a result is tidy, exact and safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from tests.results.made_up_reports import (
+    compute,
+    define,
+    made_up,
+)
+
+from masquerade.results import result_table
+from masquerade.surveys import Choice, Comparison, Question, Rating
+
+FORMULAS = (
+    '=HYPERLINK("http://x","y")',
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+)
+
+
+def test_no_formula_in_the_table() -> None:
+    """No cell of the CSV table that somebody wrote begins like a spreadsheet's formula."""
+    questions: list[Question] = [
+        Choice(text, text, (text, f"{text}{n}")) for n, text in enumerate(FORMULAS)
+    ]
+    questions += [Comparison("p", "?", "=a", "+b"), Rating("scale", "Change", low=-2, high=2)]
+    definition = define(*questions, levels=("high", "low"))
+    table = result_table(compute(definition, made_up(definition, 30)))
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert len(rows) > 5 * len(FORMULAS)
+    for row in rows:
+        for column in ("survey", "question", "option", "estimator", "level"):
+            assert not row[column].startswith(tuple("=+-@\t\r\n＝＋－＠"))
+    assert rows[0]["question"] == f"'{FORMULAS[0]}"
+
+
+def test_the_table_is_tidy_and_exact() -> None:
+    """Each estimate has one row, with numbers that read back exactly."""
+    definition = define(
+        Choice("c", 'Comma, "quote"\u2028and more', ("A;B", "C,D")), levels=("high", "low")
+    )
+    result = compute(definition, made_up(definition, 40))
+    rows = list(csv.DictReader(io.StringIO(result_table(result), newline="")))
+    keys = [(r["question"], r["option"], r["estimator"], r["level"]) for r in rows]
+    assert len(set(keys)) == len(keys)
+    by_key = dict(zip(keys, rows, strict=True))
+    for option in result["questions"][0]["options"]:
+        for estimator, found in option["estimators"].items():
+            row = by_key["c", option["label"], estimator, "all"]
+            assert float(row["value"]) == found["value"]
+            assert float(row["se"]) == found["standard_error"]
+            assert (float(row["ci_lo"]), float(row["ci_hi"])) == (found["low"], found["high"])
+            assert row["n"] == "40"
+    assert {row["level"] for row in rows} == {"all", "high", "low"}
