@@ -1,0 +1,148 @@
+"""Circuits as bytes, for the configuration of a task.
+
+Prio3 does not bind the parameters of its circuit, so that parties who take different ones would add
+up different things: they stand in the configuration from which the task has its identifier. DAP
+draft 18, appendix "VDAF Configuration Encodings", and a form of our own for `SurveyCircuit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
+from masquerade.aggregate.circuit import Count, Sum
+from masquerade.aggregate.dap_messages import Number, Reader
+from masquerade.aggregate.prio3 import (
+    Prio3,
+    prio3_count,
+    prio3_histogram,
+    prio3_multihot_count_vec,
+    prio3_sum,
+    prio3_sum_vec,
+)
+from masquerade.aggregate.survey_circuit import (
+    SURVEY,
+    Block,
+    One,
+    Some,
+    SurveyCircuit,
+    Vector,
+    Whole,
+    prio3_survey,
+)
+from masquerade.errors import InvalidReport, ParameterError
+
+_U8, _U32, _U64 = Number(1), Number(4), Number(8)
+#: A code for each kind of block, and the sizes of the numbers that describe it.
+_BLOCKS: dict[int, tuple[type[Block], tuple[Number, ...]]] = {
+    1: (One, (_U32,)),
+    2: (Some, (_U32, _U32)),
+    3: (Whole, (_U64,)),
+    4: (Vector, (_U32, _U64, _U8)),
+}
+
+
+def configuration_of(vdaf: Prio3[Any, Any]) -> tuple[int, bytes]:
+    """Return the identifier of an algorithm and its parameters as bytes.
+
+    Raises
+    ------
+    ParameterError
+        The circuit has no form, or there are more parties than two.
+
+    Examples
+    --------
+    >>> algorithm, parameters = configuration_of(prio3_survey([One(5)]))
+    >>> hex(algorithm), parameters.hex()
+    ('0xffff4d51', '000000020100000005')
+    >>> str(prio3_of(algorithm, parameters).circuit.blocks)
+    '(One(options=5),)'
+    """
+    circuit, kind = vdaf.circuit, vdaf.algorithm
+    if vdaf.shares == 2 and vdaf.proofs == 1:
+        match circuit:
+            case SurveyCircuit() if kind == SURVEY:
+                blocks = b"".join(map(_block_bytes, circuit.blocks))
+                return kind, _U32.write(circuit.chunk) + blocks
+            case Count():
+                return kind, b""
+            case Sum():
+                return kind, _U64.write(circuit.largest)
+            case SumVec():
+                sizes = _U32.write(circuit.length), _U64.write(circuit.largest)
+                return kind, b"".join(sizes) + _U32.write(circuit.chunk)
+            case Histogram():
+                return kind, _U32.write(circuit.measurement_length) + _U32.write(circuit.chunk)
+            case MultihotCountVec():
+                sizes = _U32.write(circuit.output_length), _U32.write(circuit.chunk)
+                return kind, b"".join(sizes) + _U64.write(circuit.most)
+    raise ParameterError(
+        f"algorithm {kind:#x} with {vdaf.shares} parties and {vdaf.proofs} proofs has no form in "
+        "a task; expected one of Prio3 or a survey, of two parties with one proof."
+    )
+
+
+def prio3_of(algorithm: int, parameters: bytes) -> Prio3[Any, Any]:
+    """Return the algorithm that an identifier and bytes stand for.
+
+    Raises
+    ------
+    InvalidReport
+        The bytes are no parameters of this algorithm.
+    ParameterError
+        The algorithm is not known, or a parameter is outside its range.
+    """
+    reader = Reader(parameters)
+    makers: dict[int, Callable[[Reader], Prio3[Any, Any]]] = {
+        SURVEY: _survey,
+        1: lambda _: prio3_count(),
+        2: lambda r: prio3_sum(r.number(8)),
+        3: lambda r: prio3_sum_vec(length=r.number(4), largest=r.number(8), chunk=r.number(4)),
+        4: lambda r: prio3_histogram(length=r.number(4), chunk=r.number(4)),
+        # named arguments are evaluated as written: length, chunk, weight is the draft's order
+        5: lambda r: prio3_multihot_count_vec(
+            length=r.number(4), chunk=r.number(4), most=r.number(8)
+        ),
+    }
+    if algorithm not in makers:
+        raise ParameterError(
+            f"algorithm {algorithm:#x} is not known; expected one of {list(map(hex, makers))}."
+        )
+    vdaf = makers[algorithm](reader)
+    if reader.left:
+        raise InvalidReport(f"a circuit has {reader.left} bytes too many; expected none.")
+    return vdaf
+
+
+def _block_bytes(block: Block) -> bytes:
+    for code, (kind, numbers) in _BLOCKS.items():
+        if type(block) is kind:
+            values = [int(getattr(block, name) or 0) for name in _parameters(kind)]
+            return _U8.write(code) + b"".join(
+                number.write(value) for number, value in zip(numbers, values, strict=True)
+            )
+    raise ParameterError(f"a block {block!r} has no form in a task; expected one of this library.")
+
+
+def _parameters(block: type[Block]) -> list[str]:
+    return [field.name for field in fields(block)]  # type: ignore[arg-type]
+
+
+def _survey(reader: Reader) -> Prio3[Any, Any]:
+    chunk = reader.number(4)
+    blocks: list[Block] = []
+    while reader.left:
+        code = reader.number(1)
+        if code not in _BLOCKS:
+            raise InvalidReport(f"a block has code {code}, expected 1 to {len(_BLOCKS)}.")
+        kind, numbers = _BLOCKS[code]
+        values = [number.read(reader) for number in numbers]
+        if kind is Some:
+            blocks.append(Some(values[0], values[1] or None))
+        elif kind is Vector:
+            blocks.append(Vector(values[0], values[1], bool(values[2])))
+        else:
+            blocks.append(kind(*values))
+    return prio3_survey(blocks, chunk=chunk)
