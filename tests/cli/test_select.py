@@ -119,7 +119,7 @@ def test_plan_remarks_on_numbers_that_nobody_can_ask(run: Run) -> None:
     [
         ("randomized-response:options=2,epsilon=1", 5, "margin is 5, expected below 0.5"),
         ("randomized-response:options=2,epsilon=1", 0.5, "five points are 0.05"),
-        ("discrete-laplace:low=1,high=5,epsilon=1", 2, "half of the scale from 1 to 5"),
+        ("discrete-laplace:low=1,high=5,epsilon=1", 2, "half of all that is possible"),
     ],
 )
 def test_a_margin_as_wide_as_everything_is_no_plan(
@@ -135,3 +135,35 @@ def test_a_selection_of_nobody_ends_with_1(run: Run, pool: Path) -> None:
     found = run("select", pool, "--budget", 0.001, "--json")
     assert (found.code, found.json["selected"]) == (1, [])
     assert "nobody was chosen" in found.err
+
+
+def test_plan_says_what_so_many_people_give(run: Run) -> None:
+    """`--people` gives the margin, noise and sampling apart, with the same keys in either trust."""
+    keys = []
+    for spec in (
+        "two-parties:questions=10,options=5,rho=0.5",
+        "randomized-response:options=5,epsilon=1",
+    ):
+        result = run("plan", spec, "--people", 400, "--json").json
+        assert result["participants"] == 400
+        both = result["margin_noise"] ** 2 + result["margin_sampling"] ** 2
+        assert result["margin"] ** 2 == pytest.approx(both)
+        keys.append(set(result) - {"rho"})
+    assert keys[0] == keys[1]
+
+
+def test_plan_compares_groups_and_counts_invitations(run: Run) -> None:
+    """`--compare` plans two groups, `--response-rate` says how many to invite."""
+    spec = "two-parties:questions=10,options=5,rho=0.5"
+    result = run("plan", spec, "--compare", 0.1, "--response-rate", 0.4, "--json").json
+    assert result["participants"] == 2 * result["participants_each_group"]
+    assert result["invite"] == -(-result["participants"] * 10 // 4)
+
+
+def test_plan_takes_one_question_at_a_time(run: Run) -> None:
+    """Both `--margin` and `--people`, or none, is a fault of usage that names the three."""
+    spec = "randomized-response:options=2,epsilon=1"
+    for more in ([], ["--margin", "0.05", "--people", "400"]):
+        done = run("plan", spec, *more)
+        assert done.code == 2
+        assert "--compare" in done.err

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import parse_mechanism
-from masquerade.selection import participants_needed
+from masquerade.selection import (
+    Precision,
+    TwoPartySums,
+    parse_plan,
+    participants_needed,
+    precision_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def test_simulated_surveys_of_that_size_have_that_error() -> None:
         ("discrete-gaussian:low=1,high=5,step=1,sigma=6", {"spread": -1.0}, "spread is -1"),
     ],
 )
-def test_what_cannot_be_planned_is_an_error(text: str, change: dict[str, float], said: str) -> None:
+def test_what_cannot_be_planned_is_an_error(text: str, change: dict[str, Any], said: str) -> None:
     """Each message says why."""
     with pytest.raises(ParameterError, match=said):
         participants_needed(parse_mechanism(text), **{"margin": 0.05, **change})
@@ -97,3 +105,57 @@ def test_a_text_is_no_mechanism() -> None:
     """The text form is read first, and the error says so."""
     with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
         participants_needed("two-layer:options=2,low=0,high=1", margin=0.1)  # type: ignore[arg-type]
+
+
+def test_ten_questions_of_two_parties_err_as_the_formula_says() -> None:
+    """400 people, ten questions of five options, rho 0.5: noise errs by sqrt(40) / 400."""
+    precision = precision_of(TwoPartySums(questions=10, options=5, rho="0.5"))
+    margin, noise, sampling = precision.margins(400)
+    assert noise == pytest.approx(1.959964 * 40**0.5 / 400, rel=1e-6)
+    assert sampling == pytest.approx(1.959964 * (0.25 / 400) ** 0.5, rel=1e-6)
+    assert margin == pytest.approx((noise**2 + sampling**2) ** 0.5)
+
+
+@pytest.mark.parametrize("population", [None, 2_000])
+@pytest.mark.parametrize(
+    "precision", [Precision(0.25, 0.0, 40.0), Precision(0.25, 0.7, 0.0), Precision(0.2, 0.1, 3.0)]
+)
+def test_the_planned_number_is_the_least(precision: Precision, population: int | None) -> None:
+    """So many participants give the margin, and one fewer does not."""
+    n = precision.participants(0.06, population=population)
+    assert precision.margins(n, population=population)[0] <= 0.06 * (1 + 1e-12)
+    assert precision.margins(n - 1, population=population)[0] > 0.06
+
+
+def test_a_whole_population_leaves_the_noise_alone() -> None:
+    """Where all answer, nothing is sampled, and a margin below the noise cannot be had."""
+    precision = Precision(0.25, 0.0, 40.0)
+    margin, noise, sampling = precision.margins(300, population=300)
+    assert (sampling, margin) == (0.0, noise)
+    with pytest.raises(ParameterError, match="all 300 people of the population together"):
+        precision.participants(noise * 0.99, population=300)
+
+
+def test_two_groups_of_the_planned_size_are_told_apart() -> None:
+    """With a power of 0.8, 0.79 to 0.81 of 40,000 simulated pairs differ significantly."""
+    precision = Precision(0.25, 0.0, 40.0)
+    n = precision.participants_of_each_group(0.1, power=0.8)
+    error = (2 * (0.25 / n + 40.0 / n**2)) ** 0.5
+    differences = np.random.default_rng(1).normal(0.1, error, 40_000)
+    assert np.mean(np.abs(differences) > 1.959964 * error) == pytest.approx(0.8, abs=0.01)
+
+
+def test_the_plan_of_two_parties_is_written_as_it_is_read() -> None:
+    """Text form and value are inverse; what is missing or out of range is named."""
+    plan = parse_plan("two-parties:questions=10,options=5,rho=1/6")
+    assert plan == TwoPartySums(10, 5, "1/6")
+    assert parse_plan(str(plan)) == plan
+    assert plan.guarantee().trust == "two-parties"
+    for text, said in (
+        ("two-parties:questions=10", "does not say options and rho"),
+        ("two-parties:questions=0,options=5,rho=1", "questions is 0, expected at least 1"),
+        ("two-parties:questions=1,options=5,rho=0", "rho is 0, expected above 0"),
+        ("two-parties:questions=1,options=5,rho=1,bins=3", "no parameter 'bins'"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            parse_plan(text)

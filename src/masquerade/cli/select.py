@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from masquerade.cli.options import AsJson, MechanismText
+from masquerade.cli.options import AsJson
 from masquerade.cli.output import show
 
 PoolFile = Annotated[
@@ -94,36 +94,101 @@ def select(
 
 
 def plan(
-    spec: MechanismText,
-    margin: Annotated[
-        float,
-        typer.Option(help="Half the interval: 0.05 is five points of a share, or on the scale."),
+    spec: Annotated[
+        str,
+        typer.Argument(
+            help="A mechanism, such as randomized-response:options=2,epsilon=1, or "
+            "two-parties:questions=10,options=5,rho=0.5.",
+            metavar="SPEC",
+            show_default=False,
+        ),
     ],
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="How many people give this half interval? 0.05 is five points of a share, or on "
+            "the scale."
+        ),
+    ] = None,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="What half interval do so many people give?")
+    ] = None,
+    compare: Annotated[
+        float | None,
+        typer.Option(help="How many people in each of two groups show that they differ by this?"),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(help="With --compare: how often the difference is found.")
+    ] = 0.8,
     confidence: Annotated[float, typer.Option(help="How often the interval holds.")] = 0.95,
     share: Annotated[float, typer.Option(help="The share expected; 0.5 is the usual worst.")] = 0.5,
     spread: Annotated[
         float | None,
         typer.Option(help="Standard deviation of answers; default a quarter of the range."),
     ] = None,
+    population: Annotated[
+        int | None,
+        typer.Option(min=1, help="The result is about so many people alone, such as a company."),
+    ] = None,
+    response_rate: Annotated[
+        float | None, typer.Option(help="Share of those invited who answer; adds whom to invite.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say how many participants an interval of a wanted width takes, masks included."""
-    from masquerade.mechanisms import parse_mechanism
-    from masquerade.selection import participants_needed
+    """Say how many participants an interval takes, or what so many give, privacy included."""
+    import math
+
+    from masquerade.selection import TwoPartySums, parse_plan, participants_needed, precision_of
     from masquerade.selection.planning import plan_remarks
 
-    mechanism = parse_mechanism(spec)
-    participants = participants_needed(
-        mechanism, margin=margin, confidence=confidence, share=share, spread=spread
+    if [margin, people, compare].count(None) != 2:
+        raise typer.BadParameter(
+            "give one of --margin (how many people?), --people (what margin?) and --compare (how "
+            "many people in each group?)."
+        )
+    if response_rate is not None and not 0 < response_rate <= 1:
+        raise typer.BadParameter(f"--response-rate is {response_rate:g}, expected above 0 to 1.")
+    planned = parse_plan(spec)
+    precision = precision_of(planned, share=share, spread=spread)
+    of_group = {}
+    if compare is not None:
+        if population is not None:
+            raise typer.BadParameter("--compare is for large populations; drop --population.")
+        participants = precision.participants_of_each_group(
+            compare, confidence=confidence, power=power
+        )
+        of_group = {"compare": compare, "power": power, "participants_each_group": participants}
+    elif margin is not None:
+        participants = participants_needed(
+            planned,
+            margin=margin,
+            confidence=confidence,
+            share=share,
+            spread=spread,
+            population=population,
+        )
+    else:
+        participants = people or 0
+    half, noise, sampling = precision.margins(
+        participants, confidence=confidence, population=population
     )
-    guarantee = mechanism.guarantee(answers=1)
+    guarantee = planned.guarantee()
+    in_all_groups = 2 * participants if of_group else participants
     result = {
-        "participants": participants,
-        "margin": margin,
+        "participants": in_all_groups,
+        **of_group,
+        "margin": margin if margin is not None else half,
+        "margin_noise": noise,
+        "margin_sampling": sampling,
         "confidence": confidence,
-        "mechanism": str(mechanism),
+        "mechanism": str(planned),
+        "trust": guarantee.trust,
         "epsilon_event": guarantee.epsilon_event.to_json(),
         "delta": float(guarantee.delta),
         "remarks": plan_remarks(participants),
     }
+    if isinstance(planned, TwoPartySums):
+        result["rho"] = float(planned.rho)
+    if response_rate is not None:
+        result["invite"] = math.ceil(in_all_groups / response_rate)
     show(result, as_json=json, title="Plan")

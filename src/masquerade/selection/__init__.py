@@ -7,7 +7,13 @@ answers.
 
 from masquerade.selection.greedy import GroupError, group_error
 from masquerade.selection.history import Biases, History, VarianceComponents
-from masquerade.selection.planning import participants_needed
+from masquerade.selection.planning import (
+    Precision,
+    TwoPartySums,
+    parse_plan,
+    participants_needed,
+    precision_of,
+)
 from masquerade.selection.policies import predicted_error
 from masquerade.selection.pool import Pool
 from masquerade.selection.quotas import (
@@ -25,11 +31,15 @@ __all__ = [
     "History",
     "LevelOffer",
     "Pool",
+    "Precision",
     "Selection",
+    "TwoPartySums",
     "VarianceComponents",
     "group_error",
     "next_wave",
+    "parse_plan",
     "participants_needed",
+    "precision_of",
     "predicted_error",
     "quotas_by_level",
     "quotas_of_wave",

@@ -1,46 +1,264 @@
-"""Number of participants that a margin takes, before anybody is asked."""
+"""How many participants a margin takes, and what margin so many participants give, beforehand.
+
+Masks on devices and the noise of two parties are planned by the same formula: the variance of an
+estimate is ``(sampling + mask) / n + noise / n**2``. A mask is paid for by each person, the noise
+of two parties once a survey.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 
 from scipy.special import ndtri
 
+from masquerade.aggregate.noise import SumNoise
+from masquerade.aggregate.survey_circuit import One
 from masquerade.errors import ParameterError
+from masquerade.exact import DEFAULT_DELTA, Guarantee
+from masquerade.exact.number import NumberLike, finite, whole
 from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.registry import PARAMETERS, parse_mechanism
+from masquerade.mechanisms.text import read_text_form, text_fields, text_form
 
 #: From where on a planned number of participants needs a remark.
 PEOPLE_ON_EARTH, MANY, FEW = 8_000_000_000, 1_000_000, 30
 
 
+@dataclass(frozen=True)
+class TwoPartySums:
+    """A survey whose answers are split between two parties, as far as planning needs it.
+
+    Attributes
+    ----------
+    questions : int
+        Each with one answer of several; a response is protected as a whole.
+    options : int
+        Of each question.
+    rho : Fraction
+        Zero-concentrated loss of a whole response, above 0.
+
+    Examples
+    --------
+    >>> str(TwoPartySums(questions=10, options=5, rho="0.5"))
+    'two-parties:questions=10,options=5,rho=0.5'
+    """
+
+    questions: int
+    options: int
+    rho: Fraction
+
+    def __init__(self, questions: int | str, options: int | str, rho: NumberLike) -> None:
+        for name, value, least in (("questions", questions, 1), ("options", options, 2)):
+            object.__setattr__(self, name, whole(value, name, low=least))
+        object.__setattr__(self, "rho", finite(rho, "rho"))
+        if self.rho <= 0:
+            raise ParameterError(f"rho is {rho}, expected above 0.", field="rho")
+
+    def __str__(self) -> str:
+        return text_form("two-parties", text_fields(self))
+
+    @property
+    def noise(self) -> SumNoise:
+        """Noise of one party."""
+        return SumNoise.of_rho([One(self.options)] * self.questions, self.rho)
+
+    def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
+        """Return the promise to a person for all answers together."""
+        return self.noise.guarantee(delta=delta)
+
+
+def parse_plan(text: str) -> Mechanism | TwoPartySums:
+    """Return what `text` describes: a mechanism, or ``two-parties:questions=,options=,rho=``."""
+    if text.strip().partition(":")[0] != "two-parties":
+        return parse_mechanism(text)
+    known = {**PARAMETERS, "two-parties": inspect.signature(TwoPartySums).parameters}
+    _, texts = read_text_form(text, known)
+    missing = [key for key in known["two-parties"] if key not in texts]
+    if missing:
+        raise ParameterError(
+            f"{text!r} does not say {' and '.join(missing)}; write for instance "
+            "two-parties:questions=10,options=5,rho=0.5.",
+            field=missing[0],
+        )
+    return TwoPartySums(**texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Variance of an estimate by the number of participants.
+
+    Attributes
+    ----------
+    sampling : float
+        Of one person's true answer; falls with the number of participants.
+    mask : float
+        That a mask adds to one person's answer; falls likewise.
+    noise : float
+        Of what two parties add to a sum, once; falls with the square of the number.
+    width : float
+        Of all that the estimate could be: 1 for a share.
+    """
+
+    sampling: float
+    mask: float
+    noise: float
+    width: float = 1.0
+
+    def margins(
+        self, participants: int, *, confidence: float = 0.95, population: int | None = None
+    ) -> tuple[float, float, float]:
+        """Return half the width of the interval: in all, by noise alone, by sampling alone.
+
+        `population`: where the result is about so many people alone, sampling errs less, by
+        ``(N - n) / (N - 1)``.
+        """
+        n = whole(participants, "people", low=1)
+        z = _quantile(confidence)
+        among = _sampling_factor(n, population)
+        noise = self.mask / n + self.noise / n**2
+        sampling = self.sampling * among / n
+        return z * math.sqrt(noise + sampling), z * math.sqrt(noise), z * math.sqrt(sampling)
+
+    def participants(
+        self, margin: float, *, confidence: float = 0.95, population: int | None = None
+    ) -> int:
+        """Return the least number of participants whose interval is plus or minus `margin`."""
+        if not margin < self.width / 2:
+            hint = " (shares lie between 0 and 1; five points are 0.05)" if self.width == 1 else ""
+            raise ParameterError(
+                f"margin is {margin:g}, expected below {self.width / 2:g}, half of all that is "
+                f"possible{hint}: a wider interval says nothing.",
+                field="margin",
+            )
+        return self._needed(margin / _quantile(confidence), population)
+
+    def participants_of_each_group(
+        self, difference: float, *, confidence: float = 0.95, power: float = 0.8
+    ) -> int:
+        """Return how many people in each of two groups show that they differ by `difference`.
+
+        A two-sided test at level ``1 - confidence`` finds the difference with probability `power`.
+        """
+        _require_share("power", power)
+        if not 0 < difference < self.width:
+            raise ParameterError(
+                f"compare is {difference:g}, expected above 0 and below {self.width:g}.",
+                field="compare",
+            )
+        # The difference has twice the variance of one group's estimate.
+        reach = _quantile(confidence) + float(ndtri(power))
+        return self._needed(difference / (reach * math.sqrt(2)), None)
+
+    def _needed(self, error: float, population: int | None) -> int:
+        """Return the least number for which the standard error is at most `error`."""
+        try:
+            # error**2 n**2 - (sampling + mask) n - noise = 0, its root above 0
+            square = error**2
+            linear = self.sampling + self.mask
+            needed = (linear + math.sqrt(linear**2 + 4 * square * self.noise)) / (2 * square)
+            n = max(math.ceil(needed), 1)
+        except (OverflowError, ZeroDivisionError) as problem:
+            raise ParameterError(
+                "the margin is so small that the participants cannot be counted; widen it.",
+                field="margin",
+            ) from problem
+        if population is None:
+            return n
+        # In a finite population fewer do: the variance falls with n, so halve the range.
+        low, high = 0, min(n, population)
+        if self._variance(high, population) > square:
+            raise ParameterError(
+                f"all {population} people of the population together do not give this margin; "
+                "widen it, or mask less.",
+                field="margin",
+            )
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._variance(middle, population) <= square
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def _variance(self, n: int, population: int | None) -> float:
+        among = _sampling_factor(n, population)
+        return (self.sampling * among + self.mask) / n + self.noise / n**2
+
+
+def precision_of(
+    plan: Mechanism | TwoPartySums, *, share: float = 0.5, spread: float | None = None
+) -> Precision:
+    """Return how the variance of an estimate depends on the number of participants.
+
+    Of a share, for a mechanism of categories and for two parties; of a mean, for a mechanism of
+    numbers. Participants are alike, and drawn from a large population.
+
+    Parameters
+    ----------
+    plan : Mechanism or TwoPartySums
+    share : float
+        What the share may be; 0.5 is the worst case without a mask.
+    spread : float, optional
+        Standard deviation of answers; default a quarter of the range.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is out of range, or reports say nothing.
+    """
+    _require_share("share", share)
+    if isinstance(plan, TwoPartySums):
+        return Precision(share * (1 - share), 0.0, float(plan.noise.published_variance(0)))
+    mechanism = require_mechanism(plan)
+    if isinstance(mechanism, CategoricalMechanism):
+        signal = float(mechanism.signal)
+        if signal == 0:
+            raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
+        # r = P(reported) = other + D share; its variance r (1 - r) counts D**-2
+        reported = float(mechanism.other_probability) + signal * share
+        sampling = share * (1 - share)
+        return Precision(sampling, max(reported * (1 - reported) / signal**2 - sampling, 0.0), 0.0)
+    if not isinstance(mechanism, LatticeMechanism):
+        raise ParameterError(
+            f"{mechanism} reports neither a category nor a number for each answer; planning needs "
+            "randomized-response, two-layer, discrete-gaussian, discrete-laplace, "
+            "quantised-response or two-parties."
+        )
+    width = float(mechanism.lattice.high - mechanism.lattice.low)
+    answers = width / 4 if spread is None else spread
+    if not 0 <= answers < math.inf:
+        raise ParameterError(f"spread is {answers}, expected at least 0.", field="spread")
+    noise = mechanism.variance()
+    if not math.isfinite(noise):
+        raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
+    return Precision(answers**2, noise, 0.0, width)
+
+
 def participants_needed(
-    mechanism: Mechanism,
+    plan: Mechanism | TwoPartySums,
     *,
     margin: float,
     confidence: float = 0.95,
     share: float = 0.5,
     spread: float | None = None,
+    population: int | None = None,
 ) -> int:
     """Return how many participants give an interval of plus or minus `margin`.
 
-    Of a share, for a mechanism of categories: ``z**2 r (1 - r) / (margin D)**2``, r the probability
-    that the option is reported when a share `share` of people think it, D how much of a change in
-    that share is seen in the reports. Of a mean, for a mechanism of numbers: ``z**2 (spread**2 +
-    noise variance) / margin**2``. Both for a large population and participants who are alike.
-
     Parameters
     ----------
-    mechanism : Mechanism
+    plan : Mechanism or TwoPartySums
     margin : float
         Half the width of the interval: a share (0.05 is five points), or on the question's scale.
         Below half of all that is possible, for a wider interval says nothing.
     confidence : float
         0 to 1, both excluded.
-    share : float
-        What the share may be; 0.5 is the worst case without a mask.
-    spread : float, optional
-        Standard deviation of answers; default a quarter of the range.
+    share, spread
+        As for `precision_of`.
+    population : int, optional
+        How many people the result is about, where it is about them alone.
 
     Raises
     ------
@@ -52,46 +270,13 @@ def participants_needed(
     >>> from masquerade.mechanisms import parse_mechanism
     >>> participants_needed(parse_mechanism("randomized-response:options=2,epsilon=1"), margin=0.05)
     1799
+    >>> participants_needed(TwoPartySums(questions=10, options=5, rho="0.5"), margin=0.05)
+    506
     """
-    for name, value in (("margin", margin), ("confidence", confidence), ("share", share)):
-        above = math.inf if name == "margin" else 1.0
-        if not 0 < value < above:
-            limit = f" and below {above:g}" if math.isfinite(above) else ""
-            raise ParameterError(f"{name} is {value:g}, expected above 0{limit}.")
-    require_mechanism(mechanism)
-    z = float(ndtri((1 + confidence) / 2))
-    if isinstance(mechanism, CategoricalMechanism):
-        if margin >= 0.5:
-            raise ParameterError(
-                f"margin is {margin:g}, expected below 0.5: shares lie between 0 and 1, and five "
-                "points are 0.05."
-            )
-        signal = float(mechanism.signal)
-        if signal == 0:
-            raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-        # r = P(reported) = other + D share; its variance r (1 - r) counts D**-2
-        reported = float(mechanism.other_probability) + signal * share
-        return _rounded_up(z**2 * reported * (1 - reported), margin * signal)
-    if not isinstance(mechanism, LatticeMechanism):
-        raise ParameterError(
-            f"{mechanism} reports neither a category nor a number for each answer; planning needs "
-            "randomized-response, two-layer, discrete-gaussian, discrete-laplace or "
-            "quantised-response."
-        )
-    width = float(mechanism.lattice.high - mechanism.lattice.low)
-    if margin >= width / 2:
-        raise ParameterError(
-            f"margin is {margin:g}, expected below {width / 2:g}, half of the scale from "
-            f"{float(mechanism.lattice.low):g} to {float(mechanism.lattice.high):g}: a wider "
-            "interval says nothing."
-        )
-    answers = width / 4 if spread is None else spread
-    if not 0 <= answers < math.inf:
-        raise ParameterError(f"spread is {answers}, expected at least 0.")
-    noise = mechanism.variance()
-    if not math.isfinite(noise):
-        raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-    return _rounded_up(z**2 * (answers**2 + noise), margin)
+    if not 0 < margin < math.inf:
+        raise ParameterError(f"margin is {margin:g}, expected above 0.", field="margin")
+    precision = precision_of(plan, share=share, spread=spread)
+    return precision.participants(margin, confidence=confidence, population=population)
 
 
 def plan_remarks(participants: int) -> list[str]:
@@ -105,10 +290,22 @@ def plan_remarks(participants: int) -> list[str]:
     return []
 
 
-def _rounded_up(variance: float, reach: float) -> int:
-    try:
-        return math.ceil(variance / reach**2)
-    except (OverflowError, ZeroDivisionError) as error:
+def _require_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ParameterError(f"{name} is {value:g}, expected above 0 and below 1.", field=name)
+
+
+def _quantile(confidence: float) -> float:
+    _require_share("confidence", confidence)
+    return float(ndtri((1 + confidence) / 2))
+
+
+def _sampling_factor(n: int, population: int | None) -> float:
+    if population is None:
+        return 1.0
+    if population < n:
         raise ParameterError(
-            "the margin is so small that the participants cannot be counted; widen it."
-        ) from error
+            f"population is {population}, expected at least the {n} who answer.", field="population"
+        )
+    # people are drawn without replacement
+    return (population - n) / max(population - 1, 1)
