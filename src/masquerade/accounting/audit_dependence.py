@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from masquerade.accounting.audit_views import Drawn, Whole, coarse_codes
 from masquerade.exact.arrays import Floats, Integers
@@ -54,6 +53,9 @@ def p_values(tests: Sequence[Question]) -> Floats:
     Twice the smaller tail of the hypergeometric law, times how many tables a test has. All tables
     are computed in one call, for a call costs as much as a hundred tables.
     """
+    # Here, for `scipy.stats` takes longer to load than everything else of this package.
+    from scipy.stats import hypergeom
+
     found = np.ones(len(tests))
     if any(len(test.tables) for test in tests):
         tables = np.concatenate([test.tables for test in tests])

@@ -9,24 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 
 from masquerade.aggregate.field import Elements, Field
 from masquerade.errors import ParameterError
 from masquerade.exact import Coins
 from masquerade.exact.coins import require_coins
 
-try:
-    from Crypto.Hash import TurboSHAKE128
-except ImportError as error:  # pragma: no cover
-    raise ImportError(
-        "answers split between two parties need pycryptodome, which is not installed; "
-        "pip install 'masquerade[parties]'."
-    ) from error
-
 SEED_SIZE = 32
 #: Of the wire format: drafts 18 to 20 share it.
 _VERSION = 18
 _CLASS_VDAF = 0
+
+
+@cache
+def _turboshake128() -> ModuleType:
+    # Loaded where it is first used: most of what plans or reads sums never expands a seed.
+    try:
+        from Crypto.Hash import TurboSHAKE128
+    except ImportError as error:  # pragma: no cover
+        raise ImportError(
+            "answers split between two parties need pycryptodome, which is not installed; "
+            "pip install 'masquerade[parties]'."
+        ) from error
+    return TurboSHAKE128
 
 
 class XofTurboShake128:
@@ -57,7 +64,7 @@ class XofTurboShake128:
             )
         # each length before its part, so that no two inputs give the same message
         message = len(dst).to_bytes(2, "little") + dst + bytes([len(seed)]) + seed + binder
-        self._stream = TurboSHAKE128.new(domain=1, data=message)
+        self._stream = _turboshake128().new(domain=1, data=message)
 
     def next(self, length: int) -> bytes:
         """Return the next bytes of the stream."""

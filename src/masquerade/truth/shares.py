@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
@@ -245,6 +244,8 @@ def likeliest_shares(groups: Sequence[tuple[Sequence[int], CategoricalMechanism]
         low /= 2
     multiplier = low
     if low < n:
+        from scipy.optimize import brentq  # dear to load, and only masks need it
+
         multiplier = float(
             brentq(lambda m: float(shares_at(m).sum()) - 1, low, 2 * low, xtol=1e-12 * n)
         )
