@@ -7,6 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -71,3 +73,18 @@ def test_every_exported_object_is_documented_at_run_time(name: str) -> None:
         if inspect.isclass(value) or inspect.isfunction(value):
             assert inspect.getdoc(value), public
             assert not str(value.__doc__).startswith(f"{public}("), f"{public} has a generated text"
+
+
+#: What the extras install, by the names under which it is imported.
+OF_EXTRAS = (
+    "Crypto cloudpickle dask distributed matplotlib pandas polars pooch psycopg pyhpke sqlcipher3 "
+    "webauthn"
+).split()
+
+
+def test_every_room_loads_where_no_extra_is_installed() -> None:
+    """Rooms, the server and the command line import nothing of an extra before it is used."""
+    rooms = ", ".join([*PACKAGES, "masquerade.server", "masquerade.client", "masquerade.cli"])
+    absent = f"import sys\nfor name in {OF_EXTRAS}: sys.modules[name] = None\nimport {rooms}"
+    done = subprocess.run([sys.executable, "-c", absent], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -68,7 +68,8 @@ class XofTurboShake128:
 
     def next(self, length: int) -> bytes:
         """Return the next bytes of the stream."""
-        return self._stream.read(length)
+        read: bytes = self._stream.read(length)
+        return read
 
     def next_vector(self, field: Field, length: int) -> Elements:
         """Return the next elements of a field, uniform on it by rejection (section 6.2)."""
