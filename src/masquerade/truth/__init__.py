@@ -20,7 +20,11 @@ from masquerade.truth.accuracy import (
 from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import (
+    CategoricalEstimator,
+    reliability_intervals,
+    truth_share_intervals,
+)
 from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.diagnostics import Components, Remark, components
 from masquerade.truth.error_bounds import (
@@ -37,7 +41,6 @@ from masquerade.truth.estimator import Estimator
 from masquerade.truth.expected_margin import ReportVariance, expected_margin, report_variance
 from masquerade.truth.forecast import Expected, Forecast, forecast
 from masquerade.truth.glad import GLAD
-from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
 from masquerade.truth.level_means import LevelMean, level_mean
 from masquerade.truth.level_shares import LevelShares, level_shares
 from masquerade.truth.levels import Combination, Heterogeneity

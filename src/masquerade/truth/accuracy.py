@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from masquerade.answers import Frame, Truths, to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.errors import InputError, ParameterError, SchemaError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
@@ -97,17 +97,25 @@ def hits(answers: Answers, truths: Truths) -> Floats:
             "root_mean_squared_error."
         )
     if isinstance(answers, CategoricalEstimator):
-        code, chances = truths.codes(answers.claims_), answers.chances_
-        # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
-        counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
-        right = np.maximum(code[counted], 0)
-        return _some(np.where(code[counted] >= 0, chances[counted, right], 0.0))
+        return _some(chances_of_truth(answers.chances_, truths.codes(answers.claims_)))
     answer, true = _matched(answers, truths)
     # Of different types, labels and truths are compared as text: 1 is "1".
     if answer.type != true.type:
         answer, true = answer.cast(pa.string()), true.cast(pa.string())
     equal = pc.equal(answer, true).to_numpy(zero_copy_only=False)
     return _some(equal.astype(np.float64))
+
+
+def chances_of_truth(chances: Floats, code: Codes) -> Floats:
+    """Return the chance that the label is the truth, of the tasks that have both."""
+    counted = _scorable(chances, code)
+    right = chances[counted, np.maximum(code[counted], 0)]
+    return np.asarray(right * (code[counted] >= 0))
+
+
+def _scorable(chances: Floats, code: Codes) -> Integers:
+    # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
+    return np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
 
 
 def deviations(answers: Answers, truths: Truths) -> Floats:
@@ -221,12 +229,6 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
 def _sureness(fit: CategoricalEstimator, truths: Truths) -> tuple[Floats, Floats]:
     """Return for every task scored its label's posterior, and the chance that it is right."""
     code, chances = truths.codes(fit.claims_), fit.chances_
-    counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
-    if len(counted) == 0:
-        raise InputError(
-            "no task has both a label and a truth; check that the two tables name tasks alike."
-        )
-    posterior = fit.solution_.posteriors[counted]
-    sure = np.clip((posterior * chances[counted]).sum(axis=1), 0, 1)
-    right = chances[counted, np.maximum(code[counted], 0)] * (code[counted] >= 0)
-    return sure, right
+    right, counted = _some(chances_of_truth(chances, code)), _scorable(chances, code)
+    sure = (fit.solution_.posteriors[counted] * chances[counted]).sum(axis=1)
+    return np.clip(sure, 0, 1), right

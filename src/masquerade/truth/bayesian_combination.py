@@ -11,10 +11,10 @@ from scipy.special import digamma, gammaln
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import CategoricalEstimator, mixture_errors
 from masquerade.truth.confusions import ConfusionModel, LabelWeights, initial_posterior
 from masquerade.truth.diagnostics import Remark, prior_only
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
     Block,
     FixedPoint,
@@ -25,7 +25,6 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     row_softmax,
 )
-from masquerade.truth.intervals import mixture_errors
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.votes import LabelVotes, Votes
@@ -63,9 +62,7 @@ class BayesianCombination(CategoricalEstimator):
         Iteration ends when no posterior probability changes by more, above 0.
     max_iterations : int
         Iterations at each level after which the result is returned with ``converged_`` false.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -108,10 +105,8 @@ class BayesianCombination(CategoricalEstimator):
         super().__post_init__()
         if not self.trust or not all(0 <= level <= 1 for level in self.trust):
             raise ParameterError(f"trust is {self.trust!r}, expected numbers from 0 to 1.")
-        if not 0 < self.accuracy < 1:
-            raise ParameterError(f"accuracy is {self.accuracy}, expected above 0 and below 1.")
-        if not 0 < self.strength < np.inf:
-            raise ParameterError(f"strength is {self.strength}, expected above 0.")
+        check_proper_share(accuracy=self.accuracy)
+        check_positive(strength=self.strength)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
 
     def solve(self, problem: Problem) -> Solution:
@@ -179,16 +174,8 @@ class BayesianCombination(CategoricalEstimator):
 class CombinationModel(ConfusionModel):
     """Variational Bayes at one level of trust; the state is the `WorkerPrior`.
 
-    Parameters
-    ----------
-    method : BayesianCombination
-    trust : float
-        Workers are judged by ``trust * posterior + (1 - trust) * anchor``.
-    start : WorkerPrior
-    anchor : float array, shape (n_tasks, n_options)
-        Posteriors by plain votes. They are of all tasks, so this model works in memory only.
-    votes_alone : SufficientStatistics
-        Of workers judged by the anchor.
+    Workers are judged by ``trust * posterior + (1 - trust) * anchor``, where the anchor is the
+    posteriors by plain votes: of all tasks, so this model works in memory only.
     """
 
     def __init__(

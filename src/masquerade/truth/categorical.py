@@ -1,4 +1,4 @@
-"""Base of the methods for categories, and the tables of what they learn."""
+"""Base of the methods for categories, and the tables and intervals of what they learn."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import betaincinv
 
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.frames import is_pandas
@@ -18,7 +19,7 @@ from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
-from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, as_series
+from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, as_series, check_proper_share
 from masquerade.truth.expectation_maximization import Progress
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.ties import Ties, chances, check_ties, pick, winners
@@ -155,7 +156,11 @@ class CategoricalEstimator(Estimator):
     @property
     def truths_(self) -> pa.Table:
         """The labels found: ``task``, ``label``; null for a task without any answer."""
-        return self._fitted.truths
+        claims, labels = self.claims_, self._fitted.labels
+        assert claims.options is not None
+        # -1 has to be null: `take` would count it as an index.
+        codes = pa.array(labels, mask=labels < 0)
+        return pa.table({"task": claims.tasks, "label": claims.options.take(codes)})
 
     @property
     def posteriors_(self) -> pa.Table:
@@ -165,7 +170,11 @@ class CategoricalEstimator(Estimator):
         votes, which order options and measure agreement but are not calibrated; from the others
         they are probabilities.
         """
-        return self._fitted.posteriors
+        claims = self.claims_
+        assert claims.options is not None
+        columns = [claims.tasks, *map(pa.array, self.solution_.posteriors.T)]
+        names = ["task", *map(str, claims.options.to_pylist())]
+        return pa.Table.from_arrays(columns, names=names)
 
     @property
     def reliability_(self) -> pa.Table:
@@ -175,7 +184,15 @@ class CategoricalEstimator(Estimator):
         methods that know the mask, that the worker's answer is. A worker with 0 claims has the
         prior's.
         """
-        return self._fitted.reliability
+        fitted = self._fitted
+        return pa.table(
+            {
+                "worker": fitted.claims.workers,
+                "claims": fitted.of_worker.astype(np.int64),
+                "reliability": fitted.solution.reliability,
+                "weight": fitted.solution.weight,
+            }
+        )
 
     @property
     def solution_(self) -> Solution:
@@ -204,7 +221,7 @@ class CategoricalEstimator(Estimator):
         1 for the winner; 1/r where r options tie and ``ties="random"``; a row of zeros where no
         label is given.
         """
-        return self._fitted.chances
+        return chances(self._fitted.winners, ties=self._fitted.ties)
 
     @property
     def unanswered_(self) -> pa.Array:
@@ -282,39 +299,6 @@ class Fitted:
         """Return the code of each task's label, -1 for none."""
         return pick(self.winners, self.claims, ties=self.ties, seed=self.seed)
 
-    @cached_property
-    def chances(self) -> Floats:
-        """Return the probability that the tie rule gives each label."""
-        return chances(self.winners, ties=self.ties)
-
-    @cached_property
-    def truths(self) -> pa.Table:
-        """Return ``task`` and ``label``."""
-        assert self.claims.options is not None
-        # -1 has to be null: `take` would count it as an index.
-        codes = pa.array(self.labels, mask=self.labels < 0)
-        return pa.table({"task": self.claims.tasks, "label": self.claims.options.take(codes)})
-
-    @cached_property
-    def posteriors(self) -> pa.Table:
-        """Return ``task`` and one column per option."""
-        assert self.claims.options is not None
-        columns = [self.claims.tasks, *(pa.array(c) for c in self.solution.posteriors.T)]
-        names = ["task", *map(str, self.claims.options.to_pylist())]
-        return pa.Table.from_arrays(columns, names=names)
-
-    @cached_property
-    def reliability(self) -> pa.Table:
-        """Return ``worker``, ``claims``, ``reliability`` and ``weight``."""
-        return pa.table(
-            {
-                "worker": self.claims.workers,
-                "claims": self.of_worker.astype(np.int64),
-                "reliability": self.solution.reliability,
-                "weight": self.solution.weight,
-            }
-        )
-
 
 def probabilities(posteriors: pa.Table) -> Any:
     """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
@@ -330,3 +314,96 @@ def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
         # As crowd-kit, which keeps the type of the task column.
         frame.index = frame.index.astype(data["task"].dtype)
     return frame
+
+
+def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
+    """Return credible intervals of workers' reliability.
+
+    Parameters
+    ----------
+    fit : CategoricalEstimator
+        Fitted, of a method that knows how sure it is: `BayesianCombination`, `OneCoin`, `TwoCoin`.
+    confidence : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``worker``, ``reliability``, ``low``, ``high``: quantiles of the Beta distribution that has
+        the posterior's mean and variance.
+
+    Raises
+    ------
+    ParameterError
+        The method gives no standard deviation.
+    """
+    solution = fit.solution_
+    if solution.reliability_error is None:
+        raise ParameterError(
+            f"{type(fit).__name__} does not say how sure it is of workers; use "
+            "BayesianCombination, OneCoin or TwoCoin."
+        )
+    low, high = _beta_interval(solution.reliability, solution.reliability_error, confidence)
+    return pa.table(
+        {
+            "worker": fit.claims_.workers,
+            "reliability": solution.reliability,
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
+    """Return how often each option is the truth, with intervals.
+
+    The interval is of the population that the tasks are a sample of: it holds the chance of which
+    tasks are in the claims, and the uncertainty of each task's truth given the workers. From
+    `BayesianCombination` it also holds that of the workers' confusions.
+
+    Parameters
+    ----------
+    fit : CategoricalEstimator
+        Fitted, of a method whose posteriors are probabilities.
+    confidence : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``label``, ``share``, ``low``, ``high``.
+    """
+    solution = fit.solution_
+    if solution.truth_shares is not None and solution.truth_share_errors is not None:
+        share, error = solution.truth_shares, solution.truth_share_errors
+    else:
+        share = solution.posteriors.mean(axis=0)
+        error, _ = mixture_errors(solution.posteriors)
+    low, high = _beta_interval(share, error, confidence)
+    return pa.table({"label": fit.claims_.options, "share": share, "low": low, "high": high})
+
+
+def mixture_errors(posterior: Floats) -> tuple[Floats, Floats]:
+    """Return standard deviations of the shares of truths, and the part of information that is left.
+
+    Undecided tasks hold no information on the shares of a mixture.
+    """
+    share = posterior.mean(axis=0)
+    spread = share * (1 - share)
+    # The Fisher information of a share, were the tasks' truths known, is 1 / spread a task; of it
+    # the posteriors' own spread is left.
+    information = ((posterior - share) ** 2).sum(axis=0)
+    error = np.sqrt(np.minimum(spread, spread**2 / np.maximum(information, 1e-300)))
+    return error, information / np.maximum(len(posterior) * spread, 1e-300)
+
+
+def _beta_interval(mean: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
+    check_proper_share(confidence=confidence)
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    variance = np.maximum(error**2, 1e-18)
+    # the Beta distribution of this mean and variance: a + b = m (1 - m) / v - 1
+    size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
+    tail = (1 - confidence) / 2
+    a, b = mean * size, (1 - mean) * size
+    low, high = betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
+    return np.asarray(low), np.asarray(high)

@@ -92,15 +92,7 @@ class OptionChannel:
 def hit_given_option(accuracy: Floats, flip: Floats, null_share: float, options: int) -> Floats:
     """Return P(report is the truth | report is an option) under a channel with "no answer".
 
-    Parameters
-    ----------
-    accuracy : float array, shape (n_nodes,)
-        P(answer is the truth) of somebody who has an answer.
-    flip : float array, shape (n_nodes,)
-        P(report differs from the answer).
-    null_share : float
-        Share of reports that are "no answer".
-    options : int
+    `accuracy` is P(answer is the truth) of somebody who has an answer; arrays are by node.
     """
     other = flip / options  # each other symbol; options + 1 symbols in all
     gain = 1 - flip - other
@@ -124,13 +116,7 @@ class SymbolChannel:
 
     @classmethod
     def of(cls, mechanism: CategoricalMechanism) -> SymbolChannel:
-        """Return the channel of one report.
-
-        Raises
-        ------
-        ParameterError
-            Reports say nothing about the answers.
-        """
+        """Return the channel of one report, unless reports say nothing about the answers."""
         other, signal = float(mechanism.other_probability), float(mechanism.signal)
         if abs(signal) < 1e-12:
             raise ParameterError(

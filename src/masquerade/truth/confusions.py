@@ -22,7 +22,8 @@ from masquerade.truth.votes import LabelVotes, row_max
 #: Probabilities below are raised to it before logs are taken.
 LEAST = 1e-10
 
-_FIRST_ACCURACY = 0.65  # of the crowd, before any gold label is looked at
+#: Accuracy of the crowd, before any claim is looked at.
+FIRST_ACCURACY = 0.65
 _FIRST_STRENGTH = 2.0  # answers of the crowd's that are added to each worker's own
 
 
@@ -82,12 +83,22 @@ class ConfusionModel(Model):
         )
 
 
+def even_confusion(accuracy: Floats | float, n_options: int) -> Floats:
+    """Return confusion matrices of these accuracies, errors even over the other options.
+
+    Of the shape of `accuracy`, which broadcasts over truths in the last axis, and one axis more.
+    """
+    s, right = n_options, np.asarray(accuracy if n_options > 1 else np.ones_like(accuracy))
+    right = np.broadcast_to(right, (*right.shape[:-1], s))[..., None]
+    return np.where(np.eye(s, dtype=bool), right, (1 - right) / max(s - 1, 1))
+
+
 def label_posterior(
     votes: LabelVotes, log_confusion: Floats, log_prior: Floats, gold: Codes
 ) -> tuple[Floats, float]:
     """Return ``posterior[task, truth]`` of a block, and the log-likelihood of its votes.
 
-    Dawid and Skene (1979), equation 2.5, in logs. The arrays are ``log_confusion[worker, truth,
+    Dawid and Skene (1979), in logs. The arrays are ``log_confusion[worker, truth,
     label]``, ``log_prior[truth]`` and ``gold[task]``, -1 where the truth is unknown.
     """
     # ln p(truth) + sum over votes of ln P(label | truth)
@@ -102,7 +113,7 @@ def label_posterior(
     np.exp(scores, out=scores)
     total = scores @ np.ones(scores.shape[1])
     scores /= total[:, None]
-    # The marginal likelihood of a task's votes is the normalizing sum (their equation 2.7).
+    # The marginal likelihood of a task's votes is the normalizing sum.
     each = np.log(total) + top
     # A known truth counts by its own label above, not by the sum over truths.
     each[known] = 0
@@ -124,10 +135,10 @@ def initial_posterior(block: Block, channel: OptionChannel) -> Floats:
     s = votes.n_options
     # counts[worker, truth, label] on gold tasks alone: all other shares are 0
     counts = block.label_votes.counts(block.anchored(np.zeros((votes.n_tasks, s))))
-    guess = np.full((s, s), (1 - _FIRST_ACCURACY) / max(s - 1, 1))
-    np.fill_diagonal(guess, _FIRST_ACCURACY if s > 1 else 1.0)
     # The guess is of answers; the mean channel makes it one of reports, as the counts are.
-    reports = guess @ np.tensordot(channel.weight, channel.channels(), 1)
+    reports = even_confusion(FIRST_ACCURACY, s) @ np.tensordot(
+        channel.weight, channel.channels(), 1
+    )
     crowd = counts.sum(axis=0) + _FIRST_STRENGTH * reports
     crowd /= crowd.sum(axis=1, keepdims=True)
     table = counts + _FIRST_STRENGTH * crowd

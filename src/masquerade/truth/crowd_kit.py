@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Self
 
-import numpy as np
-
 from masquerade.answers import Claims, Frame
 from masquerade.answers.frames import is_pandas
 from masquerade.mechanisms import Mechanism
@@ -109,24 +107,18 @@ class CrowdKitNames(CategoricalEstimator):
     @property
     def alphas_(self) -> Any:
         """Abilities of workers (GLAD): series by worker."""
-        return self._series(self._own("alphas"), "alpha", "worker")
+        return self._series(self._value("alphas"), "alpha", "worker")
 
     @property
     def betas_(self) -> Any:
         """Log inverse difficulties of tasks (GLAD): series by task."""
-        return self._series(self._own("betas"), "beta", "task")
+        return self._series(self._value("betas"), "beta", "task")
 
     def _value(self, name: str) -> Any:
-        value = getattr(self.solution_, name)
+        value = getattr(self.solution_, name, (self.solution_.extra or {}).get(name))
         if value is None:
             raise AttributeError(f"{type(self).__name__} does not learn {name}.")
         return value
-
-    def _own(self, name: str) -> np.ndarray:
-        extra = self.solution_.extra or {}
-        if name not in extra:
-            raise AttributeError(f"{type(self).__name__} does not learn {name}.")
-        return extra[name]
 
     def _series(self, values: Any, name: str, axis: str) -> Any:
         pandas = import_module("pandas")
@@ -164,24 +156,8 @@ class DawidSkene(CrowdKitNames, dawid_skene.DawidSkene):
         )
 
 
-class OneCoinDawidSkene(CrowdKitNames, dawid_skene.OneCoinDawidSkene):
-    """One-coin Dawid-Skene; see `masquerade.truth.OneCoinDawidSkene`.
-
-    ``n_iter`` and ``tol`` are its ``max_iterations`` and ``tolerance``.
-    """
-
-    def __init__(
-        self,
-        *,
-        n_iter: int = 100,
-        tol: float = 1e-5,
-        smoothing: float = 0.01,
-        ties: Ties = "random",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            max_iterations=n_iter, tolerance=tol, smoothing=smoothing, ties=ties, seed=seed
-        )
+class OneCoinDawidSkene(DawidSkene, dawid_skene.OneCoinDawidSkene):
+    """One-coin Dawid-Skene; see `DawidSkene` and `masquerade.truth.OneCoinDawidSkene`."""
 
 
 class MACE(CrowdKitNames, dawid_skene.MACE):

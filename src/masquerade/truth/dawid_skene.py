@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import digamma
 
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
-from masquerade.truth.confusions import LEAST, ConfusionModel, LabelWeights
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.confusions import (
+    FIRST_ACCURACY,
+    LEAST,
+    ConfusionModel,
+    LabelWeights,
+    even_confusion,
+)
+from masquerade.truth.estimator import check_iteration, check_not_negative, check_positive
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
 from masquerade.truth.problem import Problem, Solution
 
@@ -35,9 +40,7 @@ class DawidSkene(CategoricalEstimator):
     smoothing : float
         Pseudo-answers for every entry of a confusion matrix, at least 0. 0 is maximum likelihood,
         which is what crowd-kit computes.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -66,13 +69,10 @@ class DawidSkene(CategoricalEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_iteration(self.max_iterations)
-        if not 0 <= self.tolerance < np.inf:
-            raise ParameterError(f"tolerance is {self.tolerance}, expected at least 0.")
-        if not 0 <= self.smoothing < np.inf:
-            raise ParameterError(f"smoothing is {self.smoothing}, expected at least 0.")
+        check_not_negative(tolerance=self.tolerance, smoothing=self.smoothing)
 
     def confusion(self, credit: Floats) -> Floats:
-        """Return confusion matrices of credited answers: Dawid and Skene, equation 2.3."""
+        """Return confusion matrices of credited answers: Dawid and Skene (1979)."""
         smooth = credit + self.smoothing
         # Without any answer of a truth, maximum likelihood says nothing: even.
         total = smooth.sum(axis=2, keepdims=True)
@@ -80,7 +80,7 @@ class DawidSkene(CategoricalEstimator):
         return np.asarray(np.divide(smooth, total, out=even, where=total > 0))
 
     def priors(self, statistics: SufficientStatistics) -> Floats:
-        """Return how often each truth holds: Dawid and Skene, equation 2.4."""
+        """Return how often each truth holds: Dawid and Skene (1979)."""
         return np.asarray(statistics.totals / max(statistics.totals.sum(), 1e-300))
 
     def extra(self, credit: Floats) -> dict[str, Floats]:
@@ -91,20 +91,11 @@ class DawidSkene(CategoricalEstimator):
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
         model = DawidSkeneModel(self, problem.crowd)
         result = problem.fit(model)
-        assert result.posterior is not None
         confusion, priors = result.parameters.state
-        reliability, weight = model.reliability_and_weight(result.parameters)
-        return Solution(
-            scores=result.posterior.scores,
-            posteriors=result.posterior.shares,
-            reliability=reliability,
-            weight=weight,
-            converged=result.converged,
-            iterations=result.iterations,
-            orientation_ambiguous=problem.crowd.orientation_ambiguous,
+        return replace(
+            problem.solution(model, result),
             confusion=confusion,
             priors=priors,
-            losses=result.objectives,
             extra=self.extra(expected_answers(result.statistics.counts, confusion, model.channel)),
         )
 
@@ -124,7 +115,7 @@ class DawidSkeneModel(ConfusionModel):
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
     ) -> Parameters:
-        """Return confusions of answers and truths' shares: Dawid and Skene, (2.3) and (2.4)."""
+        """Return confusions of answers and truths' shares: Dawid and Skene (1979)."""
         confusion = None if earlier is None else earlier.state[0]
         priors = self.method.priors(statistics)
         answers = expected_answers(statistics.counts, confusion, self.channel)
@@ -139,7 +130,7 @@ class DawidSkeneModel(ConfusionModel):
         return np.clip(hit @ priors, 0, 1), parameters.message.mean_log_ratio(priors)
 
     def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float:
-        """Return the log-likelihood of a claim: Dawid and Skene, equation 2.7."""
+        """Return the log-likelihood of a claim: Dawid and Skene (1979)."""
         return statistics.log_likelihood / self.n_answers
 
     def converged(self, statistics: SufficientStatistics, objectives: list[float]) -> bool:
@@ -179,9 +170,7 @@ class OneCoinDawidSkene(DawidSkene):
         agreed = np.einsum("waa->w", credit) + self.smoothing
         total = credit.sum(axis=(1, 2)) + 2 * self.smoothing
         right = np.divide(agreed, total, out=np.full_like(agreed, 1 / s), where=total > 0)
-        confusion = np.broadcast_to((1 - right)[:, None, None] / max(s - 1, 1), credit.shape).copy()
-        confusion[:, np.arange(s), np.arange(s)] = right[:, None] if s > 1 else 1.0
-        return confusion
+        return even_confusion(right[:, None], s)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -202,9 +191,7 @@ class MACE(DawidSkene):
         Prior of knowing and of not knowing, as pseudo-answers, above 0.
     smoothing : float
         Not used.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -228,9 +215,7 @@ class MACE(DawidSkene):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if not 0 < value < np.inf:
-                raise ParameterError(f"{name} is {value}, expected above 0.")
+        check_positive(alpha=self.alpha, beta=self.beta)
 
     def priors(self, statistics: SufficientStatistics) -> Floats:
         """Return the even distribution: MACE has no prior of truths."""
@@ -312,10 +297,8 @@ def expected_answers(counts: Floats, confusion: Floats | None, mask: OptionChann
     """Return expected answers ``answer[worker, truth, answer]`` from counts of reports."""
     if mask.is_clear:
         return counts
-    s = mask.n_options
     if confusion is None:  # mostly right at first, else nothing could be learnt of who is
-        confusion = np.broadcast_to(np.full((s, s), 0.35 / max(s - 1, 1)), counts.shape).copy()
-        confusion[:, np.arange(s), np.arange(s)] = 0.65
+        confusion = np.broadcast_to(even_confusion(FIRST_ACCURACY, mask.n_options), counts.shape)
     share = flip_posteriors(counts, confusion, mask)
     credit = np.zeros_like(counts)
     for node, channel in enumerate(mask.channels()):

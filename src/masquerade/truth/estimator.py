@@ -129,6 +129,27 @@ def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> N
         raise ParameterError(f"max_iterations is {max_iterations}, expected at least 1.")
 
 
+def check_positive(**numbers: float) -> None:
+    """Raise `ParameterError` unless all numbers are above 0 and finite; they go by their names."""
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise ParameterError(f"{name} is {number}, expected above 0.")
+
+
+def check_not_negative(**numbers: float) -> None:
+    """Raise `ParameterError` unless all numbers are at least 0 and finite."""
+    for name, number in numbers.items():
+        if not 0 <= number < math.inf:
+            raise ParameterError(f"{name} is {number}, expected at least 0.")
+
+
+def check_proper_share(**numbers: float) -> None:
+    """Raise `ParameterError` unless all numbers are above 0 and below 1."""
+    for name, number in numbers.items():
+        if not 0 < number < 1:
+            raise ParameterError(f"{name} is {number}, expected above 0 and below 1.")
+
+
 def check_accuracy_prior(prior: tuple[float, float]) -> None:
     """Raise `ParameterError` unless `prior` holds the two numbers of a Beta distribution."""
     if len(prior) != 2 or not all(0 < value < math.inf for value in prior):

@@ -70,24 +70,12 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The votes on some tasks: on all of them in memory, on one partition's at scale.
+    """The votes on some tasks: on all of them in memory, on one partition's at scale."""
 
-    Attributes
-    ----------
-    votes : Votes or UnsortedVotes
-        Of the block's own workers. Unsorted ones do for methods of one pass.
-    gold : int32 array, shape (n_tasks,)
-        Known truths as codes; -1 where unknown.
-    workers : int32 array, or None
-        Each own worker's code among all workers; None where the block has all of them.
-    n_workers : int
-        Number of all workers.
-    """
-
-    votes: Votes | UnsortedVotes
-    gold: Codes
-    workers: Codes | None = None
-    n_workers: int = 0
+    votes: Votes | UnsortedVotes  # of the block's own workers; unsorted for methods of one pass
+    gold: Codes  # int32 array, shape (n_tasks,). Known truths as codes; -1 where unknown.
+    workers: Codes | None = None  # own workers' codes among all; None where the block has all
+    n_workers: int = 0  # all workers
 
     @property
     def sorted_votes(self) -> Votes:
@@ -235,12 +223,7 @@ class Blocks(ABC):
     ) -> tuple[SufficientStatistics, Posterior | None]:
         """Return the sum of all blocks' statistics, and the posterior if it is here.
 
-        Parameters
-        ----------
-        message : object
-            The parameters.
-        earlier : tuple of message and Posterior or None, or None
-            Those of the step before, for the change.
+        `earlier` is the message of the step before with its posterior, for the change, or None.
         """
 
     @abstractmethod

@@ -20,6 +20,7 @@ from masquerade.mechanisms import (
 from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.bounded_reports import BoundedReport
+from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.levels import LevelValues, combine
 
 MEAN, SHARE = "mean", "share"
@@ -138,8 +139,7 @@ def expected_margin(
     ParameterError
         A parameter is out of range.
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence is {confidence}, expected 0 to 1, both excluded.")
+    check_proper_share(confidence=confidence)
     if estimator not in ESTIMATORS:
         raise ParameterError(f"estimator is {estimator!r}, expected one of {ESTIMATORS}.")
     positive = {name: count for name, count in people.items() if count > 0}

@@ -141,10 +141,6 @@ def forecast(
     progress : callable, optional
         Called with the runs done and `runs` after each.
 
-    Returns
-    -------
-    Forecast
-
     Raises
     ------
     ParameterError

@@ -11,7 +11,7 @@ from scipy.special import expit
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.estimator import check_iteration, check_not_negative, check_positive
 from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.problem import Problem, Solution
 
@@ -34,9 +34,7 @@ class GLAD(CategoricalEstimator):
         Most steps of the inner optimization, at least 1.
     gradient_tolerance : float
         Gradient below which it ends, above 0.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -68,12 +66,8 @@ class GLAD(CategoricalEstimator):
         check_iteration(self.max_iterations)
         if self.max_steps < 1:
             raise ParameterError(f"max_steps is {self.max_steps}, expected at least 1.")
-        if not 0 <= self.tolerance < np.inf:
-            raise ParameterError(f"tolerance is {self.tolerance}, expected at least 0.")
-        if not 0 < self.gradient_tolerance < np.inf:
-            raise ParameterError(
-                f"gradient_tolerance is {self.gradient_tolerance}, expected above 0."
-            )
+        check_not_negative(tolerance=self.tolerance)
+        check_positive(gradient_tolerance=self.gradient_tolerance)
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and abilities; see `CategoricalEstimator.solve`."""

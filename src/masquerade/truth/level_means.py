@@ -16,6 +16,7 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattic
 from masquerade.surveys.survey import EB
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimate import Estimate
+from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.levels import (
     LEVEL_SPREAD,
     Combination,
@@ -174,10 +175,6 @@ def level_mean(
     confidence : float
         Of each interval, between 0 and 1.
 
-    Returns
-    -------
-    LevelMean
-
     Raises
     ------
     EmptyTable
@@ -199,8 +196,7 @@ def level_mean(
     >>> [round(mean.estimate(name).value, 2) for name in ("respondent", "ivw", "eb")]
     [3.0, 3.0, 3.0]
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence is {confidence}, expected between 0 and 1.")
+    check_proper_share(confidence=confidence)
     names = tuple(groups)
     pooled = pool_counts(names, pool)
     step, start = float(lattice.step), float(lattice.low)
@@ -242,19 +238,9 @@ def level_mean(
 def people_variance(n: Floats, spread: Floats, masks: Floats, *, width: float) -> Floats:
     """Return the variance by which people differ within levels, the same for each level.
 
-    Parameters
-    ----------
-    n, spread, masks : float array, shape (n_levels,)
-        People, sample variance of their values, and what the mask adds to it.
-    width : float
-        Of the range of answers.
-
-    Returns
-    -------
-    float array, shape (n_levels,)
-        ``sum((n - 1)(spread - masks) w) / sum((n - 1) w)`` with ``w = 1 / (width**2 / 16 +
-        masks)**2``, at least nearly 0, at most what answers in the range can have. Where no level
-        has two people, that most: nothing is known of how people differ.
+    ``sum((n - 1)(spread - masks) w) / sum((n - 1) w)`` with ``w = 1 / (width**2 / 16 + masks)**2``,
+    where `spread` is the sample variance of values and `masks` what the mask adds; at least nearly
+    0, at most what answers in the range can have, which is taken where no level has two people.
     """
     most = width**2 / 4  # half the people at either end (Popoviciu)
     # weights near 1 / Var of a sample variance, with a quarter of the width for people

@@ -14,6 +14,7 @@ from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.estimate import Estimate, on_simplex, shown_shares
+from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
     LEVEL_SPREAD,
@@ -238,10 +239,6 @@ def level_shares(
     confidence : float
         Of each interval, between 0 and 1.
 
-    Returns
-    -------
-    LevelShares
-
     Raises
     ------
     EmptyTable
@@ -259,8 +256,7 @@ def level_shares(
     >>> [round(shares.estimates(e)[0].value, 3) for e in ("respondent", "ivw", "eb")]
     [0.8, 0.8, 0.8]
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence is {confidence}, expected between 0 and 1.")
+    check_proper_share(confidence=confidence)
     names = tuple(groups)
     pooled = pool_counts(names, pool)
     used = tuple(groups.values())

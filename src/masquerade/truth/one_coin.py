@@ -54,9 +54,7 @@ class OneCoin(CategoricalEstimator):
         Iteration ends when no posterior probability changes by more, above 0.
     max_iterations : int
         Rounds after which the result is returned with ``converged_`` false.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -108,13 +106,8 @@ class OneCoin(CategoricalEstimator):
         workers = result.parameters.state
         # Before the claims, truths are even: that is what entropies are compared with.
         even = float((problem.votes.of_task > 0).sum()) * np.log(problem.votes.n_options)
-        return Solution(
-            scores=posterior.scores,
-            posteriors=posterior.shares,
-            reliability=workers.accuracy,
-            weight=workers.weight,
-            converged=result.converged,
-            iterations=result.iterations,
+        return replace(
+            problem.solution(model, replace(result, posterior=posterior)),
             orientation_ambiguous=model.orientation_ambiguous,
             reliability_error=workers.error,
             log_evidence=float(evidence[:-1].sum()) - even,
@@ -140,13 +133,7 @@ class Start:
 
 
 class OneCoinModel(Model):
-    """One-coin inference; messages are a `Start`, then the weights of votes.
-
-    Attributes
-    ----------
-    orientation_ambiguous : bool
-        Whether two options are exchangeable.
-    """
+    """One-coin inference; messages are a `Start`, then the weights of votes."""
 
     maximizes_last = True
 

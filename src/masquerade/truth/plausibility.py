@@ -159,7 +159,7 @@ def _spread(noisy: Sequence[tuple[Floats, float, float]]) -> list[tuple[float, s
     excess = around - (n + shift)
     if excess > 0:
         size = n + 2 * shift
-        # Birgé (2001), lemma 8.1: P(X >= n + shift + 2 sqrt(size x) + 2 x) <= exp(-x), solved for x
+        # Birgé (2001): P(X >= n + shift + 2 sqrt(size x) + 2 x) <= exp(-x), solved for x
         root = (math.sqrt(size + 2 * excess) - math.sqrt(size)) / 2
         reason = f"the {n} reports spread more than noise and range allow"
         tests.append((math.exp(-(root**2)), reason))
@@ -172,7 +172,7 @@ def _spread(noisy: Sequence[tuple[Floats, float, float]]) -> list[tuple[float, s
 def _tail(steps: float, sigma: float) -> float:
     """Return at most P(noise of at least so many steps), for a parameter of `sigma` steps."""
     if sigma > _COUNTED_STEPS:
-        return float(ndtr(-(steps - 1) / sigma))  # Canonne, Kamath and Steinke (2020), prop. 25
+        return float(ndtr(-(steps - 1) / sigma))  # Canonne, Kamath and Steinke (2020)
     reach = math.ceil(40 * sigma) + 1
     noise = np.arange(-reach, reach + 1)
     weight = np.exp(-((noise / sigma) ** 2) / 2)

@@ -31,13 +31,7 @@ Gold = Any
 
 
 def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
-    """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown.
-
-    Raises
-    ------
-    UnknownLabel
-        A gold label is none of the options; a method could never give it.
-    """
+    """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown."""
     if gold is None:
         return np.full(claims.n_tasks, -1, dtype=np.int32)
     codes = _truths(gold).codes(claims)
@@ -116,6 +110,23 @@ class Problem:
     def fit(self, model: Model, block: Block | None = None) -> FixedPoint:
         """Return what a model's iteration leads to, all tasks in one block."""
         return fit_blocks(model, self.blocks(model, block), self.progress)
+
+    def solution(self, model: Model, result: FixedPoint) -> Solution:
+        """Return a fixed point of a model as a solution, without a method's own figures."""
+        assert result.posterior is not None
+        reliability, weight = model.reliability_and_weight(result.parameters)
+        return Solution(
+            scores=result.posterior.scores,
+            posteriors=Block(self.unsorted_votes, self.gold).anchored(
+                model.vote_shares(result.posterior)
+            ),
+            reliability=reliability,
+            weight=weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=self.crowd.orientation_ambiguous,
+            losses=result.objectives,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.estimate import Estimate, shown_shares
+from masquerade.truth.estimator import check_proper_share
 
 _MOST_STEPS = 60  # of Newton's iteration
 
@@ -123,8 +124,7 @@ def estimate_shares(
         raise ParameterError(
             f"counts are {list(counts)}, expected {mechanism.symbols} whole numbers of at least 0."
         )
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence is {confidence}, expected between 0 and 1.")
+    check_proper_share(confidence=confidence)
     n = int(counted.sum())
     if n == 0:
         raise EmptyTable("there are no reports; shares need at least one.")

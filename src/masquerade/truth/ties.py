@@ -50,18 +50,9 @@ def winners(scores: Floats, undecided: Flags) -> Flags:
 def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
     """Return one candidate of every task, shape (n_tasks,); -1 where there is none.
 
-    Parameters
-    ----------
-    candidates : bool array, shape (n_tasks, n_options)
-        The options that share the best score; a row without any is an undecided task.
-    claims : Claims
-        Names the tasks and options.
-    ties : {"random", "first", "abstain"}
-        What to do with several candidates. ``"random"`` gives every pair of a task and an option
-        one priority for the whole run, computed from their names and `seed`: it depends neither on
-        the order of the rows nor on the order of the options.
-    seed : int
-        Another seed gives other, independent priorities.
+    ``candidates[task, option]`` are the options that share the best score. At random, every pair of
+    a task and an option has one priority for the whole run, computed from their names in `claims`
+    and `seed`: it depends neither on the order of the rows nor on the order of the options.
     """
     count = row_count(candidates)
     picked: Codes = candidates.argmax(axis=1).astype(np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.estimator import check_iteration, check_not_negative
 from masquerade.truth.expectation_maximization import (
     Block,
     Crowd,
@@ -55,9 +55,7 @@ class TruthDiscovery(CategoricalEstimator):
         often than chance is then evidence for the other options.
     max_iterations : int
         Rounds after which the result is returned with ``converged_`` false.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -103,8 +101,7 @@ class TruthDiscovery(CategoricalEstimator):
                 f"weights is {self.weights!r}, expected one of "
                 f"{', '.join(map(repr, get_args(Weights)))}."
             )
-        if not 0 <= self.smoothing < math.inf:
-            raise ParameterError(f"smoothing is {self.smoothing}, expected at least 0.")
+        check_not_negative(smoothing=self.smoothing)
         if not 0 < self.clip < 0.5:
             raise ParameterError(
                 f"clip is {self.clip}, expected above 0 and below 0.5; weights are infinite at 0."
@@ -116,18 +113,7 @@ class TruthDiscovery(CategoricalEstimator):
     def solve(self, problem: Problem) -> Solution:
         """Return weighted votes; see `CategoricalEstimator.solve`."""
         model = DiscoveryModel(self, problem.crowd)
-        result = problem.fit(model)
-        assert result.posterior is not None
-        reliability, weight = model.reliability_and_weight(result.parameters)
-        return Solution(
-            scores=result.posterior.scores,
-            posteriors=problem.block.anchored(model.vote_shares(result.posterior)),
-            reliability=reliability,
-            weight=weight,
-            converged=result.converged,
-            iterations=result.iterations,
-            orientation_ambiguous=problem.crowd.orientation_ambiguous,
-        )
+        return problem.solution(model, problem.fit(model))
 
     def accuracy(self, agreed: Floats, answers: Floats) -> Floats:
         """Return every worker's accuracy from the number of agreements among answers."""

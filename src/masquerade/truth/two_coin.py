@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import softmax
 from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
-from masquerade.truth.confusions import ConfusionModel, LabelWeights
+from masquerade.truth.confusions import ConfusionModel, LabelWeights, even_confusion
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
 from masquerade.truth.problem import Problem, Solution
@@ -30,16 +30,8 @@ class TwoCoin(CategoricalEstimator):
 
     Parameters
     ----------
-    accuracy_prior : tuple of two floats
-        (a, b) of the Beta distribution, both positive. The default has mean 2/3.
-    tolerance : float
-        Iteration ends when no posterior probability changes by more, above 0.
-    max_iterations : int
-        Iterations after which the result is returned with ``converged_`` false.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
-        See `CategoricalEstimator`.
+    accuracy_prior, tolerance, max_iterations, ties, seed
+        See `OneCoin`.
 
     Notes
     -----
@@ -75,20 +67,12 @@ class TwoCoin(CategoricalEstimator):
         """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""
         model = TwoCoinModel(self, problem.crowd)
         result = problem.fit(model)
-        assert result.posterior is not None
         coins, shares = result.parameters.state
-        reliability, weight = model.reliability_and_weight(result.parameters)
-        return Solution(
-            scores=result.posterior.scores,
-            posteriors=result.posterior.shares,
-            reliability=reliability,
-            weight=weight,
-            converged=result.converged,
-            iterations=result.iterations,
-            orientation_ambiguous=problem.crowd.orientation_ambiguous,
+        return replace(
+            problem.solution(model, result),
             # accuracy = sum(share * alpha), its alphas independent in the posterior
             reliability_error=np.sqrt(coins.variance @ shares**2),
-            confusion=_spread(coins.accuracy),
+            confusion=even_confusion(coins.accuracy, len(shares)),
             priors=shares,
         )
 
@@ -121,19 +105,11 @@ class TwoCoinModel(ConfusionModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coins:
-    """Posteriors of workers, given expected counts of labels.
+    """Posteriors of workers, given expected counts of labels."""
 
-    Attributes
-    ----------
-    table : float array, shape (n_workers, n_options, n_options)
-        Expected ``log P(label | truth)`` of reports.
-    accuracy, variance : float array, shape (n_workers, n_options)
-        Posterior mean and variance of alpha, by truth.
-    """
-
-    table: Floats
-    accuracy: Floats
-    variance: Floats
+    table: Floats  # ``table[worker, truth, label]``, expected log P(label | truth) of reports
+    accuracy: Floats  # ``accuracy[worker, truth]``, posterior mean of alpha
+    variance: Floats  # its posterior variance
 
     @classmethod
     def of(cls, prior: tuple[float, float], channel: OptionChannel, counts: Floats) -> Coins:
@@ -172,11 +148,3 @@ class Coins:
         table = np.broadcast_to(log_miss[:, :, None], counts.shape).copy()
         table[:, np.arange(s), np.arange(s)] = log_hit
         return cls(table, mean, np.maximum(square - mean**2, 0))
-
-
-def _spread(accuracy: Floats) -> Floats:
-    """Return confusion matrices of these accuracies, errors evenly spread."""
-    n, s = accuracy.shape
-    table = np.broadcast_to(((1 - accuracy) / max(s - 1, 1))[:, :, None], (n, s, s)).copy()
-    table[:, np.arange(s), np.arange(s)] = accuracy
-    return table

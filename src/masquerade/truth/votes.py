@@ -94,15 +94,9 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class UnsortedVotes:
-    """Votes as they were cast, without the sorting that `Votes` begins with.
+    """Votes as they were cast, without the sorting that `Votes` begins with."""
 
-    Parameters
-    ----------
-    claims : Claims
-        Categorical, without "no answer".
-    """
-
-    claims: Claims
+    claims: Claims  # categorical, without "no answer"
 
     def count(self) -> Floats:
         """Return the number of votes, ``count[task, option]``; counted once."""
@@ -186,31 +180,13 @@ class LabelVotes:
         return cls(matrix, votes.n_tasks, s, votes.n_workers)
 
     def score(self, table: Floats) -> Floats:
-        """Return the sum over a task's votes of ``table[worker, truth, label]``.
-
-        Parameters
-        ----------
-        table : float array, shape (n_workers, n_truths, n_options)
-
-        Returns
-        -------
-        float array, shape (n_tasks, n_truths)
-        """
+        """Return the sum over a task's votes of ``table[worker, truth, label]``, by truth."""
         by_label = np.ascontiguousarray(table.transpose(0, 2, 1))
         total: Floats = self.matrix @ by_label.reshape(self.n_workers * self.n_options, -1)
         return total
 
     def counts(self, posterior: Floats) -> Floats:
-        """Return how often each worker gave each label, by truth.
-
-        Parameters
-        ----------
-        posterior : float array, shape (n_tasks, n_truths)
-
-        Returns
-        -------
-        float array, shape (n_workers, n_truths, n_options)
-        """
+        """Return how often each worker gave each label, ``count[worker, truth, label]``."""
         by_label: Floats = self.matrix.T @ posterior
         return by_label.reshape(self.n_workers, self.n_options, -1).transpose(0, 2, 1)
 

@@ -75,9 +75,7 @@ class MajorityVote(CategoricalEstimator):
 
     Parameters
     ----------
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes
@@ -101,18 +99,7 @@ class MajorityVote(CategoricalEstimator):
         # Each vote is looked at twice: fewer passes than sorting them costs.
         block = Block(problem.unsorted_votes, problem.gold)
         model = VotingModel(self, problem.crowd)
-        result = problem.fit(model, block)
-        assert result.posterior is not None
-        reliability, weight = model.reliability_and_weight(result.parameters)
-        return Solution(
-            scores=result.posterior.scores,
-            posteriors=block.anchored(model.vote_shares(result.posterior)),
-            reliability=reliability,
-            weight=weight,
-            converged=result.converged,
-            iterations=result.iterations,
-            orientation_ambiguous=problem.crowd.orientation_ambiguous,
-        )
+        return problem.solution(model, problem.fit(model, block))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -126,9 +113,7 @@ class WeightedVote(CategoricalEstimator):
         that agree with the majority (what crowd-kit calls Wawa).
     default_weight : float, optional
         The weight of workers that `weights` lacks; without it, a missing worker is an error.
-    ties : {"random", "first", "abstain"}
-        See `CategoricalEstimator`.
-    seed : int
+    ties, seed
         See `CategoricalEstimator`.
 
     Notes

@@ -9,6 +9,7 @@ from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from masquerade.exact.arrays import Floats
 from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.confusions import even_confusion
 
 _STEP = 1.5  # factor by which a concentration may grow or shrink in one step
 _LEAST, _MOST = 0.5, 500.0  # of a concentration
@@ -38,8 +39,7 @@ class WorkerPrior:
     def start(cls, channel: OptionChannel, *, accuracy: float, strength: float) -> WorkerPrior:
         """Return the prior before anything is learnt: answers are true with `accuracy`."""
         s = channel.n_options
-        centre = np.full((s, s), (1 - accuracy) / max(s - 1, 1))
-        np.fill_diagonal(centre, accuracy if s > 1 else 1.0)
+        centre = even_confusion(accuracy, s)
         return cls(centre, np.full(s, 5.0), centre, strength, channel)
 
     def reports(self) -> Floats:
@@ -119,11 +119,7 @@ class WorkerPrior:
     def log_variances(self, counts: Floats, move: Floats) -> Floats:
         """Return the variance of sums of log confusions, ``[worker, which sum, truth]``.
 
-        Parameters
-        ----------
-        counts : float array, shape (n_workers, n_options, n_options)
-        move : float array, shape (n_workers, n_sums, n_options)
-            What each label's log confusion counts in a sum.
+        ``move[worker, which sum, label]`` is what a label's log confusion counts in a sum.
         """
         share, _ = self.nodes(counts)
         alpha = np.tensordot(share, self.pseudo_counts(), 1)
@@ -134,14 +130,7 @@ class WorkerPrior:
         return np.asarray(np.maximum(each - common, 0))
 
     def accuracies(self, counts: Floats, truth_share: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance of the probability that a worker's answer is the truth.
-
-        Parameters
-        ----------
-        counts : float array, shape (n_workers, n_options, n_options)
-        truth_share : float array, shape (n_options,)
-            How often each truth holds.
-        """
+        """Return mean and variance of the probability that a worker's answer is the truth."""
         share, _ = self.nodes(counts)
         keep = self.channel.signal()
         means, squares = np.zeros(len(counts)), np.zeros(len(counts))
@@ -166,12 +155,8 @@ class WorkerPrior:
 def log_evidence_without_truth(answers: Floats) -> float:
     """Return log P(reports) if they had nothing to do with tasks: the best of a few such models.
 
-    Every worker gives labels at a rate of the worker's own, drawn around the crowd's.
-
-    Parameters
-    ----------
-    answers : float array, shape (n_workers, n_options)
-        How often each worker gave each label.
+    Every worker gives labels at a rate of the worker's own, drawn around the crowd's;
+    ``answers[worker, label]`` counts them.
     """
     mean = (answers.sum(axis=0) + 1) / (answers.sum() + answers.shape[1])
     best = -np.inf

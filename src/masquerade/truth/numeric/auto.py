@@ -40,11 +40,6 @@ class NumericAuto(NumericEstimator):
     confidence : float
         See `NumericEstimator`.
 
-    Attributes
-    ----------
-    chosen_ : NumericEstimator
-        The fitted method.
-
     Examples
     --------
     >>> table = {"task": [1, 1, 1, 2, 2, 2], "worker": ["x", "y", "z"] * 2,

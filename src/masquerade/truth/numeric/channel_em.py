@@ -55,17 +55,6 @@ class ChannelEM(NumericEstimator):
     max_iterations, confidence
         See `QualityWeighted`.
 
-    Attributes
-    ----------
-    information_ : float array, shape (n_tasks,)
-        Nats by which a task's posterior differs from the prior; 0 where the gate closed.
-    evidence_ : float
-        The log likelihood ratio that the gate looks at.
-    constant_ : float
-        The best guess that does not tell tasks apart: what to compare the values' error with.
-    posteriors_ : pyarrow.Table
-        ``task``, then one column for each truth of the grid; rows sum to 1.
-
     Raises
     ------
     InputError
@@ -184,13 +173,13 @@ class ChannelEM(NumericEstimator):
 
     @property
     def information_(self) -> Floats:
-        """Nats by which each task's posterior differs from the prior, shape (n_tasks,)."""
+        """Nats by which each task's posterior differs from the prior; 0 where the gate closed."""
         decoding = self._decoded
         return np.zeros(decoding.table.n_tasks) if decoding.closed else decoding.model.information()
 
     @property
     def evidence_(self) -> float:
-        """Log likelihood ratio of tasks that differ against tasks all alike."""
+        """Log likelihood ratio of tasks that differ against tasks all alike, of the gate."""
         return self._decoded.model.evidence
 
     @property

@@ -138,15 +138,9 @@ class PairBlock:
 class CrowdModel:
     """Expectation-maximization over the reports; arrays are its state.
 
-    Attributes
-    ----------
-    posterior : float array, shape (n_tasks, n_truths)
-    kind : float array, shape (n_workers, n_rates * n_classes)
-        Posterior of each worker's rate and class.
-    prior : float array, shape (n_truths,)
-    answering : float array, shape (n_classes, n_truths, n_levels)
-    evidence : float
-        Log likelihood ratio of the tasks being told apart against all being alike.
+    ``posterior[task, truth]``, ``kind[worker, rate * n_classes + class]``, ``prior[truth]``,
+    ``answering[class, truth, level]``; `evidence` is the log likelihood ratio of the tasks being
+    told apart against all being alike.
     """
 
     def __init__(self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid) -> None:

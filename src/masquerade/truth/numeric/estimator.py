@@ -16,7 +16,7 @@ from masquerade.exact.number import text_of
 from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
-from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind
+from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +61,7 @@ class NumericEstimator(Estimator):
     _solution: NumericSolution | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ParameterError(
-                f"confidence is {self.confidence}, expected above 0 and below 1, such as 0.95."
-            )
+        check_proper_share(confidence=self.confidence)
 
     def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
         """Learn from claims, masked or not, and return the estimator; see `Estimator.fit`."""
@@ -198,15 +195,6 @@ def check_reports(claims: Claims, mechanism: Mechanism) -> None:
     """Raise where a claim is not a report of the mechanism.
 
     Unlike answers, reports with added noise may leave the range of answers, but not the lattice.
-
-    Raises
-    ------
-    ParameterError
-        The mechanism masks claims of the other kind.
-    MissingValue
-        "No answer" from a mechanism that never reports it.
-    UnknownLabel
-        A number that the mechanism never reports. Both name the row.
     """
     if mechanism.kind != claims.kind:
         mechanism.check(claims)  # says so

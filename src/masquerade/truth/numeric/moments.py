@@ -14,6 +14,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, prior_only
+from masquerade.truth.estimator import check_not_negative
 from masquerade.truth.numeric.estimator import (
     NumericEstimator,
     NumericSolution,
@@ -66,8 +67,7 @@ class Moments(NumericEstimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.least < np.inf:
-            raise ParameterError(f"least is {self.least}, expected at least 0.")
+        check_not_negative(least=self.least)
 
     @property
     def constant_(self) -> float:

@@ -13,7 +13,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.weighted_mean import ScaledClaims
 
@@ -176,9 +176,7 @@ class GaussianTruth(NumericEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_iteration(self.max_iterations, tolerance=self.tolerance)
-        for name, number in (("shape", self.shape), ("scale", self.scale)):
-            if not 0 < number < np.inf:
-                raise ParameterError(f"{name} is {number}, expected above 0.")
+        check_positive(shape=self.shape, scale=self.scale)
 
     def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""

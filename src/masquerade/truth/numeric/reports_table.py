@@ -55,23 +55,10 @@ class ReportTable:
     def of(
         cls, claims: Claims, mechanism: Mechanism | None, levels: tuple[float, ...] | None = None
     ) -> ReportTable:
-        """Return the table of claims.
+        """Return the table of claims: numbers, or categories that stand for numbers.
 
-        Parameters
-        ----------
-        claims : Claims
-            Numbers, or categories that stand for numbers.
-        mechanism : Mechanism or None
-        levels : tuple of float, optional
-            What each option stands for, in the order of ``claims.options``; by default the option
-            itself, read as a number.
-
-        Raises
-        ------
-        EmptyTable
-            There is no answer among the claims.
-        ParameterError
-            An option is no number, or the claims are numbers of many kinds without a mechanism.
+        `levels` says what each option stands for, in the order of ``claims.options``; by default
+        the option itself, read as a number.
         """
         if mechanism is None:
             claims = claims.answered()

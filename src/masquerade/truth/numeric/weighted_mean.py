@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.estimator import check_iteration
+from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.location import SortedValues
 
@@ -139,42 +139,56 @@ class QualityWeighted(NumericEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_iteration(self.max_iterations, tolerance=self.tolerance)
-        if not 0 < self.floor < np.inf:
-            raise ParameterError(f"floor is {self.floor}, expected above 0.")
+        check_positive(floor=self.floor)
 
     def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         count = crowd.of_worker
-        weight = np.ones(crowd.n_workers)
-        value, converged, iterations = np.zeros(len(crowd.tasks)), False, 0
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
-            each = weight[crowd.worker]
-            earlier, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
+
+        def deviation(value: Floats) -> Floats:
             squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
-            variance = _shrunk(squares, count)
+            pooled = squares.sum() / max(count.sum(), 1.0)
+            borrowed = (count < FEW_CLAIMS) * FEW_CLAIMS
+            spread = (squares + borrowed * pooled) / np.maximum(count + borrowed, 1)
+            return np.asarray(np.sqrt(spread))
+
+        def weights(value: Floats) -> Floats:
             # algorithm 1: one over the distance; floored, for the range is 2
-            weight = 1 / np.maximum(np.sqrt(variance), 2 * self.floor)
-            change = np.abs(value - earlier).max(initial=0.0)
-            converged = iterations > 1 and bool(change < 2 * self.tolerance)
-        intervals = crowd.on_claims_scale(
-            value, *weighted_error(crowd, value, weight, self.confidence)
+            return 1 / np.maximum(deviation(value), 2 * self.floor)
+
+        even = np.ones(crowd.n_workers)
+        value, solution = weighted_means(
+            crowd, even, weights, self.tolerance, self.max_iterations, self.confidence
         )
-        counted = np.where(count > 0, weight, 0.0)
-        workers = {
-            "standard_deviation": np.where(count > 0, np.sqrt(variance), np.nan) * crowd.half_width,
-            "weight": counted / max(counted.sum(), 1e-300),
-        }
-        return NumericSolution(intervals, workers, converged, iterations)
+        apart = np.where(count > 0, deviation(value), np.nan) * crowd.half_width
+        return replace(solution, workers={"standard_deviation": apart, **solution.workers})
 
 
-def _shrunk(squares: Floats, count: Floats) -> Floats:
-    pooled = squares.sum() / max(count.sum(), 1.0)
-    few = count < FEW_CLAIMS
-    borrowed = few * FEW_CLAIMS
-    shrunk: Floats = (squares + borrowed * pooled) / np.maximum(count + borrowed, 1)
-    return shrunk
+def weighted_means(
+    crowd: ScaledClaims,
+    weight: Floats,
+    weights: Callable[[Floats], Floats],
+    tolerance: float,
+    max_iterations: int,
+    confidence: float,
+) -> tuple[Floats, NumericSolution]:
+    """Alternate between weighted means, at first by `weight`, and weights of workers given these.
+
+    Return the values from -1 to 1 and, on the claims' scale, the solution.
+    """
+    value, converged, iterations = np.full(len(crowd.tasks), np.nan), False, 0
+    while not converged and iterations < max_iterations:
+        iterations += 1
+        each = weight[crowd.worker]
+        earlier, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
+        weight = weights(value)
+        converged = bool(np.abs(value - earlier).max(initial=0.0) < 2 * tolerance)
+    error = weighted_error(crowd, value, weight, confidence)
+    counted = np.where(crowd.of_worker > 0, weight, 0.0)
+    shares = {"weight": counted / max(counted.sum(), 1e-300)}
+    intervals = crowd.on_claims_scale(value, *error)
+    return value, NumericSolution(intervals, shares, converged, iterations)
 
 
 def weighted_error(
@@ -225,7 +239,7 @@ class ConfidenceAware(NumericEstimator):
     Notes
     -----
     Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han, "A confidence-aware approach for truth discovery
-    on long-tail data", PVLDB 8(4), 2014 (CATD), equation 6. Values start at the medians. Ours is
+    on long-tail data", PVLDB 8(4), 2014 (CATD). Values start at the medians. Ours is
     the floor under the sum of squares, a millionth of the crowd's mean square a claim, and the ten
     rounds: a worker never seen to err would own the result, and with more rounds, in a small crowd,
     the best worker more and more does.
@@ -249,10 +263,7 @@ class ConfidenceAware(NumericEstimator):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_iteration(self.max_iterations, tolerance=self.tolerance)
-        if not 0 < self.significance < 1:
-            raise ParameterError(
-                f"significance is {self.significance}, expected above 0 and below 1."
-            )
+        check_proper_share(significance=self.significance)
 
     def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
@@ -263,22 +274,20 @@ class ConfidenceAware(NumericEstimator):
         count = crowd.of_worker
         # `chdtri` takes the upper tail: this is the quantile of significance / 2.
         quantile = chdtri(np.maximum(count, 1), 1 - self.significance / 2)
-        value, converged, iterations = crowd.median, False, 0
-        weight = quantile
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
+
+        def weights(value: Floats) -> Floats:
             off = (crowd.value - value[crowd.task]) ** 2 / spread[crowd.task]
-            squares = crowd.by_worker(off)
             typical = off.mean() if off.size and off.sum() > 0 else 1.0
-            # equation 6: chi-square quantile over the sum of squares
-            weight = quantile / np.maximum(squares, _SMALLEST * typical * np.maximum(count, 1))
-            each = weight[crowd.worker]
-            earlier, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
-            change = np.abs(value - earlier).max(initial=0.0)
-            converged = bool(change < 2 * self.tolerance)
-        intervals = crowd.on_claims_scale(
-            value, *weighted_error(crowd, value, weight, self.confidence)
+            least = _SMALLEST * typical * np.maximum(count, 1)
+            # CATD: chi-square quantile over the sum of squares
+            return np.asarray(quantile / np.maximum(crowd.by_worker(off), least))
+
+        _, solution = weighted_means(
+            crowd,
+            weights(crowd.median),
+            weights,
+            self.tolerance,
+            self.max_iterations,
+            self.confidence,
         )
-        counted = np.where(count > 0, weight, 0.0)
-        workers = {"weight": counted / max(counted.sum(), 1e-300)}
-        return NumericSolution(intervals, workers, converged, iterations)
+        return solution

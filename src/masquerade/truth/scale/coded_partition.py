@@ -73,6 +73,7 @@ class PartitionBlock(Block):
     # tasks, options: pyarrow.Array
     tasks: pa.Array = field(kw_only=True)
     options: pa.Array = field(kw_only=True)
+    number: int = field(kw_only=True)  # place among the partitions, from 0
 
     @classmethod
     def of(cls, partition: Partition, scratch: Path, names: Names) -> PartitionBlock:
@@ -93,6 +94,7 @@ class PartitionBlock(Block):
             len(names.workers),
             tasks=local.tasks,
             options=names.options,
+            number=partition.number,
         )
 
     def named(self) -> Claims:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 
 from masquerade.answers import Truths
 from masquerade.errors import InputError, ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
+from masquerade.truth.accuracy import chances_of_truth
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.dawid_skene import DawidSkene, DawidSkeneModel, OneCoinDawidSkene
 from masquerade.truth.diagnostics import Components
@@ -27,12 +30,14 @@ from masquerade.truth.expectation_maximization import (
     SufficientStatistics,
     fit_blocks,
 )
+from masquerade.truth.expectation_maximization import entropies as block_entropies
 from masquerade.truth.methods import method_named
 from masquerade.truth.one_coin import OneCoin, OneCoinModel
-from masquerade.truth.scale import partition_jobs
+from masquerade.truth.scale.coded_partition import Names, PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
-from masquerade.truth.scale.partitions import Partitions
+from masquerade.truth.scale.partitions import Partition, Partitions
+from masquerade.truth.ties import Ties, chances, pick, winners
 from masquerade.truth.truth_discovery import DiscoveryModel, TruthDiscovery
 from masquerade.truth.voting import MajorityVote, VotingModel
 
@@ -117,16 +122,16 @@ def fit_partitions(
 
 
 class OverPartitions(Blocks):
-    """Claims in partitions: a block each, which an engine partition_jobs."""
+    """Claims in partitions: a block each, which an engine visits."""
 
     def __init__(self, partitions: Partitions, engine: Engine, index: Index, model: Model) -> None:
         self.partitions, self.engine, self.index, self.model = partitions, engine, index, model
         self._shared = engine.share(index.names), engine.share(model)
 
-    def fold(self, task: Any, combine: Any, *arguments: Any) -> Any:
-        """Return the results of a task on all partitions, joined."""
-        files = self.partitions.files
-        return self.engine.fold(files, task, combine, *self._shared, *arguments)
+    def fold(self, job: Any, *arguments: Any) -> Any:
+        """Return the sum of what a job gives for all partitions."""
+        task, files = partial(_on_block, job), self.partitions.files
+        return self.engine.fold(files, task, operator.add, *self._shared, *arguments)
 
     def expectation_step(
         self, message: Any, earlier: Any
@@ -134,19 +139,82 @@ class OverPartitions(Blocks):
         """See `Blocks.expectation_step`."""
         # Posteriors stay in the partitions; the message before gives them again where needed.
         before = earlier if self.model.compares else None
-        task, join = partition_jobs.expectation_step, SufficientStatistics.__add__
-        return self.fold(task, join, message, before), None
+        return self.fold(_expectation_step, message, before), None
 
     def entropies(self, fit: FixedPoint) -> Floats:
         """See `Blocks.entropies`."""
         groups = (self.index.component, self.index.n_components + 1)
-        total: Floats = self.fold(partition_jobs.entropies, np.add, fit.message, groups)
+        total: Floats = self.fold(_entropies, fit.message, groups)
         return total
 
     @property
     def components(self) -> Components:
         """See `Blocks.components`."""
         return self.index.components
+
+
+# Jobs are functions of a block, the model and the message that an engine may run anywhere, and
+# again; what they give adds up: numbers, or lists of tables.
+
+
+def _on_block(
+    job: Any, partition: Partition, scratch: Path, names: Names, model: Model, *arguments: Any
+) -> Any:
+    return job(PartitionBlock.of(partition, scratch, names), model, *arguments)
+
+
+def _expectation_step(
+    block: PartitionBlock, model: Model, message: Any, earlier: Any
+) -> SufficientStatistics:
+    # The earlier posteriors are worked out again: a job depends on nothing but its arguments, so
+    # any process can take it over at any time.
+    before = None if earlier is None else model.posterior(block, earlier[0])
+    return model.expectation_step(block, message, before)[1]
+
+
+def _entropies(
+    block: PartitionBlock, model: Model, message: Any, components: tuple[Any, int]
+) -> Floats:
+    return block_entropies(block, model.posterior(block, message), *components)
+
+
+def _winners(block: PartitionBlock, model: Model, message: Any) -> Flags:
+    return winners(model.posterior(block, message).scores, block.votes.undecided())
+
+
+def _truths(
+    block: PartitionBlock, model: Model, message: Any, ties: Ties, seed: int
+) -> list[pa.Table]:
+    codes = pick(_winners(block, model, message), block.named(), ties=ties, seed=seed)
+    labels = block.options.take(pa.array(codes, mask=codes < 0))
+    return [pa.table({"task": block.tasks, "label": labels})]
+
+
+def _write_truths(
+    block: PartitionBlock, model: Model, message: Any, ties: Ties, seed: int, folder: Path
+) -> int:
+    """Write ``task``, ``label`` to a file of `folder`; return 1, the number of files."""
+    (table,) = _truths(block, model, message, ties, seed)
+    pa_parquet.write_table(table, folder / f"part-{block.number:05}.parquet")
+    return 1
+
+
+def _posteriors(block: PartitionBlock, model: Model, message: Any) -> list[pa.Table]:
+    shares = model.vote_shares(model.posterior(block, message))
+    columns = [block.tasks, *map(pa.array, shares.T)]
+    return [pa.Table.from_arrays(columns, ["task", *map(str, block.options.to_pylist())])]
+
+
+def _unanswered(block: PartitionBlock, model: Model, message: Any) -> list[pa.Array]:
+    return [block.tasks.take(pa.array(np.flatnonzero(block.votes.undecided())))]
+
+
+def _hits(block: PartitionBlock, model: Model, message: Any, ties: Ties, truths: Truths) -> Floats:
+    """Return the expected number of right labels, and of tasks scored."""
+    each = chances_of_truth(
+        chances(_winners(block, model, message), ties=ties), truths.codes(block.named())
+    )
+    return np.array([each.sum(), len(each)])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,18 +250,17 @@ class PartitionFit:
     @cached_property
     def truths_(self) -> pa.Table:
         """``task``, ``label`` of all partitions, brought here: memory linear in tasks."""
-        task, join = partition_jobs.truths, partition_jobs.join_tables
-        return self._fold(task, join, self.estimator.ties, self.estimator.seed)
+        return pa.concat_tables(self._fold(_truths, self.estimator.ties, self.estimator.seed))
 
     @cached_property
     def posteriors_(self) -> pa.Table:
         """``task``, then one column per option, of all partitions, brought here."""
-        return self._fold(partition_jobs.posteriors, partition_jobs.join_tables)
+        return pa.concat_tables(self._fold(_posteriors))
 
     @cached_property
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered."""
-        return self._fold(partition_jobs.unanswered, partition_jobs.join_arrays)
+        return pa.concat_arrays(self._fold(_unanswered))
 
     def write(self, folder: str | Path) -> None:
         """Write ``task``, ``label`` as a folder of Parquet files, one a partition.
@@ -210,8 +277,7 @@ class PartitionFit:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
         target.mkdir(parents=True, exist_ok=True)
-        task, join = partition_jobs.write_truths, partition_jobs.join_nothing
-        self._fold(task, join, self.estimator.ties, self.estimator.seed, target)
+        self._fold(_write_truths, self.estimator.ties, self.estimator.seed, target)
 
     def accuracy(self, truths: Truths) -> tuple[float, int]:
         """Return the accuracy, as `masquerade.truth.accuracy`, and the number of tasks scored.
@@ -221,7 +287,7 @@ class PartitionFit:
         InputError
             No task has both a label and a truth.
         """
-        hits, scored = self._fold(partition_jobs.hits, np.add, self.estimator.ties, truths)
+        hits, scored = self._fold(_hits, self.estimator.ties, truths)
         if scored == 0:
             raise InputError(
                 "no task has both an answer and a truth; check that the two tables name tasks "
@@ -229,8 +295,8 @@ class PartitionFit:
             )
         return float(hits / scored), int(scored)
 
-    def _fold(self, task: Any, combine: Any, *arguments: Any) -> Any:
-        return self._blocks.fold(task, combine, self._result.message, *arguments)
+    def _fold(self, job: Any, *arguments: Any) -> Any:
+        return self._blocks.fold(job, self._result.message, *arguments)
 
 
 def _check(mechanism: CategoricalMechanism, index: Index) -> None:
