@@ -45,11 +45,10 @@ from masquerade.server.routes import (
     app_shell,
     audit,
     completion_codes,
-    demo,
+    front,
     funds,
     health,
     joining,
-    live,
     me,
     participations,
     public,
@@ -60,10 +59,8 @@ from masquerade.server.routes import (
     surveys,
     synthesis,
     teams,
-    tokens,
     wallets,
     webhooks,
-    welcome,
 )
 from masquerade.server.routes.audit_trail import AuditTrail
 from masquerade.server.routes.sign_in import sign_in_address
@@ -92,20 +89,20 @@ for _part in (
     joining.routes,
     accounts.routes,
     teams.routes,
-    tokens.routes,
     results.routes,
     publication.routes,
     synthesis.routes,
     surveys.routes,
     survey_pages.routes,
-    live.routes,
     wallets.routes,
     funds.routes,
     funds.pages,
     webhooks.routes,
     webhooks.pages,
     audit.routes,
+    audit.pages,
     completion_codes.routes,
+    completion_codes.pages,
     health.routes,
 ):
     _ROUTES.include_router(_part)
@@ -195,7 +192,7 @@ def create_app(
     if metrics is not None:
         app.add_middleware(RequestMetrics, metrics=metrics)
     app.router.routes.extend(_ROUTES.routes)
-    app.include_router(demo.routes if settings.demo else welcome.routes)
+    app.include_router(front.demo_routes if settings.demo else front.routes)
     if metrics is not None:
         app.include_router(health.metrics_routes)
     _answer_errors(app)

@@ -51,7 +51,7 @@ def test_keys_of_teams_are_apart(sqlite_till: Till) -> None:
     sqlite_till.pay_in(10)
     assert services.funds.pay_in(second.id, amount=7, currency="credits", note="", key="k")
     assert sqlite_till.at("funds") == 10
-    assert services.funds.overview(second.id).standings[0].free == 7
+    assert services.funds.overview(second.id).balances[0].free == 7
 
 
 def test_no_more_leaves_than_is_there(till: Till) -> None:

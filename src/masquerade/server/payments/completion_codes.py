@@ -31,15 +31,22 @@ _CODE = table_of(CompletionCodeRow)
 
 
 @dataclass(frozen=True, slots=True)
+class CompletionCode:
+    """A completion code, and whether it was checked off."""
+
+    code: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Codes:
     """The completion codes of a survey."""
 
     # given, checked: how many people have one; how many were checked off.
     given: int
     checked: int
-    # list of tuple of str and bool, or None. Each with whether it was checked off, in an order that
-    # says nothing; None while the survey takes responses.
-    codes: list[tuple[str, bool]] | None
+    # In an order that says nothing; None while the survey takes responses.
+    codes: list[CompletionCode] | None
 
 
 def code_of(who: Identity, survey: str) -> str:
@@ -81,8 +88,8 @@ class CompletionCodes:
         query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey)
         # By the code itself, which is random: the order says nothing about who came when.
         rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
-        codes = [(row.code, bool(row.checked)) for row in rows]
-        return Codes(len(codes), sum(done for _, done in codes), codes if over else None)
+        codes = [CompletionCode(row.code, bool(row.checked)) for row in rows]
+        return Codes(len(codes), sum(one.checked for one in codes), codes if over else None)
 
     def check(
         self, survey: str, reward: Reward | None, typed: Iterable[str]

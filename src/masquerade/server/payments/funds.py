@@ -97,7 +97,7 @@ class StatementLine:
 class Overview:
     """Everything that a team may know of its money."""
 
-    standings: list[FundsBalance] = field(default_factory=list)
+    balances: list[FundsBalance] = field(default_factory=list)
     surveys: list[SurveyMoney] = field(default_factory=list)
     payouts: list[Payout] = field(default_factory=list)
     history: list[StatementLine] = field(default_factory=list)
@@ -280,7 +280,7 @@ def _payouts(connection: Connection, team: str) -> list[Payout]:
 
 
 def _overview(connection: Connection, team: str) -> Overview:
-    standings: dict[str, FundsBalance] = {}
+    balances: dict[str, FundsBalance] = {}
     at: dict[tuple[str, str], int] = {}
     query = (
         select(
@@ -292,17 +292,17 @@ def _overview(connection: Connection, team: str) -> Overview:
         .group_by(_ACCOUNT.c.currency, _ACCOUNT.c.kind)
     )
     for row in connection.execute(query):
-        standing = standings.setdefault(row.currency, FundsBalance(row.currency))
+        balance = balances.setdefault(row.currency, FundsBalance(row.currency))
         name = _OF_KIND.get(row.kind)
         if name is not None:
             # The outside account falls below zero by what came in.
             sign = -1 if row.kind == OUTSIDE else 1
-            setattr(standing, name, sign * int(row.balance))
+            setattr(balance, name, sign * int(row.balance))
     purses = select(_ACCOUNT).where(_ACCOUNT.c.team == team, _ACCOUNT.c.kind.in_((ESCROW, HELD)))
     for row in connection.execute(purses):
         at[row.kind, row.holder] = row.balance
     return Overview(
-        [standings[currency] for currency in sorted(standings)],
+        [balances[currency] for currency in sorted(balances)],
         _surveys(connection, team, at),
         _payouts(connection, team),
         _history(connection, team),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Path, Request
+from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse, RedirectResponse
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from pydantic import ConfigDict, Field
@@ -14,13 +15,12 @@ from masquerade.errors import Forbidden, MasqueradeError, ParameterError
 from masquerade.server.accounts import totp
 from masquerade.server.accounts.passkeys import CREDENTIAL, installed
 from masquerade.server.accounts.passwords import SHORTEST
-from masquerade.server.http.pages import qr_code, render
-from masquerade.server.http.problem import status_of
+from masquerade.server.http.pages import qr_code
 from masquerade.server.http.request_body import StrictBody
+from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, Member
-from masquerade.server.routes.dependencies import InServices
+from masquerade.server.routes.forms import Text, form
 from masquerade.server.routes.sign_in import begin_session, count_attempt, passkey_site
-from masquerade.server.services import Services
 
 HERE = "/account"
 _CODES_SECONDS = 900
@@ -49,7 +49,29 @@ class NewPasskey(StrictBody):
 routes = APIRouter(include_in_schema=False, prefix=HERE)
 
 
-def _confirm(services: Services, request: Request, actor: Actor, password: str) -> None:
+@routes.get("")
+def account_page(actor: Member) -> Response:
+    return _page(actor)
+
+
+def _page(
+    actor: Actor, *, error: MasqueradeError | None = None, part: str = "", **_: Any
+) -> Response:
+    services, account = actor.services, actor.account
+    sessions = services.sessions.of_account(account.id)
+    context = {
+        "account": account,
+        "passkeys": services.passkeys.of_account(account.id),
+        "passkeys_possible": installed(),
+        "others": [day for digest, day in sessions if digest != actor.session],
+        "shortest": SHORTEST,
+        "part": part,
+        "done": actor.request.query_params.get("done", ""),
+    }
+    return actor.page("surveyor/account.html", context, error=error)
+
+
+def _confirm(actor: Actor, password: str) -> None:
     """Raise unless `password` is the account's, so that an open browser is not enough."""
     if actor.session is None:
         raise Forbidden("the demonstration has no accounts.")
@@ -57,174 +79,110 @@ def _confirm(services: Services, request: Request, actor: Actor, password: str) 
     if not actor.account.has_password:
         return
     # Counted like a sign-in, so that an open browser is no place to guess at.
-    count_attempt(request, actor.account.login)
-    if not services.accounts.has_password(actor.account.id, password):
+    count_attempt(actor.request, actor.account.login)
+    if not actor.services.accounts.has_password(actor.account.id, password):
         raise ParameterError(_WRONG)
 
 
-@routes.get("")
-def show(services: InServices, request: Request, actor: Member) -> Response:
-    return _page(services, request, actor)
+@form(routes, "/name", then=HERE, refused=partial(_page, part="name"))
+@audited("renamed their account")
+def rename(actor: Member, login: Text = "", name: Text = "") -> None:
+    actor.services.accounts.rename(actor.account.id, login=login, name=name)
 
 
-@routes.post("/name")
-def rename(
-    services: InServices,
-    request: Request,
-    actor: Member,
-    login: Annotated[str, Form()] = "",
-    name: Annotated[str, Form()] = "",
-) -> Response:
-    try:
-        services.accounts.rename(actor.account.id, login=login, name=name)
-    except ParameterError as error:
-        return _page(services, request, actor, error=error, part="name")
-    # 303: the browser goes on by GET, so that reloading does not send the form again.
-    return RedirectResponse(HERE, 303)
-
-
-@routes.post("/password")
-def set_password(
-    services: InServices,
-    request: Request,
-    actor: Member,
-    current: Annotated[str, Form()] = "",
-    new: Annotated[str, Form()] = "",
-) -> Response:
-    try:
-        _confirm(services, request, actor, current)
-        services.accounts.set_password(actor.account.id, new)
-    except ParameterError as error:
-        return _page(services, request, actor, error=error, part="password")
+@form(routes, "/password", then=HERE, refused=partial(_page, part="password"))
+@audited("changed their password")
+def set_password(actor: Member, current: Text = "", new: Text = "") -> Response:
+    _confirm(actor, current)
+    actor.services.accounts.set_password(actor.account.id, new)
     # Whoever else was signed in as this account is not any more, and this browser anew.
-    services.sessions.end_others(actor.account.id)
+    actor.services.sessions.end_others(actor.account.id)
     response = RedirectResponse(f"{HERE}?done=password", 303)
-    begin_session(request, response, actor.account, team=actor.team.id)
+    begin_session(actor.request, response, actor.account, team=actor.team.id)
     return response
 
 
 @routes.get("/codes")
-def ask_for_codes(services: InServices, request: Request, actor: Member) -> Response:
-    return _codes_page(services, request, actor, totp.new_secret())
+def codes_page(actor: Member) -> Response:
+    return _codes_page(actor, totp.new_secret())
 
 
-@routes.post("/codes")
+def _codes_page(actor: Actor, secret: str, *, error: MasqueradeError | None = None) -> Response:
+    context = {
+        "account": actor.account,
+        "secret": secret,
+        "signed": _signer(actor).dumps([secret, actor.account.id]),
+        "qr": qr_code(totp.link(secret, login=actor.account.login)),
+    }
+    return actor.page("surveyor/one_time_codes.html", context, error=error)
+
+
+def _signer(actor: Actor) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(actor.services.values.secret("challenge_key"), salt="codes")
+
+
+@form(routes, "/codes", then=f"{HERE}?done=codes")
+@audited("turned codes on for their account")
 def set_codes(
-    services: InServices,
-    request: Request,
-    actor: Member,
-    signed: Annotated[str, Form()] = "",
-    password: Annotated[str, Form()] = "",
-    code: Annotated[str, Form()] = "",
-) -> Response:
+    actor: Member, signed: Text = "", password: Text = "", code: Text = ""
+) -> Response | None:
     try:
         # Signed and not kept: the secret is the account's only once a code made of it was typed.
-        secret, account = URLSafeTimedSerializer(
-            services.values.secret("challenge_key"), salt="codes"
-        ).loads(signed, max_age=_CODES_SECONDS)
+        secret, account = _signer(actor).loads(signed, max_age=_CODES_SECONDS)
     except BadSignature:
         secret, account = totp.new_secret(), ""
     if account != actor.account.id:
         late = ParameterError("this took too long; scan the new code below.")
-        return _codes_page(services, request, actor, totp.new_secret(), error=late)
+        return _codes_page(actor, totp.new_secret(), error=late)
     try:
         if not actor.account.has_password:
             raise ParameterError("choose a password first; a code is asked for beside it.")
-        _confirm(services, request, actor, password)
-        if not services.accounts.ask_for_codes(actor.account.id, secret, code):
+        _confirm(actor, password)
+        if not actor.services.accounts.ask_for_codes(actor.account.id, secret, code):
             raise ParameterError(
                 "the code is wrong; type the one that is shown now. If it stays wrong, compare "
                 "the clocks of phone and server."
             )
     except ParameterError as error:
-        return _codes_page(services, request, actor, secret, error=error)
-    return RedirectResponse(f"{HERE}?done=codes", 303)
+        return _codes_page(actor, secret, error=error)
+    return None
 
 
-@routes.post("/codes/remove")
-def remove_codes(
-    services: InServices, request: Request, actor: Member, password: Annotated[str, Form()] = ""
-) -> Response:
-    try:
-        _confirm(services, request, actor, password)
-    except ParameterError as error:
-        return _page(services, request, actor, error=error, part="codes")
-    services.accounts.ask_for_no_codes(actor.account.id)
-    return RedirectResponse(HERE, 303)
+@form(routes, "/codes/remove", then=HERE, refused=partial(_page, part="codes"))
+@audited("turned codes off for their account")
+def remove_codes(actor: Member, password: Text = "") -> None:
+    _confirm(actor, password)
+    actor.services.accounts.ask_for_no_codes(actor.account.id)
 
 
 @routes.post("/passkeys/begin")
-def begin(services: InServices, request: Request, actor: Member, beginning: Beginning) -> Response:
-    _confirm(services, request, actor, beginning.password)
-    found = services.passkeys.begin_registration(actor.account, passkey_site(request))
-    return JSONResponse(found)
+@audited(None)
+def begin(actor: Member, beginning: Beginning) -> Response:
+    _confirm(actor, beginning.password)
+    site = passkey_site(actor.request)
+    return JSONResponse(actor.services.passkeys.begin_registration(actor.account, site))
 
 
 @routes.post("/passkeys")
-def add_passkey(
-    services: InServices, request: Request, actor: Member, made: NewPasskey
-) -> Response:
-    services.passkeys.finish_registration(
+@audited("added a passkey to their account")
+def add_passkey(actor: Member, passkey: NewPasskey) -> Response:
+    actor.services.passkeys.finish_registration(
         actor.account,
-        passkey_site(request),
-        challenge=made.challenge,
-        credential=made.credential,
-        name=made.name,
+        passkey_site(actor.request),
+        challenge=passkey.challenge,
+        credential=passkey.credential,
+        name=passkey.name,
     )
     return JSONResponse({"next": f"{HERE}?done=passkey"}, 201)
 
 
-@routes.post("/passkeys/{credential}/remove")
-def remove_passkey(services: InServices, actor: Member, credential: Credential) -> Response:
-    services.passkeys.remove(actor.account.id, credential)
-    return RedirectResponse(HERE, 303)
+@form(routes, "/passkeys/{credential}/remove", then=HERE)
+@audited("removed a passkey of their account")
+def remove_passkey(actor: Member, credential: Credential) -> None:
+    actor.services.passkeys.remove(actor.account.id, credential)
 
 
-@routes.post("/sessions/end")
-def end_sessions(services: InServices, actor: Member) -> Response:
-    services.sessions.end_others(actor.account.id, actor.session)
-    return RedirectResponse(f"{HERE}?done=sessions", 303)
-
-
-def _page(
-    services: Services,
-    request: Request,
-    actor: Actor,
-    *,
-    error: MasqueradeError | None = None,
-    part: str = "",
-) -> Response:
-    sessions = services.sessions.of_account(actor.account.id)
-    context = {
-        "account": actor.account,
-        "passkeys": services.passkeys.of_account(actor.account.id),
-        "passkeys_possible": installed(),
-        "others": [day for digest, day in sessions if digest != actor.session],
-        "shortest": SHORTEST,
-        "error": error,
-        "part": part,
-        "done": request.query_params.get("done", ""),
-    }
-    status = status_of(error)[0] if error else 200
-    return render(request, "surveyor/account.html", context, status=status)
-
-
-def _codes_page(
-    services: Services,
-    request: Request,
-    actor: Actor,
-    secret: str,
-    *,
-    error: MasqueradeError | None = None,
-) -> Response:
-    context = {
-        "account": actor.account,
-        "secret": secret,
-        "signed": URLSafeTimedSerializer(
-            services.values.secret("challenge_key"), salt="codes"
-        ).dumps([secret, actor.account.id]),
-        "qr": qr_code(totp.link(secret, login=actor.account.login)),
-        "error": error,
-    }
-    status = status_of(error)[0] if error else 200
-    return render(request, "surveyor/one_time_codes.html", context, status=status)
+@form(routes, "/sessions/end", then=f"{HERE}?done=sessions")
+@audited("ended their other sessions")
+def end_sessions(actor: Member) -> None:
+    actor.services.sessions.end_others(actor.account.id, actor.session)

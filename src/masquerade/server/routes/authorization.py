@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPBearer
+from starlette.responses import Response
 
-from masquerade.errors import Forbidden, Unauthenticated
+from masquerade.errors import Forbidden, MasqueradeError, Unauthenticated
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.teams import Team
+from masquerade.server.http.pages import render
 from masquerade.server.http.security import same_origin
 from masquerade.server.http.session_cookie import COOKIE, csrf_token, session_secret
 from masquerade.server.services import Services
@@ -49,6 +51,7 @@ SOMETIMES: dict[str, Any] = {"security": [{}, {"token": []}, {"session": []}]}
 class Actor:
     """Whoever makes a request, and what they may do."""
 
+    request: Request
     account: Account
     team: Team  # the one that this session or token is about
     role: str
@@ -61,14 +64,20 @@ class Actor:
         """Return whether they have a right."""
         return right in self.rights
 
-    def survey(self, token: str) -> SurveyRecord:
-        """Return a survey of their team.
+    def page(
+        self,
+        name: str,
+        context: dict[str, Any],
+        *,
+        error: MasqueradeError | None = None,
+        status: int | None = None,
+    ) -> Response:
+        """Return a page for them; with `error` it says why its form was refused."""
+        status = status or (error.status if error else 200)
+        return render(self.request, name, {**context, "error": error}, status=status)
 
-        Raises
-        ------
-        NotFound
-            There is none, or it is another team's.
-        """
+    def survey(self, token: str) -> SurveyRecord:
+        """Return a survey of their team; that of another team is `NotFound`."""
         return self.services.surveys.record(token, team=self.team.id)
 
     def surveys(self) -> list[SurveyRecord]:
@@ -92,12 +101,7 @@ def require(*rights: str) -> Dependency:
 
 
 async def admit(request: Request, *rights: str) -> Actor:
-    """Return who makes a request, if they have all of `rights`.
-
-    Raises
-    ------
-    Unauthenticated, Forbidden
-    """
+    """Return who makes a request, if they have all of `rights`; see `require`."""
     actor = await run_in_threadpool(actor_of, request)
     if actor is None:
         raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
@@ -145,7 +149,16 @@ def actor_of(request: Request) -> Actor | None:
         csrf = csrf_token(services.values.secret("demo_key"))
     if known is None:
         return None
-    return Actor(known.account, known.team, known.role, known.rights, csrf, known.session, services)
+    return Actor(
+        request,
+        known.account,
+        known.team,
+        known.role,
+        known.rights,
+        csrf,
+        known.session,
+        services,
+    )
 
 
 def base_address(request: Request) -> str:
@@ -164,12 +177,7 @@ def is_https(request: Request) -> bool:
 
 
 def require_own_page(request: Request) -> None:
-    """Refuse a change that a page of somebody else asks for.
-
-    Raises
-    ------
-    Forbidden
-    """
+    """Refuse a change that a page of somebody else asks for, by `Forbidden`."""
     if not same_origin(request):
         raise Forbidden("this form was not filled in on a page of this server; open it here.")
 
@@ -177,11 +185,11 @@ def require_own_page(request: Request) -> None:
 async def _check_form(request: Request, expected: str) -> None:
     """Refuse a change that was not asked for on one of our own pages."""
     # Scripts of our pages send the header, forms the field.
-    given = request.headers.get(CSRF_HEADER)
-    if given is None:
+    token = request.headers.get(CSRF_HEADER)
+    if token is None:
         field = (await request.form()).get(CSRF_FIELD)
-        given = field if isinstance(field, str) else ""
-    right = hmac.compare_digest(given.encode(), expected.encode())
+        token = field if isinstance(field, str) else ""
+    right = hmac.compare_digest(token.encode(), expected.encode())
     # The origin is checked first, because its refusal says more to who was led here.
     require_own_page(request)
     if not right:

@@ -15,7 +15,7 @@ from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.survey_summary import described
+from masquerade.server.routes.survey_views import summary
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
@@ -37,7 +37,7 @@ def page(services: InServices, request: Request, token: str) -> Response:
     survey = _published(services, token)
     context = {
         "survey": survey,
-        "shown": described(survey),
+        "summary": summary(survey),
         "view": result_view(survey.definition, services.results.result(survey)),
     }
     return _kept(request, render(request, "result/publication.html", context))

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.problem import file_answer
+from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
@@ -68,38 +69,41 @@ def results_csv(services: InServices, survey: Visible) -> Response:
 
 
 @routes.get("/cross-table")
-def cross(services: InServices, actor: Reader, token: Token, first: str, second: str) -> Response:
+def cross(actor: Reader, token: Token, first: str, second: str) -> Response:
     """Return how the answers to two questions go together."""
-    table = services.results.cross_table(actor.survey(token), first, second)
+    table = actor.services.results.cross_table(actor.survey(token), first, second)
     return JSONResponse(table.to_json())
 
 
 @routes.get("/reports.{kind}", **file_answer(*_REPORT_TYPES))
-def reports(services: InServices, actor: Taker, token: Token, kind: Kind) -> Response:
+@audited("took reports away")
+def reports(actor: Taker, token: Token, kind: Kind) -> Response:
     """Return the masked reports, one row a person and question."""
     from masquerade.results import REPORT_FORMATS
 
     survey = actor.survey(token)
     return StreamingResponse(
-        services.results.file(survey, kind),
+        actor.services.results.file(survey, kind),
         media_type=REPORT_FORMATS[kind],
         headers=_named(f"reports-{survey.token}.{kind}"),
     )
 
 
 @routes.get("/codebook")
-def codebook(services: InServices, actor: Taker, token: Token) -> Response:
+def codebook(actor: Taker, token: Token) -> Response:
     """Return questions, codes and mechanisms: what makes sense of the reports."""
     survey = actor.survey(token)
-    text = json.dumps(services.results.codebook(survey).to_json(), ensure_ascii=False, indent=1)
+    text = json.dumps(
+        actor.services.results.codebook(survey).to_json(), ensure_ascii=False, indent=1
+    )
     return _file(text, "application/json", f"codebook-{survey.token}.json")
 
 
 @routes.get("/notebook", **file_answer(_NOTEBOOK))
-def notebook(services: InServices, actor: Taker, token: Token) -> Response:
+def notebook(actor: Taker, token: Token) -> Response:
     """Return a notebook that computes the result from the reports."""
     survey = actor.survey(token)
-    text = json.dumps(services.results.notebook(survey), ensure_ascii=False, indent=1)
+    text = json.dumps(actor.services.results.notebook(survey), ensure_ascii=False, indent=1)
     return _file(text, _NOTEBOOK, f"survey-{survey.token}.ipynb")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from masquerade.server.accounts.throttle import Attempts
 from masquerade.server.http.pages import render
 from masquerade.server.http.request_body import StrictBody
 from masquerade.server.http.session_cookie import forget_cookie, session_secret, set_cookie
+from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import (
     Member,
     actor_of,
@@ -25,6 +26,7 @@ from masquerade.server.routes.authorization import (
     require_own_page,
 )
 from masquerade.server.routes.dependencies import InServices
+from masquerade.server.routes.forms import Text
 from masquerade.server.services import Services
 
 HOME = "/surveys"
@@ -66,25 +68,13 @@ def sign_in_address(request: Request) -> str:
 
 
 def count_attempt(request: Request, login: str) -> None:
-    """Count an attempt to show who one is.
-
-    Raises
-    ------
-    TooManyAttempts
-        There were too many.
-    """
+    """Count an attempt to show who one is; too many raise `TooManyAttempts`."""
     attempts: Attempts = request.app.state.attempts
     attempts.take(login=login, address=request.client.host if request.client else "")
 
 
 def recognise(request: Request, login: str, password: str, code: str) -> Account | None:
-    """Return whose login, password and code these are; see `Accounts.recognise`.
-
-    Raises
-    ------
-    TooManyAttempts
-        There were too many.
-    """
+    """Return whose login, password and code these are; see `Accounts.recognise`."""
     count_attempt(request, login)
     services: Services = request.app.state.services
     return services.accounts.recognise(login, password, code)
@@ -93,13 +83,7 @@ def recognise(request: Request, login: str, password: str, code: str) -> Account
 def begin_session(
     request: Request, response: Response, account: Account, *, team: str | None = None
 ) -> None:
-    """Let `response` begin a session, in the account's first team by default.
-
-    Raises
-    ------
-    Forbidden
-        The account is in no team.
-    """
+    """Let `response` begin a session, in the account's first team by default."""
     services: Services = request.app.state.services
     if team is None:
         known = services.credentials.by_account(account)
@@ -122,7 +106,9 @@ def passkey_site(request: Request) -> Site:
 routes = APIRouter(include_in_schema=False)
 
 
+# A GET that changes something: it signs in.
 @routes.get("/owner")
+@audited("signed in by the owner's link")
 def enter(services: InServices, request: Request, token: str = "") -> Response:
     if not token and actor_of(request) is not None:
         return RedirectResponse(HOME, 303)
@@ -145,27 +131,26 @@ def ask(request: Request, next: str = HOME) -> Response:
 
 
 @routes.post("/sign-in")
+@audited("signed in")
 def sign_in(
     request: Request,
-    login: Annotated[str, Form()] = "",
-    password: Annotated[str, Form()] = "",
-    code: Annotated[str, Form()] = "",
-    next: Annotated[str, Form()] = HOME,
+    login: Text = "",
+    password: Text = "",
+    code: Text = "",
+    next: Text = HOME,
 ) -> Response:
     # There is no session yet to make a field from, so only the origin tells a forged form.
     require_own_page(request)
-    response = RedirectResponse(safe_path(next), 303)
+    response: Response = RedirectResponse(safe_path(next), 303)
     try:
         account = recognise(request, login, password, code)
         if account is None:
             return _page(request, path=next, login=login, error=_WRONG, status=401)
         begin_session(request, response, account)
-    except TooManyAttempts as error:
-        refusal = _page(request, path=next, login=login, error=str(error), status=429)
-        refusal.headers["Retry-After"] = str(error.seconds)
-        return refusal
-    except Forbidden as error:
-        return _page(request, path=next, login=login, error=str(error), status=403)
+    except (TooManyAttempts, Forbidden) as error:
+        response = _page(request, path=next, login=login, error=str(error), status=error.status)
+        if isinstance(error, TooManyAttempts):
+            response.headers["Retry-After"] = str(error.seconds)
     return response
 
 
@@ -176,6 +161,7 @@ def begin(services: InServices, request: Request) -> Response:
 
 
 @routes.post("/sign-in/passkey")
+@audited("signed in")
 def finish(services: InServices, request: Request, answer: PasskeyAnswer) -> Response:
     require_own_page(request)
     account = services.passkeys.finish_sign_in(
@@ -187,11 +173,12 @@ def finish(services: InServices, request: Request, answer: PasskeyAnswer) -> Res
 
 
 @routes.post("/sign-out")
-def sign_out(services: InServices, request: Request, actor: Member) -> Response:
+@audited(None)
+def sign_out(actor: Member) -> Response:
     if actor.session is not None:
-        services.sessions.end(actor.session)
+        actor.services.sessions.end(actor.session)
     response = RedirectResponse("/sign-in", 303)
-    forget_cookie(response, https=is_https(request))
+    forget_cookie(response, https=is_https(actor.request))
     return response
 
 

@@ -1,33 +1,44 @@
-"""Surveyors' pages: all surveys, the builder, audience and budget, review; what a survey shows."""
+"""Surveyors' pages: all surveys, the builder, audience and budget, review; a survey and its end."""
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Form, Request
+from fastapi import APIRouter, Depends, File, Form
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from masquerade.errors import InvalidDocument, MasqueradeError
+from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.level import CLEAR
+from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
-from masquerade.server.http.pages import render
+from masquerade.server.http.pages import qr_code
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import caps_json
 from masquerade.server.results.view import result_view
+from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.dependencies import InServices, InSettings
-from masquerade.server.routes.live import live_page
+from masquerade.server.routes.dependencies import InSettings
+from masquerade.server.routes.forms import Text, form
 from masquerade.server.routes.publication import published_context
-from masquerade.server.routes.survey_json import draft_json
-from masquerade.server.routes.survey_summary import described
-from masquerade.server.services import Services
+from masquerade.server.routes.survey_views import (
+    draft_of,
+    draft_response,
+    is_draft,
+    share_link,
+    summary,
+)
 from masquerade.server.settings import Settings
-from masquerade.server.surveys.document import read_document_text, survey_of
+from masquerade.server.surveys.document import Document, read_document_text, survey_of
 from masquerade.server.surveys.drafts import DRAFT, Draft
 from masquerade.server.surveys.invitation import introduction
+from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.opening import open_draft, planned_reward
+from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
 from masquerade.server.surveys.templates import TEMPLATES, template_named
+from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.levels import ALL_LEVELS
 
@@ -36,7 +47,7 @@ _GROUPS = (
     ("Live", TAKING),
     ("Closed", (*FINISHED, CANCELLED)),
 )
-
+PAGE, _EDIT = "/surveys/{token}", "/surveys/{result}/edit"
 
 routes = APIRouter(include_in_schema=False)
 Reader = Annotated[Actor, Depends(require("survey:read"))]
@@ -44,174 +55,153 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 
 
 @routes.get("/surveys")
-def home(services: InServices, request: Request, actor: Reader) -> Response:
-    found = services.surveys.listed(team=actor.team.id)
+def home(actor: Reader) -> Response:
+    surveys = actor.services.surveys.listed(team=actor.team.id)
     groups = [
-        (name, sorted((one for one in found if one.state in states), key=_newest_first))
+        (name, sorted((one for one in surveys if one.state in states), key=_newest_first))
         for name, states in _GROUPS
     ]
-    context = {"groups": groups, "any": bool(found), "templates": TEMPLATES.values()}
-    return render(request, "surveyor/surveys.html", context)
+    context = {"groups": groups, "any": bool(surveys), "templates": TEMPLATES.values()}
+    return actor.page("surveyor/surveys.html", context)
 
 
-@routes.get("/surveys/new", dependencies=[Depends(require("survey:write"))])
-def choose(request: Request) -> Response:
-    return render(request, "surveyor/new.html", {"templates": TEMPLATES.values()})
+def _newest_first(one: Any) -> tuple[int, str]:
+    return -int(one.day.replace("-", "")), one.title
 
 
-@routes.post("/surveys/new")
-def create(services: InServices, actor: Writer, template: Annotated[str, Form()]) -> Response:
-    document = template_named(template).document()
-    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
-    return _to(f"/surveys/{draft.token}/edit")
+@routes.get("/surveys/new")
+def choose(actor: Writer) -> Response:
+    return _choose(actor)
 
 
-@routes.post("/surveys/import")
-def import_(
-    services: InServices, request: Request, actor: Writer, file: Annotated[bytes, File()]
-) -> Response:
+def _choose(actor: Actor, *, error: MasqueradeError | None = None, **_: Any) -> Response:
+    context = {"templates": TEMPLATES.values(), "issues": getattr(error, "issues", None)}
+    return actor.page("surveyor/new.html", context, error=error)
+
+
+@form(routes, "/surveys/new", then=_EDIT)
+@audited("made a draft")
+def create(actor: Writer, template: Annotated[str, Form()]) -> str:
+    return _draft(actor, template_named(template).document())
+
+
+@form(routes, "/surveys/import", then=_EDIT, refused=_choose)
+@audited("imported a draft")
+def import_(actor: Writer, file: Annotated[bytes, File()]) -> str:
     try:
-        document = read_document_text(file.decode("utf-8-sig"))
-    except (UnicodeDecodeError, InvalidDocument) as error:
-        issues = getattr(error, "issues", [("", "the file is no text in UTF-8.")])
-        context = {"templates": TEMPLATES.values(), "issues": issues}
-        return render(request, "surveyor/new.html", context, status=422)
-    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
-    return _to(f"/surveys/{draft.token}/edit")
+        text = file.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidDocument([("", "the file is no text in UTF-8.")]) from None
+    return _draft(actor, read_document_text(text))
 
 
-@routes.post("/surveys/{token}/copy")
-def copy(services: InServices, actor: Writer, token: str) -> Response:
-    document = services.surveys.document(actor.survey(token))
-    draft, _ = services.surveys.drafts.create(document, team=actor.team.id)
-    return _to(f"/surveys/{draft.token}/edit")
+@form(routes, f"{PAGE}/copy", then=_EDIT)
+@audited("copied a survey")
+def copy(actor: Writer, token: str) -> str:
+    return _draft(actor, actor.services.surveys.document(actor.survey(token)))
 
 
-@routes.get("/surveys/{token}/edit")
-def edit(
-    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
-) -> Response:
-    return _draft_page(services, settings, request, actor, token, "surveyor/build.html")
+def _draft(actor: Actor, document: Document) -> str:
+    draft, _ = actor.services.surveys.drafts.create(document, team=actor.team.id)
+    return draft.token
 
 
-@routes.get("/surveys/{token}/audience")
-def audience(
-    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
-) -> Response:
-    return _draft_page(services, settings, request, actor, token, "surveyor/audience.html")
+@form(routes, f"{PAGE}/delete", then="/surveys")
+@audited("deleted a draft")
+def remove(actor: Writer, token: str) -> None:
+    actor.services.surveys.drafts.delete(token, team=actor.team.id)
 
 
-@routes.get("/surveys/{token}/review")
-def review(
-    services: InServices, settings: InSettings, request: Request, actor: Writer, token: str
-) -> Response:
-    return _draft_page(services, settings, request, actor, token, "surveyor/review.html")
+@routes.get(f"{PAGE}/edit")
+def edit(settings: InSettings, actor: Writer, token: str) -> Response:
+    return _draft_page(settings, actor, token, "build")
 
 
-@routes.get("/surveys/{token}/preview")
-def preview(
-    services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
-) -> Response:
-    page = _draft_page(services, settings, request, actor, token, "surveyor/preview.html")
+@routes.get(f"{PAGE}/audience")
+def audience(settings: InSettings, actor: Writer, token: str) -> Response:
+    return _draft_page(settings, actor, token, "audience")
+
+
+@routes.get(f"{PAGE}/review")
+def review(settings: InSettings, actor: Writer, token: str) -> Response:
+    return _draft_page(settings, actor, token, "review")
+
+
+@routes.get(f"{PAGE}/preview")
+def preview(settings: InSettings, actor: Reader, token: str) -> Response:
+    page = _draft_page(settings, actor, token, "preview")
     page.headers["Content-Security-Policy"] = PREVIEW_POLICY
     return page
 
 
-@routes.post("/surveys/{token}/open")
-def open_(
-    services: InServices,
-    settings: InSettings,
-    request: Request,
-    actor: Writer,
-    token: str,
-    version: Annotated[int, Form()],
+def _review(
+    settings: Settings, actor: Actor, token: str, *, error: MasqueradeError, **_: Any
 ) -> Response:
-    try:
-        open_draft(
-            services.surveys,
-            actor.team.id,
-            token,
-            commission_percent=services.commission_percent,
-            version=version,
-        )
-    except MasqueradeError as error:
-        if not services.surveys.drafts.is_draft(token, team=actor.team.id):
-            actor.survey(token)  # opened in another tab
-            return _to(f"/surveys/{token}")
-        return _draft_page(
-            services, settings, request, actor, token, "surveyor/review.html", refused=error
-        )
-    return _to(f"/surveys/{token}")
+    if is_draft(actor, token):
+        return _draft_page(settings, actor, token, "review", error=error)
+    actor.survey(token)  # opened in another tab
+    return RedirectResponse(f"/surveys/{token}", 303)
 
 
-@routes.post("/surveys/{token}/delete")
-def remove(services: InServices, actor: Writer, token: str) -> Response:
-    services.surveys.drafts.delete(token, team=actor.team.id)
-    return _to("/surveys")
+@form(routes, f"{PAGE}/open", then=PAGE, refused=_review)
+@audited("opened a survey")
+def open_(settings: InSettings, actor: Writer, token: str, version: Annotated[int, Form()]) -> None:
+    open_draft(
+        actor.services.surveys,
+        actor.team.id,
+        token,
+        commission_percent=actor.services.commission_percent,
+        version=version,
+    )
 
 
-@routes.get("/surveys/{token}")
-def survey_page(
-    services: InServices, settings: InSettings, request: Request, actor: Reader, token: str
-) -> Response:
-    if services.surveys.drafts.is_draft(token, team=actor.team.id):
+@routes.get(PAGE)
+def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
+    if is_draft(actor, token):
         if actor.may("survey:write"):
-            return _to(f"/surveys/{token}/edit")
-        return _draft_page(services, settings, request, actor, token, "surveyor/review.html")
+            return RedirectResponse(f"/surveys/{token}/edit", 303)
+        return _draft_page(settings, actor, token, "review")
     survey = actor.survey(token)
     if survey.state in TAKING:
-        return live_page(services, request, survey)
+        return live_page(actor, token)
     # Some roles see results only once they are everybody's.
-    seen = actor.may("results:read") or survey.state == PUBLISHED
-    shown = survey.state in FINISHED and seen
+    visible = actor.may("results:read") or survey.state == PUBLISHED
     context = {
         "survey": survey,
-        "shown": described(survey),
-        "view": result_view(survey.definition, services.results.result(survey)) if shown else None,
+        "summary": summary(survey),
+        "view": result_view(survey.definition, actor.services.results.result(survey))
+        if survey.state in FINISHED and visible
+        else None,
         "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
-        **published_context(request, token),
+        **published_context(actor.request, token),
     }
-    return render(request, "surveyor/survey.html", context)
-
-
-@routes.post("/surveys/{token}/publish")
-def publish(services: InServices, actor: Writer, token: str) -> Response:
-    services.surveys.publish(actor.survey(token))
-    return _to(f"/surveys/{token}")
-
-
-@routes.post("/surveys/{token}/unpublish")
-def unpublish(services: InServices, actor: Writer, token: str) -> Response:
-    services.surveys.unpublish(actor.survey(token))
-    return _to(f"/surveys/{token}")
+    return actor.page("surveyor/survey.html", context)
 
 
 def _draft_page(
-    services: Services,
     settings: Settings,
-    request: Request,
     actor: Actor,
     token: str,
     name: str,
-    **more: Any,
+    *,
+    error: MasqueradeError | None = None,
 ) -> Response:
-    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
-        return _to(f"/surveys/{actor.survey(token).token}")
-    draft = services.surveys.drafts.draft(token, team=actor.team.id)
-    known = draft_json(draft, services.surveys)
+    if not is_draft(actor, token):
+        return RedirectResponse(f"/surveys/{actor.survey(token).token}", 303)
+    lifecycle, draft = actor.services.surveys, draft_of(actor, token)
+    known = draft_response(actor, draft)
     context = {
         "draft": draft,
-        "known": known,
+        "known": asdict(known),
         "document": draft.document,
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
-        **_promised(draft, known["forecast"], services.commission_percent),
-        "caps": caps_json(services.surveys.drafts.caps),
-        **more,
+        **_introduced(draft, known.forecast, actor.services.commission_percent),
+        "caps": caps_json(lifecycle.drafts.caps),
     }
-    return render(request, name, context, status=422 if more else 200)
+    return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
 
 
-def _promised(
+def _introduced(
     draft: Draft, forecast: dict[str, Any] | None, commission_percent: int
 ) -> dict[str, Any]:
     """Return what people see before they begin, and what is set aside to pay them.
@@ -221,17 +211,91 @@ def _promised(
     if forecast is None:
         return {"introduction": None, "set_aside": 0}
     definition = survey_of(draft.document)
-    asked = {level["name"]: level["asked"] for level in forecast["levels"]}
-    reward, budget = planned_reward(draft.document.plan, asked, commission_percent)
-    told = introduction(
+    people = {level["name"]: level["asked"] for level in forecast["levels"]}
+    reward, budget = planned_reward(draft.document.plan, people, commission_percent)
+    first_page = introduction(
         definition, token=draft.token, hash_=definition.content_hash(), reward=reward
     )
-    return {"introduction": told, "set_aside": budget}
+    return {"introduction": first_page, "set_aside": budget}
 
 
-def _newest_first(one: Any) -> tuple[int, str]:
-    return -int(one.day.replace("-", "")), one.title
+def live_page(
+    actor: Actor, token: str, *, error: MasqueradeError | None = None, **_: Any
+) -> Response:
+    """Return the page of a survey that is open or closing, with why a change was refused."""
+    survey, lifecycle = actor.survey(token), actor.services.surveys
+    if error and survey.state not in TAKING:
+        raise error
+    link = share_link(actor, token)
+    progress = progress_json(survey, lifecycle.progress(survey))
+    plan, runs = lifecycle.document(survey).plan, lifecycle.runs(token)
+    context: dict[str, Any] = {
+        "survey": survey,
+        "link": link,
+        "qr": qr_code(link),
+        "progress": progress,
+        "target": sum(survey.seats.values()) if survey.seats else plan.people,
+        "summary": summary(survey),
+        "today": lifecycle.drafts.today,
+        "plan": plan,
+        "waves": timeline(runs, responses=progress["responses"]),
+        "planned": planned(runs),
+        "next_wave": next_number(runs),
+        "most_waves": MOST_WAVES,
+        # One for each form of the page, so that a second click does nothing.
+        "keys": [secrets.token_hex(16) for _ in range(2)],
+    }
+    return actor.page("surveyor/live.html", context, error=error, status=422 if error else 200)
 
 
-def _to(address: str) -> Response:
-    return RedirectResponse(address, 303)
+@form(routes, f"{PAGE}/extend", then=PAGE, refused=live_page)
+@audited("gave a survey more time")
+def extend(actor: Writer, token: str, closes: Text = "") -> None:
+    actor.services.surveys.extend(actor.survey(token), closes or None)
+
+
+@form(routes, f"{PAGE}/seats", then=PAGE, refused=live_page)
+@audited("changed how many people a survey takes")
+def quota(
+    actor: Writer,
+    token: str,
+    level: Annotated[list[str], Form()],
+    places: Annotated[list[str], Form()],
+    limit: Annotated[bool, Form()] = True,
+) -> None:
+    survey, numbers = actor.survey(token), {}
+    for name, text in zip(level, places, strict=False) if limit else ():
+        if not (text.isascii() and text.isdigit()):
+            raise ParameterError(f"level {name!r} has {text!r} places, expected a number.")
+        numbers[name] = int(text)
+    actor.services.surveys.set_seats(survey, numbers if limit else None)
+
+
+@form(routes, f"{PAGE}/waves", then=f"{PAGE}#waves", refused=live_page)
+@audited("ran a selection")
+def waves(
+    actor: Writer,
+    token: str,
+    key: Annotated[str, Form(pattern=r"^[0-9a-f]{32}$")],
+    percent: Annotated[int, Form(ge=1, le=100)],
+    alpha: Annotated[float, Form(ge=0, le=1)] = 0.0,
+    budget: Annotated[int | None, Form(ge=0, le=10**9)] = None,
+    take: Annotated[bool, Form()] = False,
+) -> None:
+    lifecycle = actor.services.surveys
+    wave = next_number(lifecycle.runs(actor.survey(token).token))
+    if wave > MOST_WAVES:
+        raise ParameterError(
+            f"wave is {wave}, expected 1 to {MOST_WAVES}. Set how many can take part."
+        )
+    selection = SelectionRequest(
+        budget=budget,
+        alpha=alpha,
+        policy="precision",
+        wave=wave,
+        response_rate=percent / 100,
+        apply=take,
+    )
+    # What the form said, not the wave: a second click comes when that is already the next one.
+    request = (f"{actor.account.id} {key}", body_text([token, budget, alpha, percent, take]))
+    run_selection(lifecycle, actor.team.id, token, selection, request=request)

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Body, Depends, Header, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Body, Depends, Header, Query
 from pydantic import ConfigDict, Field
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.request_body import StrictBody
-from masquerade.server.routes.authorization import Actor, base_address, require
-from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.survey_json import (
-    draft_json,
-    listed_json,
-    survey_json,
-    verdict,
+from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.forms import FormBody, Key, form
+from masquerade.server.routes.survey_pages import PAGE, live_page
+from masquerade.server.routes.survey_pages import routes as pages
+from masquerade.server.routes.survey_views import (
+    DraftResponse,
+    SurveyResponse,
+    Verdict,
+    document_of,
+    draft_of,
+    draft_response,
+    is_draft,
+    survey_response,
 )
-from masquerade.server.services import Services
 from masquerade.server.surveys.document import (
     Document,
     changed,
@@ -30,14 +37,11 @@ from masquerade.server.surveys.document import (
 )
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.forecast import error_by_cost
-from masquerade.server.surveys.lifecycle import progress_json
+from masquerade.server.surveys.lifecycle import Listed, progress_json
 from masquerade.server.surveys.opening import open_draft
 from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
 from masquerade.server.surveys.templates import template_named
 
-Key = Annotated[
-    str, Header(pattern=r"^[0-9a-f-]{16,64}$", description="Random; resending is safe with it")
-]
 Match = Annotated[str | None, Header(description="The ETag of what was read")]
 
 
@@ -67,10 +71,23 @@ class New(StrictBody):
     copy_of: Annotated[str, Field(max_length=32)] | None = None
 
 
-class Closing(StrictBody):
+class Closing(FormBody):
     """The days of grace in which people can finish what they have begun."""
 
     grace_days: Annotated[int, Field(ge=0, le=30)] = 1
+
+    @classmethod
+    def of_form(cls, fields: FormData) -> Self:
+        """Return what a form said: no day of grace where it says nothing."""
+        return cls.model_validate({"grace_days": fields.get("grace_days") or 0}, strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyPage:
+    """A page of a team's surveys and drafts."""
+
+    surveys: list[Listed]
+    next_cursor: str | None
 
 
 routes = APIRouter(prefix="/api/v1/surveys", tags=["surveys"])
@@ -79,61 +96,57 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 
 
 @routes.post("", status_code=201, summary="Make a draft")
-def create(services: InServices, actor: Writer, new: New, idempotency_key: Key) -> Response:
-    document = _beginning(services, actor, new)
+@audited("made a draft")
+def create(actor: Writer, new: New, idempotency_key: Key, response: Response) -> DraftResponse:
+    drafts = actor.services.surveys.drafts
     # The account is part of the key, so that the keys of two people never meet.
     request = (f"{actor.account.id} {idempotency_key}", body_text(new.model_dump()))
-    draft, fresh = services.surveys.drafts.create(document, team=actor.team.id, request=request)
-    return _answered(
-        draft_json(draft, services.surveys),
-        draft,
-        201 if fresh else 200,
-        Location=f"/api/v1/surveys/{draft.token}",
-    )
+    draft, fresh = drafts.create(_beginning(actor, new), team=actor.team.id, request=request)
+    response.status_code = 201 if fresh else 200
+    response.headers["Location"] = f"/api/v1/surveys/{draft.token}"
+    return _draft(actor, draft, response)
 
 
 @routes.get("", summary="A team's surveys and drafts, by token")
 def listing(
-    services: InServices,
     actor: Reader,
     cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> dict[str, Any]:
-    found = services.surveys.listed(team=actor.team.id, after=cursor, limit=limit + 1)
-    return {
-        "surveys": [listed_json(one) for one in found[:limit]],
-        "next_cursor": found[limit - 1].token if len(found) > limit else None,
-    }
+) -> SurveyPage:
+    surveys = actor.services.surveys.listed(team=actor.team.id, after=cursor, limit=limit + 1)
+    following = surveys[limit - 1].token if len(surveys) > limit else None
+    return SurveyPage(surveys[:limit], following)
 
 
 @routes.get("/{token}", summary="A survey or draft")
-def read(services: InServices, request: Request, actor: Reader, token: str) -> Response:
-    if services.surveys.drafts.is_draft(token, team=actor.team.id):
-        draft = services.surveys.drafts.draft(token, team=actor.team.id)
-        return _answered(draft_json(draft, services.surveys), draft)
-    survey = actor.survey(token)
-    return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
+def read(actor: Reader, token: str, response: Response) -> DraftResponse | SurveyResponse:
+    if is_draft(actor, token):
+        return _draft(actor, draft_of(actor, token), response)
+    return survey_response(actor, token)
 
 
 @routes.patch("/{token}", summary="Change a draft, or the last day and the seats of an open survey")
+@audited("changed a draft or survey")
 def change(
-    services: InServices,
-    request: Request,
     actor: Writer,
     token: str,
     changes: Annotated[dict[str, Any], Body()],
+    response: Response,
     if_match: Match = None,
-) -> Response:
-    if services.surveys.drafts.is_draft(token, team=actor.team.id):
-        draft = services.surveys.drafts.change(
-            token, changes, team=actor.team.id, version=_version(if_match)
-        )
-        return _answered(draft_json(draft, services.surveys), draft)
+) -> DraftResponse | SurveyResponse:
+    surveys = actor.services.surveys
+    if is_draft(actor, token):
+        version = _version(if_match)
+        draft = surveys.drafts.change(token, changes, team=actor.team.id, version=version)
+        return _draft(actor, draft, response)
     survey = actor.survey(token)
     if set(changes) == {"closes"}:
-        services.surveys.extend(survey, changes["closes"])
+        surveys.extend(survey, changes["closes"])
     elif set(changes) == {"seats"}:
-        services.surveys.set_seats(survey, _seats(changes["seats"]))
+        quota = changes["seats"]
+        if quota is not None and not isinstance(quota, dict):
+            raise ParameterError(f"seats is {quota!r}, expected an object of levels and numbers.")
+        surveys.set_seats(survey, quota)
     else:
         raise WrongState(
             f"this survey is {survey.state}, so what it asks is frozen. One at a time, its "
@@ -141,188 +154,171 @@ def change(
             '{"seats": {level: number}}.',
             state=survey.state,
         )
-    survey = actor.survey(token)
-    return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
+    return survey_response(actor, token)
 
 
 @routes.delete("/{token}", status_code=204, summary="Delete a draft")
-def remove(services: InServices, actor: Writer, token: str, if_match: Match = None) -> Response:
-    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
+@audited("deleted a draft")
+def remove(actor: Writer, token: str, if_match: Match = None) -> None:
+    if not is_draft(actor, token):
         survey = actor.survey(token)
         raise WrongState(
             f"this survey is {survey.state}; only a draft can be deleted. Cancel it instead.",
             state=survey.state,
         )
     version = None if if_match is None else _version(if_match)
-    services.surveys.drafts.delete(token, team=actor.team.id, version=version)
-    return Response(status_code=204)
+    actor.services.surveys.drafts.delete(token, team=actor.team.id, version=version)
 
 
 @routes.get("/{token}/document", summary="The survey as a file, to keep or to import")
-def document(services: InServices, actor: Reader, token: str) -> Response:
-    found = _document(services, actor, token)
+def document(actor: Reader, token: str) -> Response:
+    survey = document_of(actor, token)
     # A title is free text, and a header takes only letters that need no quoting.
-    name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:40] or "survey"
+    name = re.sub(r"[^a-z0-9]+", "-", survey.title.lower()).strip("-")[:40] or "survey"
     return Response(
-        found.text(),
+        survey.text(),
         media_type="application/json; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.json"'},
     )
 
 
 @routes.post("/{token}/validate", summary="All that keeps a draft from being opened")
-def validate(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
-    draft = services.surveys.drafts.draft(token, team=actor.team.id)
-    found = verdict(draft.document, services.surveys)
-    return {name: found[name] for name in ("valid", "errors")}
+@audited(None)
+def validate(actor: Reader, token: str) -> Verdict:
+    draft = draft_response(actor, draft_of(actor, token))
+    return Verdict(valid=draft.valid, errors=draft.errors)
 
 
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
-def preview(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
-    document = changed(_document(services, actor, token), {"plan": plan})
-    _, figures = services.surveys.drafts.review(document).require()
+@audited(None)
+def preview(actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
+    document = changed(document_of(actor, token), {"plan": plan})
+    _, figures = actor.services.surveys.drafts.review(document).require()
     return figures
 
 
 @routes.post("/{token}/curve", summary="How the error of the first question falls with cost")
-def curve(services: InServices, actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
-    document = changed(_document(services, actor, token), {"plan": plan})
-    survey, _ = services.surveys.drafts.review(document).require()
-    return {"points": error_by_cost(document, survey, caps=services.surveys.drafts.caps)}
+@audited(None)
+def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"], list[Any]]:
+    drafts = actor.services.surveys.drafts
+    document = changed(document_of(actor, token), {"plan": plan})
+    survey, _ = drafts.review(document).require()
+    return {"points": error_by_cost(document, survey, caps=drafts.caps)}
 
 
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
-def open_(
-    services: InServices,
-    request: Request,
-    actor: Writer,
-    token: str,
-    if_match: Match = None,
-) -> Response:
+@audited("opened a survey")
+def open_(actor: Writer, token: str, if_match: Match = None) -> SurveyResponse:
+    services = actor.services
     version = None if if_match is None else _version(if_match)
-    survey = open_draft(
+    open_draft(
         services.surveys,
         actor.team.id,
         token,
         commission_percent=services.commission_percent,
         version=version,
     )
-    return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
+    return survey_response(actor, token)
 
 
 @routes.post("/{token}/close", summary="Let nobody begin it any more")
-def close(
-    services: InServices,
-    request: Request,
-    actor: Writer,
-    token: str,
-    closing: Closing,
-) -> Response:
-    services.surveys.close(actor.survey(token), grace_days=closing.grace_days)
-    return _standing(services, request, actor, token)
+@form(pages, PAGE + "/close", then=PAGE, refused=live_page)
+@audited("closed a survey")
+def close(actor: Writer, token: str, closing: Closing) -> SurveyResponse:
+    actor.services.surveys.close(actor.survey(token), grace_days=closing.grace_days)
+    return survey_response(actor, token)
 
 
 @routes.post("/{token}/cancel", summary="End a survey without results")
-def cancel(services: InServices, request: Request, actor: Writer, token: str) -> Response:
-    services.surveys.cancel(actor.survey(token))
-    return _standing(services, request, actor, token)
+@form(pages, PAGE + "/cancel", then=PAGE, refused=live_page)
+@audited("cancelled a survey")
+def cancel(actor: Writer, token: str) -> SurveyResponse:
+    actor.services.surveys.cancel(actor.survey(token))
+    return survey_response(actor, token)
 
 
 @routes.post("/{token}/publish", summary="Let everybody see the results")
-def publish(services: InServices, request: Request, actor: Writer, token: str) -> Response:
-    services.surveys.publish(actor.survey(token))
-    return _standing(services, request, actor, token)
+@form(pages, PAGE + "/publish", then=PAGE)
+@audited("published results")
+def publish(actor: Writer, token: str) -> SurveyResponse:
+    actor.services.surveys.publish(actor.survey(token))
+    return survey_response(actor, token)
 
 
 @routes.post("/{token}/unpublish", summary="Show the results to the team alone again")
-def unpublish(services: InServices, request: Request, actor: Writer, token: str) -> Response:
-    services.surveys.unpublish(actor.survey(token))
-    return _standing(services, request, actor, token)
+@form(pages, PAGE + "/unpublish", then=PAGE)
+@audited("took published results back")
+def unpublish(actor: Writer, token: str) -> SurveyResponse:
+    actor.services.surveys.unpublish(actor.survey(token))
+    return survey_response(actor, token)
 
 
 @routes.get("/{token}/progress", summary="How many answered, by level")
-def progress(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
+def progress(actor: Reader, token: str) -> dict[str, Any]:
     survey = actor.survey(token)
-    return progress_json(survey, services.surveys.progress(survey))
+    return progress_json(survey, actor.services.surveys.progress(survey))
 
 
 @routes.post(
     "/{token}/selection-runs", status_code=201, summary="Decide how many of each level to ask"
 )
+@audited("ran a selection")
 def select(
-    services: InServices,
     actor: Writer,
     token: str,
     selection: SelectionRequest,
     idempotency_key: Key,
-) -> Response:
+    response: Response,
+) -> dict[str, Any]:
     request = (
         f"{actor.account.id} run {idempotency_key}",
         body_text([token, selection.model_dump()]),
     )
-    run = run_selection(services.surveys, actor.team.id, token, selection, request=request)
-    location = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
-    return JSONResponse(run, 201, headers={"Location": location})
+    run = run_selection(actor.services.surveys, actor.team.id, token, selection, request=request)
+    response.headers["Location"] = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
+    return run
 
 
 @routes.get("/{token}/selection-runs", summary="All selections of a survey, in their order")
-def selections(services: InServices, actor: Reader, token: str) -> dict[str, Any]:
-    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
-        actor.survey(token)
-    return {"runs": services.surveys.runs(token)}
+def selections(actor: Reader, token: str) -> dict[Literal["runs"], list[dict[str, Any]]]:
+    _require_own(actor, token)
+    return {"runs": actor.services.surveys.runs(token)}
 
 
 @routes.get("/{token}/selection-runs/{run}", summary="A selection and why it is as it is")
-def selection(services: InServices, actor: Reader, token: str, run: str) -> dict[str, Any]:
-    if not services.surveys.drafts.is_draft(token, team=actor.team.id):
+def selection(actor: Reader, token: str, run: str) -> dict[str, Any]:
+    _require_own(actor, token)
+    return actor.services.surveys.run(token, run)
+
+
+def _require_own(actor: Actor, token: str) -> None:
+    if not is_draft(actor, token):
         actor.survey(token)
-    return services.surveys.run(token, run)
 
 
-def _beginning(services: Services, actor: Actor, new: New) -> Document:
-    given = [name for name, value in new if value is not None]
-    if len(given) != 1:
+def _beginning(actor: Actor, new: New) -> Document:
+    names = [name for name, value in new if value is not None]
+    if len(names) != 1:
         raise ParameterError(
-            f"the request names {given or 'nothing'}; give one of template, document, copy_of."
+            f"the request names {names or 'nothing'}; give one of template, document, copy_of."
         )
     if new.template is not None:
         return template_named(new.template).document()
     if new.document is not None:
         return read_document(new.document)
-    return _document(services, actor, str(new.copy_of))
-
-
-def _document(services: Services, actor: Actor, token: str) -> Document:
-    if services.surveys.drafts.is_draft(token, team=actor.team.id):
-        return services.surveys.drafts.draft(token, team=actor.team.id).document
-    return services.surveys.document(actor.survey(token))
-
-
-def _standing(services: Services, request: Request, actor: Actor, token: str) -> Response:
-    survey = actor.survey(token)
-    return JSONResponse(survey_json(survey, services.surveys, link=share_link(request, token)))
-
-
-def share_link(request: Request, token: str) -> str:
-    """Return the address at which people take part."""
-    return f"{base_address(request)}/s/{token}"
-
-
-def _seats(given: Any) -> dict[str, int] | None:
-    if given is not None and not isinstance(given, dict):
-        raise ParameterError(f"seats is {given!r}, expected an object of levels and numbers.")
-    return given
+    return document_of(actor, str(new.copy_of))
 
 
 def _version(if_match: str | None) -> int:
     # A proxy that compresses the answer makes its tag a weak one.
-    found = re.fullmatch(r'(?:W/)?"v(\d{1,9})"', (if_match or "").strip())
-    if found is None:
+    tag = re.fullmatch(r'(?:W/)?"v(\d{1,9})"', (if_match or "").strip())
+    if tag is None:
         raise StaleVersion(
             "the request does not say what it changes: send the ETag of what you read as If-Match."
         )
-    return int(found[1])
+    return int(tag[1])
 
 
-def _answered(data: dict[str, Any], draft: Draft, status: int = 200, **headers: str) -> Response:
-    return JSONResponse(data, status, headers={"ETag": f'"v{draft.version}"', **headers})
+def _draft(actor: Actor, draft: Draft, response: Response) -> DraftResponse:
+    response.headers["ETag"] = f'"v{draft.version}"'
+    return draft_response(actor, draft)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 
 from masquerade.server.db.tables import FINISHED
-from masquerade.server.http.pages import render
 from masquerade.server.http.security import MOST_UPLOADED
 from masquerade.server.results.synthesis import (
     ENGINES,
@@ -22,8 +21,6 @@ from masquerade.server.results.synthesis import (
     released,
 )
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.dependencies import InServices
-from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Number, Rating
 
@@ -35,7 +32,7 @@ Token = Annotated[str, Query(max_length=64)]
 Count = Annotated[int, Query(ge=1, le=1000)]
 
 
-def _wish(
+def _specification(
     engine: Text = "hist",
     epsilon: Text = "1",
     low: Text = "",
@@ -47,33 +44,27 @@ def _wish(
     delta: Text = "",
     bandwidth: Text = "",
 ) -> SynthesisRequest:
+    epsilon, low, high, step = epsilon.strip(), low.strip(), high.strip(), step.strip()
     return SynthesisRequest(
-        engine,
-        epsilon.strip(),
-        low.strip(),
-        high.strip(),
-        step.strip(),
-        unit,
-        cap,
-        samples,
-        delta.strip(),
-        bandwidth.strip(),
+        engine, epsilon, low, high, step, unit, cap, samples, delta.strip(), bandwidth.strip()
     )
 
 
 routes = APIRouter(include_in_schema=False, prefix="/release")
 Taker = Annotated[Actor, Depends(require("reports:read"))]
-Specification = Annotated[SynthesisRequest, Depends(_wish)]
+Specification = Annotated[SynthesisRequest, Depends(_specification)]
 
 
-def _of_survey(services: Services, survey: SurveyRecord) -> Domain:
+def _domain(actor: Actor, survey: str, request: SynthesisRequest) -> Domain:
     from masquerade.results import numeric_domain
 
-    return numeric_domain(services.results.codebook(survey))
+    if not survey:
+        return request.domain()
+    return numeric_domain(actor.services.results.codebook(actor.survey(survey)))
 
 
 @routes.get("")
-def page(request: Request, actor: Taker, survey: Token = "") -> Response:
+def page(actor: Taker, survey: Token = "") -> Response:
     numeric = [
         one
         for one in actor.surveys()
@@ -86,38 +77,27 @@ def page(request: Request, actor: Taker, survey: Token = "") -> Response:
         "engines": ENGINES,
         "largest": MOST_UPLOADED // 2**20,
     }
-    return render(request, "surveyor/release.html", context)
+    return actor.page("surveyor/release.html", context)
 
 
 @routes.get("/promise")
-def promised(
-    services: InServices, actor: Taker, specification: Specification, survey: Token = ""
-) -> Response:
-    domain = _of_survey(services, actor.survey(survey)) if survey else specification.domain()
-    return JSONResponse(promise(specification, domain))
+def promised(actor: Taker, specification: Specification, survey: Token = "") -> Response:
+    return JSONResponse(promise(specification, _domain(actor, survey, specification)))
 
 
 @routes.post("/synthetic")
 async def synthetic(
-    services: InServices,
-    request: Request,
-    actor: Taker,
-    specification: Specification,
-    survey: Token = "",
-    level: Text = "",
+    actor: Taker, specification: Specification, survey: Token = "", level: Text = ""
 ) -> Response:
     # Read only now that it is known who sends it; see `UPLOADS`.
-    data = b"" if survey else await request.body()
+    data = b"" if survey else await actor.request.body()
 
     def begun() -> Iterator[bytes]:
-        if survey:
-            held = actor.survey(survey)
-            engine = specification.made(_of_survey(services, held))
-            return released(
-                specification, from_reports(services.results.reports(held), level or None), engine
-            )
-        engine = specification.made(specification.domain())
-        return released(specification, from_file(data), engine)
+        engine = specification.made(_domain(actor, survey, specification))
+        if not survey:
+            return released(specification, from_file(data), engine)
+        reports = actor.services.results.reports(actor.survey(survey))
+        return released(specification, from_reports(reports, level or None), engine)
 
     # What fails up to here has a status of its own; what fails later is a line of the answer.
     lines = await run_in_threadpool(begun)

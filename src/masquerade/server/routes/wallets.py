@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -10,9 +11,8 @@ from starlette.responses import Response
 
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.http.padding import padded, spare
-from masquerade.server.payments.wallets import Payout, Wallet, Wallets
+from masquerade.server.payments.wallets import Payout, Wallets
 from masquerade.server.routes.dependencies import InServices, Participant
-from masquerade.server.routes.funds import payout_json
 from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey
 from masquerade.server.routes.response_models import PayoutAsked, WalletPage, answers
 
@@ -79,21 +79,9 @@ def take_back(services: InServices, participant: Participant, payout: str) -> Re
 def wallet_json(service: Wallets, participant: Identity) -> dict[str, Any]:
     """Return what a person is owed and asked for."""
     wallets, payouts = service.of(participant)
-    return {
-        "wallets": [_wallet(one) for one in wallets],
-        "payouts": [payout_json(one) for one in payouts],
-    }
-
-
-def _wallet(wallet: Wallet) -> dict[str, Any]:
-    return {
-        "payer": wallet.payer,
-        "name": wallet.name,
-        "currency": wallet.currency,
-        "balance": wallet.balance,
-    }
+    return {"wallets": [asdict(one) for one in wallets], "payouts": [asdict(p) for p in payouts]}
 
 
 def _payout(payout: Payout, status: int = 200) -> Response:
-    answer = {"payout": payout_json(payout)}
+    answer = {"payout": asdict(payout)}
     return padded(answer, status, room=spare(payout.amount, _LONGEST_AMOUNT))

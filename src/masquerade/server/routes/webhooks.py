@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Depends, Form, Path, Request
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi import APIRouter, Depends, Path
 from pydantic import FailFast, Field
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
-from masquerade.errors import ParameterError, WrongState
-from masquerade.server.http.pages import render
-from masquerade.server.http.problem import status_of
-from masquerade.server.http.request_body import StrictBody
+from masquerade.errors import MasqueradeError
+from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.dependencies import InServices
-from masquerade.server.services import Services
+from masquerade.server.routes.forms import FormBody, form
 from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
 from masquerade.server.webhooks.deliveries import SIGNATURE
 from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
@@ -24,7 +22,7 @@ HERE = "/webhooks"
 WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
-class NewWebhook(StrictBody):
+class NewWebhook(FormBody):
     """A new webhook: its address, and the events that it is told."""
 
     # What else holds of both is told here and checked where they are kept, for pages too.
@@ -37,129 +35,84 @@ class NewWebhook(StrictBody):
         FailFast(),
     ]
 
+    @classmethod
+    def of_form(cls, fields: FormData) -> Self:
+        """Return the webhook that was typed; its address is read where it is kept."""
+        events = [str(one) for one in fields.getlist("events")]
+        return cls.model_construct(url=str(fields.get("url", "")), events=events)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretWebhook(Webhook):
+    """A new webhook with its secret, which is shown this once."""
+
+    secret: str
+
 
 routes = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
+pages = APIRouter(include_in_schema=False, prefix=HERE)
 Owner = Annotated[Actor, Depends(require("team:manage"))]
 
 
-@routes.get("", summary="A team's webhooks")
-def listing(services: InServices, actor: Owner) -> dict[str, Any]:
-    return {"webhooks": [webhook_json(one) for one in services.webhooks.of_team(actor.team.id)]}
-
-
-@routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
-def create(services: InServices, actor: Owner, new: NewWebhook) -> Response:
-    made, secret = services.webhooks.create(actor.team.id, url=new.url, events=new.events)
-    return JSONResponse({**webhook_json(made), "secret": secret}, 201)
-
-
-@routes.delete("/{webhook}", status_code=204, summary="Remove a webhook")
-def remove(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
-    services.webhooks.remove(actor.team.id, webhook)
-    return Response(status_code=204)
-
-
-@routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
-def test(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
-    services.webhooks.test(actor.team.id, webhook)
-    # 202: it is sent a little later, by the process that delivers.
-    return JSONResponse({"state": "waiting"}, 202)
-
-
-@routes.get("/{webhook}/deliveries", summary="What a webhook was told, and how that went")
-def deliveries(services: InServices, actor: Owner, webhook: WebhookId) -> dict[str, Any]:
-    found = services.webhooks.log(actor.team.id, webhook=webhook)
-    return {"deliveries": [delivery_json(one) for one in found]}
-
-
-pages = APIRouter(include_in_schema=False, prefix=HERE)
-
-
 @pages.get("")
-def show(services: InServices, request: Request, actor: Owner) -> Response:
-    return _page(services, request, actor)
-
-
-@pages.post("")
-def create_page(
-    services: InServices,
-    request: Request,
-    actor: Owner,
-    url: Annotated[str, Form()] = "",
-    events: Annotated[list[str] | None, Form()] = None,
-) -> Response:
-    wanted = events or []
-    try:
-        made, secret = services.webhooks.create(actor.team.id, url=url, events=wanted)
-    except ParameterError as error:
-        return _page(services, request, actor, error=error, url=url, chosen=wanted)
-    # Shown once and here only.
-    return _page(services, request, actor, made=made, secret=secret)
-
-
-@pages.post("/{webhook}/remove")
-def remove_page(services: InServices, actor: Owner, webhook: WebhookId) -> Response:
-    services.webhooks.remove(actor.team.id, webhook)
-    return RedirectResponse(HERE, 303)
-
-
-@pages.post("/{webhook}/test")
-def test_page(services: InServices, request: Request, actor: Owner, webhook: WebhookId) -> Response:
-    try:
-        services.webhooks.test(actor.team.id, webhook)
-    except WrongState as error:
-        return _page(services, request, actor, error=error)
-    return RedirectResponse(f"{HERE}#log", 303)
+def show(actor: Owner) -> Response:
+    return _page(actor)
 
 
 def _page(
-    services: Services,
-    request: Request,
     actor: Actor,
     *,
-    error: ParameterError | WrongState | None = None,
-    url: str = "",
-    chosen: list[str] | None = None,
-    made: Webhook | None = None,
-    secret: str = "",
+    error: MasqueradeError | None = None,
+    new: FormData | None = None,
+    result: SecretWebhook | None = None,
+    **_: Any,
 ) -> Response:
-    known = services.webhooks.of_team(actor.team.id)
+    services, team = actor.services, actor.team.id
+    webhooks = services.webhooks.of_team(team)
     context = {
-        "webhooks": known,
-        "hosts": {one.id: one.url.split("/")[2] for one in known},
-        "log": services.webhooks.log(actor.team.id),
-        "titles": {one.token: one.title for one in services.surveys.listed(team=actor.team.id)},
+        "webhooks": webhooks,
+        "hosts": {one.id: one.url.split("/")[2] for one in webhooks},
+        "log": services.webhooks.log(team),
+        "titles": {one.token: one.title for one in services.surveys.listed(team=team)},
         "events": EVENTS,
-        "chosen": list(EVENTS) if chosen is None else chosen,
-        "url": url,
-        "made": made,
-        "secret": secret,
+        "chosen": new.getlist("events") if new and error else list(EVENTS),
+        "url": new.get("url", "") if new and error else "",
+        "created": result,
         "header": SIGNATURE,
         "private": services.webhooks.private,
-        "error": error,
     }
-    status = status_of(error)[0] if error else 200
-    return render(request, "surveyor/webhooks.html", context, status=status)
+    return actor.page("surveyor/webhooks.html", context, error=error)
 
 
-def webhook_json(webhook: Webhook) -> dict[str, Any]:
-    """Return a webhook as the interface shows it."""
-    return {
-        "id": webhook.id,
-        "url": webhook.url,
-        "events": list(webhook.events),
-        "day": webhook.day,
-    }
+@routes.get("", summary="A team's webhooks")
+def listing(actor: Owner) -> dict[Literal["webhooks"], list[Webhook]]:
+    return {"webhooks": actor.services.webhooks.of_team(actor.team.id)}
 
 
-def delivery_json(delivery: Delivery) -> dict[str, Any]:
-    """Return a delivery as the interface shows it."""
-    return {
-        "id": delivery.id,
-        "event": delivery.event,
-        "survey": delivery.survey,
-        "state": delivery.state,
-        "attempts": delivery.attempts,
-        "outcome": delivery.outcome,
-        "day": delivery.day,
-    }
+@routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
+@form(pages, "", then=_page, refused=_page)
+@audited("added a webhook")
+def create(actor: Owner, new: NewWebhook) -> SecretWebhook:
+    webhook, secret = actor.services.webhooks.create(actor.team.id, url=new.url, events=new.events)
+    return SecretWebhook(webhook.id, webhook.url, webhook.events, webhook.day, secret)
+
+
+@routes.delete("/{webhook}", status_code=204, summary="Remove a webhook")
+@form(pages, "/{webhook}/remove", then=HERE)
+@audited("removed a webhook")
+def remove(actor: Owner, webhook: WebhookId) -> None:
+    actor.services.webhooks.remove(actor.team.id, webhook)
+
+
+# 202: it is sent a little later, by the process that delivers.
+@routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
+@form(pages, "/{webhook}/test", then=f"{HERE}#log", refused=_page)
+@audited("tested a webhook")
+def test(actor: Owner, webhook: WebhookId) -> dict[Literal["state"], Literal["waiting"]]:
+    actor.services.webhooks.test(actor.team.id, webhook)
+    return {"state": "waiting"}
+
+
+@routes.get("/{webhook}/deliveries", summary="What a webhook was told, and how that went")
+def deliveries(actor: Owner, webhook: WebhookId) -> dict[Literal["deliveries"], list[Delivery]]:
+    return {"deliveries": actor.services.webhooks.log(actor.team.id, webhook=webhook)}

@@ -10,8 +10,9 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from pydantic import Field
 from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
@@ -60,7 +61,7 @@ class Delivery:
     """A delivery: a message to a webhook, and its outcome."""
 
     id: str
-    webhook: str
+    webhook: Annotated[str, Field(exclude=True)]  # in the address under which it is listed
     event: str
     survey: str | None
     state: str
