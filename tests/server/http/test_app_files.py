@@ -103,6 +103,7 @@ def test_a_module_stands_after_what_it_imports() -> None:
     """The entry is the last of the modules, and nothing that it imports is missing."""
     build = app_build()
     assert build.modules[-1] == ENTRY
+    assert {"aggregate/encoding.js", "aggregate/task.js"} < set(build.modules)
     for place, name in enumerate(build.modules):
         text = build.files[name].content.decode()
         folder = posixpath.dirname(name)

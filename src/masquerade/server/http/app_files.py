@@ -18,6 +18,8 @@ from functools import lru_cache
 from masquerade.server.http.pages import STATIC
 
 ENTRY, WORKER = "app/main.js", "app/service_worker.js"
+#: What a survey between two parties needs besides: kept on devices with the app.
+_TWO_PARTIES = ("aggregate/encoding.js", "aggregate/task.js")
 STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "(\.[^"]+)";', re.MULTILINE)
@@ -73,7 +75,7 @@ def offline_files(build: AppBuild) -> list[str]:
 
 
 def _modules() -> tuple[str, ...]:
-    """Return the entry and everything it imports, what is imported before who imports it."""
+    """Return what pages run and all that it imports, each after what it imports itself."""
     ordered: list[str] = []
     entered: set[str] = set()
 
@@ -86,7 +88,8 @@ def _modules() -> tuple[str, ...]:
         # After its imports, so that the page can load the modules in this order.
         ordered.append(name)
 
-    visit(ENTRY)
+    for name in (*_TWO_PARTIES, ENTRY):
+        visit(name)
     return tuple(ordered)
 
 
