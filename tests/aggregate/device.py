@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.aggregate.test_device_vectors import parameters
+
 from masquerade.aggregate import One, Some, Vector, Whole, prio3_survey
 from masquerade.aggregate.dap import Task, config_of, task_configuration
 from masquerade.aggregate.dap_messages import Report, Role
@@ -41,10 +43,7 @@ def reports_add_up(kem: Kem, seal: Seal) -> None:
     sealed = seal(
         {
             "survey": {
-                "blocks": [
-                    [type(block).__name__, *(getattr(block, n) for n in type(block).__slots__)]
-                    for block in BLOCKS
-                ],
+                "blocks": [[type(block).__name__, *parameters(block)] for block in BLOCKS],
                 "terms": {k: v.hex() if isinstance(v, bytes) else v for k, v in terms.items()},
             },
             "keys": {

@@ -141,7 +141,8 @@ def split_of(rng: random.Random, blocks: Any, measurement: Any) -> dict[str, Any
 
 def parameters(block: Block) -> list[Any]:
     """Return the numbers that describe a block."""
-    return [getattr(block, name) for name in type(block).__slots__]
+    names: tuple[str, ...] = type(block).__slots__
+    return [getattr(block, name) for name in names]
 
 
 def block_of(rng: random.Random) -> tuple[Block, Any]:

@@ -8,7 +8,6 @@ draft 18, appendix "VDAF Configuration Encodings", and a form of our own for `Su
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
@@ -119,15 +118,12 @@ def prio3_of(algorithm: int, parameters: bytes) -> Prio3[Any, Any]:
 def _block_bytes(block: Block) -> bytes:
     for code, (kind, numbers) in _BLOCKS.items():
         if type(block) is kind:
-            values = [int(getattr(block, name) or 0) for name in _parameters(kind)]
+            names: tuple[str, ...] = kind.__slots__
+            values = [int(getattr(block, name) or 0) for name in names]
             return _U8.write(code) + b"".join(
                 number.write(value) for number, value in zip(numbers, values, strict=True)
             )
     raise ParameterError(f"a block {block!r} has no form in a task; expected one of this library.")
-
-
-def _parameters(block: type[Block]) -> list[str]:
-    return [field.name for field in fields(block)]  # type: ignore[arg-type]
 
 
 def _survey(reader: Reader) -> Prio3[Any, Any]:
