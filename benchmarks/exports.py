@@ -27,7 +27,7 @@ from sqlalchemy import insert
 from card import Cards, sized
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server import Services, Settings, create_app
-from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.db.tables import PARTICIPATION
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
@@ -88,7 +88,7 @@ def fill(url: str, people: int) -> SurveyRecord:
                 for row in np.stack(columns, axis=1).tolist()
             ]
         with services.engine.execution_options(write=True).begin() as connection:
-            connection.execute(insert(table_of(ParticipationRow)), rows)
+            connection.execute(insert(PARTICIPATION), rows)
     survey = services.surveys.close(survey)
     services.close()
     return survey

@@ -33,7 +33,7 @@ from sqlalchemy import insert
 
 from card import Cards, sized
 from masquerade.server import Services
-from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.db.tables import PARTICIPATION
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.survey import Survey, commitment_of
@@ -215,7 +215,7 @@ async def crowd(
 
 def fill(services: Services, survey: SurveyRecord, count: int) -> None:
     """Store so many responses of others, directly."""
-    table = table_of(ParticipationRow)
+    table = PARTICIPATION
     for start in range(0, count, 50_000):
         rows = [
             {

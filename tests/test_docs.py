@@ -18,7 +18,7 @@ from masquerade import errors
 from masquerade.cli import app
 from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
-from masquerade.server.setting_values import PREFIX
+from masquerade.server.settings import PREFIX
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
@@ -68,7 +68,7 @@ def test_every_exception_is_documented() -> None:
 
 def test_every_setting_is_documented() -> None:
     """Each setting and its environment variable are in the docs."""
-    for name in settings.READERS:
+    for name in settings.setting_names():
         assert f"`{name}`" in DOCS["operations.md"]
         assert f"`{PREFIX}{name.upper()}`" in EVERYTHING
 

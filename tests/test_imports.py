@@ -35,7 +35,7 @@ RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
 FIRST_OUTSIDE_THE_LIBRARY = RANK["server"]
 
 SERVER = (
-    *("setting_values", "keys", "settings", "http", "db"),
+    *("keys", "settings", "http", "db"),
     *("audit", "webhooks", "accounts", "payments", "surveys", "results", "participants"),
     *("operations", "services", "demo", "routes", "app", "__init__"),
 )

@@ -21,7 +21,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Services
-from masquerade.server.db.tables import FIRST_TEAM, Base
+from masquerade.server.db.tables import FIRST_TEAM, METADATA
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import commitment_of
@@ -303,12 +303,12 @@ def test_the_order_of_arrival_is_not_kept(services: Services) -> None:
 
 def test_no_column_for_what_must_not_be_kept() -> None:
     """No table has a column for a time, an address or a browser; participations have these only."""
-    columns = {name: set(table.columns.keys()) for name, table in Base.metadata.tables.items()}
+    columns = {name: set(table.columns.keys()) for name, table in METADATA.tables.items()}
     assert columns["participation"] == {
         *("id", "survey", "pseudonym", "level", "state", "attempt", "day"),
         *("idempotency", "commitment", "reports"),
     }
-    for name, table in Base.metadata.tables.items():
+    for name, table in METADATA.tables.items():
         for column in table.columns:
             kind = str(column.type)
             assert not any(word in kind for word in ("DATE", "TIME", "FLOAT", "INET")), name
@@ -324,7 +324,7 @@ def test_days_are_all_that_is_kept_of_time(services: Services) -> None:
     device.send(services, survey)
     now = str(int(time.time()))[:6]
     with services.engine.connect() as connection:
-        for table in Base.metadata.sorted_tables:
+        for table in METADATA.sorted_tables:
             for row in connection.execute(table.select()):
                 for name, value in row._mapping.items():
                     if name in ("day", "opened", "closed") and value is not None:

@@ -12,7 +12,7 @@ from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, UnreadableFile
 from masquerade.exact import Loss
 from masquerade.server import Settings
-from masquerade.server.setting_values import PREFIX
+from masquerade.server.settings import PREFIX
 
 EVERYTHING = """
 database = "sqlite:///here.sqlite3"

@@ -47,7 +47,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Make an account. A team of a new name is made too; its first member has to be an owner."""
-    from masquerade.server.accounts.roles import OWNER, check_role
+    from masquerade.server.accounts.teams import OWNER, check_role
 
     check_role(role)
     with _services(data_dir, config) as services:

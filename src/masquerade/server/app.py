@@ -23,7 +23,6 @@ from starlette.routing import Match
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
-from masquerade.server.accounts.throttle import Attempts
 from masquerade.server.db.seals import Seals
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import fields
@@ -38,7 +37,7 @@ from masquerade.server.http.problem import (
     wants_json,
     wrong_places,
 )
-from masquerade.server.http.rate_limit import Beginnings, RateLimits
+from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.routes import (
     accounts,
@@ -113,14 +112,9 @@ def create_app(
 ) -> FastAPI:
     """Return the application; its services are ``app.state.services``.
 
-    Parameters
-    ----------
-    settings : Settings
-    sweeps : bool
-        Whether it sweeps once a day and rewrites SQLite's file; of several processes on one
+    `sweeps`: whether it sweeps once a day and rewrites SQLite's file; of several processes on one
         database one is enough.
-    limits : LimitTable, optional
-        How often who has asked of late, where several processes share that.
+    `limits` (optional): how often who has asked of late, where several processes share that.
     """
     limits = limits or LimitTable()
     metrics = None if settings.metrics == "off" else Metrics()

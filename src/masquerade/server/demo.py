@@ -79,13 +79,8 @@ def take_part(
 ) -> Participation:
     """Go through all steps of the protocol for one made-up person, as a device does.
 
-    Parameters
-    ----------
-    services, survey
-    answers : sequence of int
-        A code for each question, all of which have options.
-    level : str, optional
-        Default: the first that the survey offers.
+    `answers`: a code for each question, all of which have options.
+    `level` (optional): default: the first that the survey offers.
     """
     who, steps = services.identity(secrets.token_hex(16)), services.participations
     chosen = survey.definition.levels[0] if level is None else survey.definition.level(level)

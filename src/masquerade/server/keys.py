@@ -31,10 +31,7 @@ _HOW = "make one with: openssl rand -hex 32"
 class ServerKey:
     """A key of 256 bits.
 
-    Parameters
-    ----------
-    hexadecimal : str
-        64 digits; not shown.
+    `hexadecimal`: 64 digits; not shown.
     """
 
     hexadecimal: str = field(repr=False)
@@ -48,10 +45,7 @@ class ServerKey:
 def checked_key(name: str, value: str) -> str:
     """Return a key of 256 bits in hexadecimal.
 
-    Raises
-    ------
-    ParameterError
-        It is none; the message does not show it.
+    Raises `ParameterError` (it is none; the message does not show it).
     """
     key = value.strip().lower()
     if not _KEY.fullmatch(key):
@@ -65,12 +59,8 @@ def checked_key(name: str, value: str) -> str:
 def read_database_key(file: Path) -> str:
     """Return the key in a file.
 
-    Raises
-    ------
-    UnreadableFile
-        The file is not there or cannot be read.
-    ParameterError
-        There is no key in it.
+    Raises `UnreadableFile` (the file is not there or cannot be read) or `ParameterError` (there is
+    no key in it).
     """
     try:
         content = file.read_text(encoding="ascii")
@@ -83,12 +73,8 @@ def read_database_key(file: Path) -> str:
 def read_server_key(file: Path) -> ServerKey:
     """Return the key in a file.
 
-    Raises
-    ------
-    UnreadableFile
-        The file is not there or cannot be read.
-    ParameterError
-        There is no key in it.
+    Raises `UnreadableFile` (the file is not there or cannot be read) or `ParameterError` (there is
+    no key in it).
     """
     try:
         content = file.read_text(encoding="ascii")
@@ -106,10 +92,7 @@ def make_server_key(file: Path) -> ServerKey:
 
     Of several processes one makes it: it appears whole.
 
-    Raises
-    ------
-    OperationError
-        It cannot be made.
+    Raises `OperationError` (it cannot be made).
     """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:

@@ -19,10 +19,9 @@ from masquerade.server.accounts.teams import Teams
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
 from masquerade.server.db.engine import connect, migrate
-from masquerade.server.db.key_change import begin_sealing
 from masquerade.server.db.ledger_storage import LedgerDatabase
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.seals import Seals
+from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
@@ -88,34 +87,13 @@ class Services:
     ) -> Services:
         """Compose the services over a database, whose schema is made or brought up to date.
 
-        Parameters
-        ----------
-        url : str
-            SQLAlchemy URL.
-        today : callable
-            Gives the ISO date; replaced in tests.
-        clock : callable
-            Gives the seconds since 1970, for one-time codes.
-        caps : Caps, optional
-            Of a person who has none of their own yet.
-        allow_clear : bool
-            Whether surveys may offer to send answers as they are.
-        reservation_days : int
-            How many days after its own a reservation stays.
-        unopened_reservations : int
-            How many surveys a person may begin on a day without opening them; 0 is without limit.
-        commission_percent : int
-            What the operator gets on top of what participants get.
-        webhook_private : bool
-            Whether webhooks may lead into the network of this computer.
-        rewrites : bool
-            Whether an SQLite file is rewritten soon after each change, so that it does not tell
-            the order of arrival. Of several processes on one file one does.
-        key : str, optional
-            With which an SQLite file is encrypted, in hexadecimal.
-        server_key : ServerKey, optional
-            Seals the secrets of one-time codes and webhooks; without one they are kept as they
-            are.
+        What is not named here is the setting of this name; see `Settings`.
+
+        `today`: gives the ISO date; replaced in tests.
+        `clock`: gives the seconds since 1970, for one-time codes.
+        `rewrites`: whether an SQLite file is rewritten soon after each change, so that it does not
+            tell the order of arrival. Of several processes on one file one does.
+        `key` (optional): with which an SQLite file is encrypted, in hexadecimal.
         """
         engine = connect(url, key=key)
         # Before anything else reads or writes: no service knows an older schema.

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable
+import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
 
+from pydantic import BeforeValidator, Field, ValidationError, create_model
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from sqlalchemy import URL, make_url
 
 from masquerade.accounting import Caps
-from masquerade.errors import ParameterError
+from masquerade.errors import ParameterError, UnreadableFile
 from masquerade.exact import DEFAULT_DELTA, MICRO, Loss
 from masquerade.server.keys import (
     ServerKey,
@@ -21,52 +27,41 @@ from masquerade.server.keys import (
     read_database_key,
     read_server_key,
 )
-from masquerade.server.setting_values import (
-    CONFIG_VARIABLE,
-    PREFIX,
-    number,
-    one_of,
-    read_file,
-    switch,
-    text,
-    whole,
-)
 
+#: The environment variable of a setting is its name in capitals after this.
+PREFIX = "MASQUERADE_"
+CONFIG_VARIABLE = "MASQUERADE_CONFIG"
 SERVER_KEY_NAME = "server.key"
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
-#: Every setting, and what reads its value. In the file a setting has this name; its environment
-#: variable is the name in capitals after ``MASQUERADE_``.
-READERS: dict[str, Callable[[str, Any], Any]] = {
-    "data_dir": text,
-    "database": text,
-    "database_key": text,
-    "database_key_file": text,
-    "server_key": text,
-    "server_key_file": text,
-    "public_url": text,
-    "host": text,
-    "port": whole(65535),
-    "workers": whole(64, least=1),
-    "shutdown_seconds": whole(3600, least=1),
-    "trusted_proxies": text,
-    "metrics": one_of("off", "local", "open"),
-    "log_format": one_of("text", "json"),
-    "cap_epsilon": number,
-    "cap_delta": number,
-    "cap_clear": whole(10**6),
-    "allow_clear": switch,
-    "reservation_days": whole(10**6),
-    "unopened_reservations": whole(10**6),
-    "commission_percent": whole(100),
-    "webhook_private": switch,
-    "rate_participant": whole(10**6),
-    "rate_address": whole(10**6),
-    "rate_preview": whole(10**6),
-    "rate_survey": whole(10**6),
-    "rate_rewarded": whole(10**6),
-    "connections_address": whole(10**6),
-}
+
+def _digits(value: Any) -> Any:
+    # For Python true is 1; a setting that was meant as a switch is refused.
+    if isinstance(value, bool) or not (str(value).isascii() and str(value).isdigit()):
+        raise ValueError(value)
+    return value
+
+
+def _switch(value: Any) -> bool:
+    # Not the many words that pydantic takes, such as "t" and "on".
+    words = {"1": True, "0": False, "true": True, "false": False}
+    if str(value).lower() not in words:
+        raise ValueError(value)
+    return words[str(value).lower()]
+
+
+def _whole(most: int, *, least: int = 0) -> Any:
+    return Field(ge=least, le=most, description=f"a whole number from {least} to {most}")
+
+
+# A type's description is what a refused value is told to be.
+_Whole = Annotated[int, BeforeValidator(_digits)]
+_Count = Annotated[_Whole, _whole(10**6)]
+_Switch = Annotated[bool, BeforeValidator(_switch), Field(description="1 or true, 0 or false")]
+# Decimal, as a float would not be the number that somebody wrote, and caps are exact.
+_Number = Annotated[Decimal, Field(ge=0, le=1000, description="a number from 0 to 1000")]
+_Metrics = Annotated[Literal["off", "local", "open"], Field(description="off, local or open")]
+_LogFormat = Annotated[Literal["text", "json"], Field(description="text or json")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +82,40 @@ class Settings:
     server_key_file: Path | None = None
     # What everything together may cost a participant who has not chosen caps of their own.
     caps: Caps = field(default_factory=Caps)
-    allow_clear: bool = False  # whether surveys may offer to send answers as they are
-    reservation_days: int = 2  # how many days after its own a reservation stays
+    allow_clear: _Switch = False  # whether surveys may offer to send answers as they are
+    reservation_days: _Count = 2  # how many days after its own a reservation stays
     # How many surveys a participant may begin on a day without opening them; 0 is without limit.
-    unopened_reservations: int = 20
+    unopened_reservations: _Count = 20
     # What the operator gets on top of what participants get, in percent of it.
-    commission_percent: int = 0
+    commission_percent: Annotated[_Whole, _whole(100)] = 0
     # Whether webhooks may lead to addresses of this computer and of its network.
-    webhook_private: bool = False
+    webhook_private: _Switch = False
     # rate_participant, rate_address: most requests to the interface a minute, by one participant
     # and from one address; 0 is without limit.
-    rate_participant: int = 120
-    rate_address: int = 3000
-    rate_preview: int = 20  # most forecasts of plans a minute, by one surveyor; 0 is without limit
+    rate_participant: _Count = 120
+    rate_address: _Count = 3000
+    rate_preview: _Count = (
+        20  # most forecasts of plans a minute, by one surveyor; 0 is without limit
+    )
     # rate_survey, rate_rewarded: how many may begin one survey from one address in an hour; the
     # second where it gives something. 0 is without limit.
-    rate_survey: int = 400
-    rate_rewarded: int = 40
+    rate_survey: _Count = 400
+    rate_rewarded: _Count = 40
     # Most open connections from one address, in each process; 0 is without limit.
-    connections_address: int = 200
+    connections_address: _Count = 200
     # host, port: where to listen; port 0 takes any free one.
     host: str = "127.0.0.1"
-    port: int = 8080
-    workers: int = 1  # how many processes answer requests
+    port: Annotated[_Whole, _whole(65535)] = 8080
+    workers: Annotated[_Whole, _whole(64, least=1)] = 1  # how many processes answer requests
     # How long requests under way may take after the server was told to end.
-    shutdown_seconds: int = 30
+    shutdown_seconds: Annotated[_Whole, _whole(3600, least=1)] = 30
     # Addresses of reverse proxies that may say for whom and by which scheme they ask, separated by
     # commas.
     trusted_proxies: str = LOOPBACK_PROXIES
     # Who may read ``/metrics``: ``off`` nobody, ``local`` programs on this computer that ask
     # directly, ``open`` whoever reaches the port.
-    metrics: str = "off"
-    log_format: str = "text"  # ``text``, or ``json`` for one JSON object a line
+    metrics: _Metrics = "off"
+    log_format: _LogFormat = "text"  # ``text``, or ``json`` for one JSON object a line
     config: Path | None = None  # the file that settings were read from
 
     @classmethod
@@ -132,35 +129,18 @@ class Settings:
     ) -> Settings:
         """Return settings from the environment and from a file; the environment wins.
 
-        Parameters
-        ----------
-        data_dir : Path, optional
-            Folder of the SQLite database; wins over everything that names a database.
-        demo : bool
-            The demonstration reads no file, and keeps its data in a file of its own.
-        config : Path, optional
-            File of settings; default: what ``MASQUERADE_CONFIG`` names, else ``masquerade.toml``
-            in the current folder where there is one.
-        make_folder : bool
-            Whether the folder of the SQLite database is made where it is not there.
+        Raises `ParameterError` (a setting has a value that it cannot have, or the file one that
+        does not exist) or `UnreadableFile` (the file is not there or is no TOML).
 
-        Raises
-        ------
-        ParameterError
-            A setting has a value that it cannot have, or the file one that does not exist.
-        UnreadableFile
-            The file is not there or is no TOML.
+        `data_dir` (optional): folder of the SQLite database; wins over everything that names a
+            database.
+        `demo`: the demonstration reads no file, and keeps its data in a file of its own.
+        `config` (optional): file of settings; default: what ``MASQUERADE_CONFIG`` names, else
+            ``masquerade.toml`` in the current folder where there is one.
+        `make_folder`: whether the folder of the SQLite database is made where it is not there.
         """
-        found: dict[str, Any] = {}
         file = None if demo else config or _default_file()
-        if file is not None:
-            for key, value in read_file(file, READERS).items():
-                found[key] = READERS[key](f"{key} in {file}", value)
-        # After the file, so that the environment wins.
-        for key, reader in READERS.items():
-            variable = PREFIX + key.upper()
-            if variable in os.environ:
-                found[key] = reader(variable, os.environ[variable])
+        found = _values(file)
         database, folder = found.pop("database", ""), found.pop("data_dir", "")
         if data_dir is not None or not database:
             # The demonstration makes everybody the owner, so it never opens a real database.
@@ -173,12 +153,9 @@ class Settings:
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
         public_url = found.pop("public_url", None)
         # Rounded down to whole millionths: a cap is never above what was written.
-        epsilon = found.pop("cap_epsilon", Fraction(10))
-        caps = Caps(
-            Loss(int(epsilon * MICRO)),
-            found.pop("cap_delta", DEFAULT_DELTA),
-            found.pop("cap_clear", 0),
-        )
+        epsilon = Fraction(found.pop("cap_epsilon", 10))
+        delta = Fraction(found.pop("cap_delta", DEFAULT_DELTA))
+        caps = Caps(Loss(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
         settings = cls(
             database,
             public_url.rstrip("/") if public_url else None,
@@ -210,6 +187,81 @@ class Settings:
         if self.sqlite_file is not None:
             # The database holds the keys of sessions: for this account's eyes only.
             self.sqlite_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+class _Sources(BaseSettings, env_prefix=PREFIX, validate_default=False):
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return where values come from: the environment wins over the file."""
+        return env_settings, init_settings
+
+
+@cache
+def _model() -> type[BaseSettings]:
+    """Return the model of all that can be set: most fields of `Settings`, and what others need."""
+    types: dict[str, Any] = {
+        name: kind
+        for name, kind in get_type_hints(Settings, include_extras=True).items()
+        if name not in ("demo", "caps", "config")
+    }
+    types |= dict.fromkeys(("data_dir", "database_key_file", "server_key", "server_key_file"), str)
+    types |= {"cap_epsilon": _Number, "cap_delta": _Number, "cap_clear": _Count}
+    optional: Any = {name: (kind, None) for name, kind in types.items()}
+    return create_model("_Values", __base__=_Sources, **optional)
+
+
+def setting_names() -> list[str]:
+    """Return the name of every setting, as it is in the file."""
+    return list(_model().model_fields)
+
+
+def _values(file: Path | None) -> dict[str, Any]:
+    """Return the settings that the environment or a file has."""
+    try:
+        values = _model()(**({} if file is None else _read(file)))
+    except ValidationError as error:
+        name, value = str(error.errors()[0]["loc"][0]), error.errors()[0]["input"]
+        variable = PREFIX + name.upper()
+        where = variable if variable in os.environ else f"{name} in {file}"
+        expected = _model().model_fields[name].description or "a text in quotes"
+        raise ParameterError(f"{where} is {value!r}, expected {expected}.") from None
+    return {name: getattr(values, name) for name in values.model_fields_set}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return what is in a file of settings, numbers exactly as they are written."""
+    try:
+        # pydantic-settings' own reader would round them to floats.
+        found = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+    except OSError as error:
+        raise UnreadableFile(f"cannot read the settings in {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise UnreadableFile(f"{file} is no TOML: {error}.") from error
+    names = sorted(setting_names())
+    for key in found:
+        if key not in names:
+            raise ParameterError(f"{file} has {key!r}, which is no setting.{nearest(key, names)}")
+    return found
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a sentence that names what was probably meant, or all that could have been.
+
+    Examples
+    --------
+    >>> nearest("public_uri", ["database", "public_url"])
+    ' Did you mean public_url?'
+    """
+    names = list(names)
+    close = difflib.get_close_matches(name, names, 1)
+    return f" Did you mean {close[0]}?" if close else f" Settings are {', '.join(names)}."
 
 
 def sqlite_url(path: Path) -> str:
@@ -259,7 +311,7 @@ def unknown_variables() -> list[str]:
 
     Those that tests and data sets read are known.
     """
-    known = {PREFIX + key.upper() for key in READERS}
+    known = {PREFIX + key.upper() for key in setting_names()}
     known |= {CONFIG_VARIABLE, PREFIX + "DATA", PREFIX + "REQUIRE"}
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 

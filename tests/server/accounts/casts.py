@@ -11,10 +11,8 @@ from sqlalchemy import Connection, insert
 
 from masquerade.server import Services
 from masquerade.server.accounts.accounts import insert_account
-from masquerade.server.accounts.roles import RIGHTS, ROLES
-from masquerade.server.accounts.teams import join
-from masquerade.server.db.account_tables import TeamRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.accounts.teams import RIGHTS, ROLES, join
+from masquerade.server.db.account_tables import TEAM
 from masquerade.server.http.session_cookie import COOKIE, csrf_token
 
 PASSWORD = "four words in a row"
@@ -30,7 +28,7 @@ def writing(services: Services) -> Iterator[Connection]:
 def insert_team(connection: Connection, name: str) -> str:
     """Make an empty team and return its id."""
     id_ = secrets.token_hex(16)
-    connection.execute(insert(table_of(TeamRow)), {"id": id_, "name": name})
+    connection.execute(insert(TEAM), {"id": id_, "name": name})
     return id_
 
 

@@ -20,7 +20,7 @@ from tests.serving import serving
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services, Settings, create_app
-from masquerade.server.accounts.roles import RIGHTS, ROLES
+from masquerade.server.accounts.teams import RIGHTS, ROLES
 from masquerade.server.operations.run import address
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from masquerade.errors import (
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services
-from masquerade.server.db.tables import BalanceRow, CostRow, EntryRow, table_of
+from masquerade.server.db.tables import BALANCE, COST, ENTRY
 from masquerade.surveys.survey import commitment_of
 
 pytestmark = pytest.mark.both_databases
@@ -196,7 +196,7 @@ def test_tampering_in_the_database_is_found(services: Services) -> None:
     """A change to any column of an entry, a balance or a cost, or a removal, is found."""
     surveys = [services.surveys.open_survey(define(level="high")) for _ in range(3)]
     other = services.surveys.open_survey(define(level="low"))
-    columns = set(EntryRow.__table__.columns.keys())
+    columns = set(ENTRY.c.keys())
     digest = other.definition.levels[0].cost(other.token).digest
     changes = {**ENTRY_CHANGES, "cost": digest}
     assert set(changes) == columns
@@ -207,30 +207,28 @@ def test_tampering_in_the_database_is_found(services: Services) -> None:
         person = services.identity(device.participant).person
         services.ledger.rebuild(person)
         sequence = 5 if column == "end" else 2
-        place = (EntryRow.person == person) & (EntryRow.sequence == sequence)
-        change = update(EntryRow).values({column: value}) if value else delete(EntryRow)
+        place = (ENTRY.c.person == person) & (ENTRY.c.sequence == sequence)
+        change = update(ENTRY).values({column: value}) if value else delete(ENTRY)
         with services.engine.connect() as connection:
             connection.execute(change.where(place))
             connection.commit()
         with pytest.raises(BrokenChain):
             services.ledger.verify()
         with services.engine.connect() as connection:  # the next change must be found by itself
-            for table in (EntryRow, BalanceRow):
+            for table in (ENTRY, BALANCE):
                 connection.execute(delete(table))
             connection.commit()
         assert services.ledger.verify() == 0
 
 
-@pytest.mark.parametrize(
-    "column", [c.key for c in BalanceRow.__table__.columns if c.key != "person"]
-)
+@pytest.mark.parametrize("column", [c.key for c in BALANCE.c if c.key != "person"])
 def test_tampering_with_a_balance_is_found(sqlite_services: Services, column: str) -> None:
     """A balance that is not what its entries come to is found, whichever number is wrong."""
     device = Device()
     device.send(sqlite_services, sqlite_services.surveys.open_survey(define()))
     values: dict[str, Any] = {"caps": "99000000,1/1000000,0", "head": "2" * 64}
     with sqlite_services.engine.connect() as connection:
-        connection.execute(update(BalanceRow).values({column: values.get(column, 77)}))
+        connection.execute(update(BALANCE).values({column: values.get(column, 77)}))
         connection.commit()
     with pytest.raises(BrokenChain):
         sqlite_services.ledger.verify()
@@ -241,8 +239,8 @@ def test_tampering_with_a_cost_is_found(services: Services) -> None:
     device = Device()
     device.send(services, services.surveys.open_survey(define()))
     with services.engine.connect() as connection:
-        found = connection.execute(select(CostRow.digest, CostRow.amounts)).all()
-        used = connection.scalars(select(EntryRow.cost)).first()
+        found = connection.execute(select(COST.c.digest, COST.c.amounts)).all()
+        used = connection.scalars(select(ENTRY.c.cost)).first()
         amounts = next(row.amounts for row in found if row.digest == used)
     changes: list[dict[str, Any]] = [
         {"survey": "0" * 16},
@@ -252,17 +250,17 @@ def test_tampering_with_a_cost_is_found(services: Services) -> None:
     for change in changes:
         with services.engine.connect() as connection:
             kept = connection.execute(
-                select(CostRow.survey, CostRow.mechanisms, CostRow.amounts).where(
-                    CostRow.digest == used
+                select(COST.c.survey, COST.c.mechanisms, COST.c.amounts).where(
+                    COST.c.digest == used
                 )
             ).one()
-            connection.execute(update(CostRow).where(CostRow.digest == used).values(**change))
+            connection.execute(update(COST).where(COST.c.digest == used).values(**change))
             connection.commit()
         with pytest.raises(BrokenChain):
             services.ledger.verify()
         with services.engine.connect() as connection:
             restored = dict(kept._mapping)
-            connection.execute(update(CostRow).where(CostRow.digest == used).values(**restored))
+            connection.execute(update(COST).where(COST.c.digest == used).values(**restored))
             connection.commit()
         assert services.ledger.verify() == 2
 
@@ -272,11 +270,11 @@ def test_a_balance_is_never_written_over(services: Services) -> None:
     device = Device()
     device.reserve(services, services.surveys.open_survey(define()))
     with services.engine.connect() as connection:
-        [row] = connection.execute(select(table_of(EntryRow))).all()
+        [row] = connection.execute(select(ENTRY)).all()
     twice = dict(row._mapping)
     for change in ({}, {"sequence": 1}):
         with services.engine.connect() as connection, pytest.raises(Exception, match=r"(?i)unique"):
-            connection.execute(insert(EntryRow), {**twice, **change})
+            connection.execute(insert(ENTRY), {**twice, **change})
 
 
 def test_amounts_come_back_exactly(services: Services) -> None:

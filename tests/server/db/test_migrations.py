@@ -24,7 +24,7 @@ from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services
 from masquerade.server.db.engine import MIGRATIONS, connect, migrate
 from masquerade.server.db.ledger_storage import LedgerDatabase
-from masquerade.server.db.tables import Base
+from masquerade.server.db.tables import METADATA
 from masquerade.server.db.transactions import Transactions
 
 pytestmark = pytest.mark.both_databases
@@ -38,8 +38,8 @@ def test_migrations_give_the_schema_of_the_models(empty_database_url: str) -> No
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
-        assert compare_metadata(context, Base.metadata) == []
-    assert set(inspect(engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
+        assert compare_metadata(context, METADATA) == []
+    assert set(inspect(engine).get_table_names()) == {*METADATA.tables, "alembic_version"}
     engine.dispose()
 
 
@@ -70,7 +70,7 @@ def test_a_failed_migration_leaves_nothing(
             migrate(engine)
     assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
     migrate(engine)
-    assert set(Base.metadata.tables) <= set(inspect(engine).get_table_names())
+    assert set(METADATA.tables) <= set(inspect(engine).get_table_names())
     engine.dispose()
 
 

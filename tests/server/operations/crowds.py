@@ -18,13 +18,12 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
-from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.db.tables import PARTICIPATION
 from masquerade.server.payments.rewards import Reward
 
 if TYPE_CHECKING:
     from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
-_PARTICIPATION = table_of(ParticipationRow)
 COUNTERS = (range(24, 28), range(40, 44), range(92, 96))
 """Where the header of an SQLite file counts changes and rewritings, of which order is no part."""
 
@@ -88,7 +87,7 @@ class Crowd:
         mine = begun.participation["id"]
         if long:  # what does not fit into a page lies on others
             reports = [(number * i) % 5 for i in range(250 * (number % 11))]
-            change = update(_PARTICIPATION).where(_PARTICIPATION.c.id == mine)
+            change = update(PARTICIPATION).where(PARTICIPATION.c.id == mine)
             services.transactions.write(lambda c: c.execute(change.values(reports=reports)))
         if leaves:
             services.participations.withdraw(who, mine)

@@ -24,8 +24,7 @@ from masquerade.errors import BrokenBackup, NotEmpty, OperationError, ParameterE
 from masquerade.server import Services, Settings
 from masquerade.server.accounts.totp import code_at, new_secret
 from masquerade.server.db.engine import connect
-from masquerade.server.db.key_change import plain_texts
-from masquerade.server.db.seals import Seals
+from masquerade.server.db.seals import Seals, plain_texts
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive

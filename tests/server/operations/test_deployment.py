@@ -13,11 +13,10 @@ import typer
 
 from masquerade.cli import app
 from masquerade.server import settings
-from masquerade.server.setting_values import PREFIX
-from masquerade.server.settings import READERS, Settings
+from masquerade.server.settings import PREFIX, Settings, setting_names
 
 ROOT = Path(__file__).parents[3]
-VARIABLES = {PREFIX + name.upper() for name in READERS}
+VARIABLES = {PREFIX + name.upper() for name in setting_names()}
 
 
 def instructions() -> list[tuple[str, str]]:

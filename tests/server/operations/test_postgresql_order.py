@@ -16,7 +16,7 @@ from tests.server.operations.crowds import (
     orders,
 )
 
-from masquerade.server.db.tables import ParticipationRow, table_of
+from masquerade.server.db.tables import PARTICIPATION
 
 if TYPE_CHECKING:
     pass
@@ -71,7 +71,7 @@ def test_long_values_of_postgresql_tell_no_order(
         [newest] = [
             r.pseudonym for r in services.reports.of_survey(survey.token) if len(r.reports) == 2
         ]
-        rows = table_of(ParticipationRow)
+        rows = PARTICIPATION
         change = update(rows).where(rows.c.pseudonym == newest)
         lengthened = change.values(reports=reports)
         services.transactions.write(partial(Connection.execute, statement=lengthened))

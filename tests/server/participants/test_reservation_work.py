@@ -15,7 +15,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.errors import QuotaFull, TooManyReservations
 from masquerade.server import Services
-from masquerade.server.db.tables import ParticipationRow, QuotaCountRow, table_of
+from masquerade.server.db.tables import PARTICIPATION, QUOTA
 from masquerade.server.operations.content_checks import survey_findings
 from masquerade.server.surveys.quotas import begun, wrong_counts
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.both_databases
 
-_COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
 LONG, STORED = 150, 3000
 TRIES = 5
 
@@ -137,7 +136,7 @@ def test_a_full_survey_costs_no_more(database_url: str) -> None:
         for _ in range(STORED)
     ]
     with services.engine.execution_options(write=True).begin() as connection:
-        connection.execute(insert(_PARTICIPATION), rows)
+        connection.execute(insert(PARTICIPATION), rows)
     for survey in (empty, full):
         services.surveys.set_seats(survey, {"medium": STORED + 10 * TRIES})
     costs = []
@@ -150,7 +149,7 @@ def test_a_full_survey_costs_no_more(database_url: str) -> None:
 
 def counted(services: Services, token: str) -> dict[str, int]:
     """Return the counts that are kept of a survey."""
-    query = select(_COUNT.c.level, _COUNT.c.begun).where(_COUNT.c.survey == token)
+    query = select(QUOTA.c.level, QUOTA.c.begun).where(QUOTA.c.survey == token)
     with services.engine.connect() as connection:
         return {row.level: row.begun for row in connection.execute(query)}
 
@@ -299,7 +298,7 @@ def test_ledger_rows_stop_growing(sqlite_services: Services) -> None:
     assert refused == 40
     assert sqlite_services.ledger.balance(who.person).entries == 40
     with sqlite_services.engine.connect() as connection:
-        assert connection.execute(select(func.count()).select_from(_PARTICIPATION)).scalar() == 1
+        assert connection.execute(select(func.count()).select_from(PARTICIPATION)).scalar() == 1
 
 
 def test_a_wrong_count_is_found(services: Services) -> None:
@@ -309,7 +308,7 @@ def test_a_wrong_count_is_found(services: Services) -> None:
         services.surveys.set_seats(one, {"medium": 3})
     Device().reserve(services, survey)
     with services.engine.execution_options(write=True).begin() as connection:
-        connection.execute(update(_COUNT).where(_COUNT.c.survey == survey.token).values(begun=0))
+        connection.execute(update(QUOTA).where(QUOTA.c.survey == survey.token).values(begun=0))
     with services.engine.connect() as connection:
         found = [one for one in survey_findings(connection) if one.status != "ok"]
     assert len(found) == 1

@@ -11,13 +11,11 @@ from sqlalchemy import func, select
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
-from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
-from masquerade.server.db.tables import FIRST_TEAM, table_of
+from masquerade.server.db.payment_tables import BOOK_ACCOUNT, TRANSFER
+from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.double_entry import AccountKey, MoneyLedger
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
-
-_ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 
 
 @dataclass
@@ -51,11 +49,11 @@ class Till:
     def holds(self) -> bool:
         """Return whether all accounts add up to nothing, and each is what its transfers say."""
         with self.services.engine.connect() as connection:
-            total = connection.scalar(select(func.sum(_ACCOUNT.c.balance))) or 0
-            for row in connection.execute(select(_ACCOUNT)):
-                came = select(func.coalesce(func.sum(_TRANSFER.c.amount), 0))
-                into = connection.scalar(came.where(_TRANSFER.c.credit == row.id))
-                out = connection.scalar(came.where(_TRANSFER.c.debit == row.id))
+            total = connection.scalar(select(func.sum(BOOK_ACCOUNT.c.balance))) or 0
+            for row in connection.execute(select(BOOK_ACCOUNT)):
+                came = select(func.coalesce(func.sum(TRANSFER.c.amount), 0))
+                into = connection.scalar(came.where(TRANSFER.c.credit == row.id))
+                out = connection.scalar(came.where(TRANSFER.c.debit == row.id))
                 if int(into or 0) - int(out or 0) != row.balance:
                     return False
                 if row.balance < 0 and row.kind != "external":

@@ -64,7 +64,7 @@ def test_lengths_of_the_account_are_equal_across_levels(
 
     They are filled up to whole bytes here, not to kibibytes, so that no difference is hidden.
     """
-    monkeypatch.setattr("masquerade.server.http.padding.BLOCK", 1)
+    monkeypatch.setattr("masquerade.server.http.bodies.BLOCK", 1)
     caps = Caps(Loss(1_000_000_000), clear=1000)
     server = live_server(caps=caps, rate_participant=0, rate_address=0, allow_clear=True)
     questions: tuple[Any, ...] = (

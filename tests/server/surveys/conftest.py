@@ -15,8 +15,7 @@ from tests.serving import serving
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.accounts.accounts import insert_account
 from masquerade.server.accounts.teams import join
-from masquerade.server.db.account_tables import TeamRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.account_tables import TEAM
 from masquerade.server.http.session_cookie import COOKIE, csrf_token
 from masquerade.server.operations.run import address
 from masquerade.server.surveys.lifecycle import Lifecycle
@@ -104,7 +103,7 @@ def desk(site: tuple[str, Services]) -> Iterator[Desk]:
     team = secrets.token_hex(16)
     with services.engine.execution_options(write=True).begin() as connection:
         row = {"id": team, "name": "Sociologists", "day": "2026-03-14"}
-        connection.execute(insert(table_of(TeamRow)), row)
+        connection.execute(insert(TEAM), row)
         account = new_member(connection, team, "editor")
     secret = services.sessions.start(account, team)
     headers = {"Origin": url, "Accept": "text/html"}

@@ -18,15 +18,13 @@ from masquerade.server.accounts.passwords import (
     needs_new_hash,
     verify_password,
 )
-from masquerade.server.db.account_tables import AccountRow
+from masquerade.server.db.account_tables import ACCOUNT
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 
 ACTIVE, DISABLED = "active", "disabled"
 LONGEST_NAME = 100
 _LOGIN = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
-_ACCOUNT = table_of(AccountRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +50,7 @@ def account_of(row: Any) -> Account:
 def check_login(login: str) -> str:
     """Return a login in its one form, in small letters.
 
-    Raises
-    ------
-    ParameterError
-        It cannot be one.
+    Raises `ParameterError` (it cannot be one).
     """
     small = login.strip().lower()
     if not _LOGIN.fullmatch(small):
@@ -69,10 +64,7 @@ def check_login(login: str) -> str:
 def check_name(name: str, *, what: str = "the name") -> str:
     """Return a name without spaces around it.
 
-    Raises
-    ------
-    ParameterError
-        It is empty or too long.
+    Raises `ParameterError` (it is empty or too long).
     """
     kept = name.strip()
     if not 0 < len(kept) <= LONGEST_NAME or not kept.isprintable():
@@ -85,36 +77,26 @@ def insert_account(
 ) -> str:
     """Keep a new account within a transaction and return its id.
 
-    Parameters
-    ----------
-    login, name : str
-        Checked.
-    password : str or None
-        Its hash.
-    day : str
+    Raises `ParameterError` (the login is taken).
 
-    Raises
-    ------
-    ParameterError
-        The login is taken.
+    `login`, `name`: checked.
+    `password`: its hash.
     """
     # The column is unique too: of two at once, the second transaction runs again and finds the
     # first.
-    if connection.execute(select(_ACCOUNT.c.id).where(_ACCOUNT.c.login == login)).first():
+    if connection.execute(select(ACCOUNT.c.id).where(ACCOUNT.c.login == login)).first():
         raise ParameterError(f"the login {login!r} is taken; choose another.")
     id_ = secrets.token_hex(16)
     row = {"id": id_, "login": login, "name": name, "password": password}
-    connection.execute(insert(_ACCOUNT), {**row, "state": ACTIVE, "day": day})
+    connection.execute(insert(ACCOUNT), {**row, "state": ACTIVE, "day": day})
     return id_
 
 
 def account_maker(*, login: str, name: str, password: str, day: str) -> Callable[[Connection], str]:
     """Return what keeps a new account within a transaction; all that takes long is done before.
 
-    Raises
-    ------
-    ParameterError
-        Login, name or password cannot be used; the returned function: the login is taken.
+    Raises `ParameterError` (login, name or password cannot be used; the returned function: the
+    login is taken).
     """
     login, name = check_login(login), check_name(name)
     hashed = hash_password(check_password(password, login=login))
@@ -126,13 +108,8 @@ def account_maker(*, login: str, name: str, password: str, day: str) -> Callable
 class Accounts:
     """All accounts.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    clock : callable
-        Gives the seconds since 1970, for codes.
-    seals : Seals, optional
-        Seals what codes are made of.
+    `clock`: gives the seconds since 1970, for codes.
+    `seals` (optional): seals what codes are made of.
     """
 
     def __init__(
@@ -148,15 +125,12 @@ class Accounts:
 
     def get(self, id_: str) -> Account:
         """Return an account."""
-        return account_of(self._row(_ACCOUNT.c.id == id_))
+        return account_of(self._row(ACCOUNT.c.id == id_))
 
     def by_login(self, login: str) -> Account:
         """Return the account of a login.
 
-        Raises
-        ------
-        NotFound
-            There is none, or it was disabled.
+        Raises `NotFound` (there is none, or it was disabled).
         """
         row = self._with_login(login)
         if row is None:
@@ -185,35 +159,24 @@ class Accounts:
 
     def has_password(self, id_: str, password: str) -> bool:
         """Return whether this is the account's password."""
-        return verify_password(self._row(_ACCOUNT.c.id == id_).password, password)
+        return verify_password(self._row(ACCOUNT.c.id == id_).password, password)
 
-    def rename(self, id_: str, *, login: str, name: str) -> None:
+    @writes
+    def rename(self, connection: Connection, id_: str, *, login: str, name: str) -> None:
         """Change login and name.
 
-        Raises
-        ------
-        ParameterError
-            One cannot be used, or the login is taken.
+        Raises `ParameterError` (one cannot be used, or the login is taken).
         """
         new = {"login": check_login(login), "name": check_name(name)}
-
-        def work(connection: Connection) -> None:
-            taken = select(_ACCOUNT.c.id).where(
-                _ACCOUNT.c.login == new["login"], _ACCOUNT.c.id != id_
-            )
-            if connection.execute(taken).first():
-                raise ParameterError(f"the login {new['login']!r} is taken; choose another.")
-            connection.execute(update(_ACCOUNT).where(_ACCOUNT.c.id == id_).values(new))
-
-        self._transactions.write(work)
+        taken = select(ACCOUNT.c.id).where(ACCOUNT.c.login == new["login"], ACCOUNT.c.id != id_)
+        if connection.execute(taken).first():
+            raise ParameterError(f"the login {new['login']!r} is taken; choose another.")
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == id_).values(new))
 
     def set_password(self, id_: str, password: str) -> None:
         """Choose a new password; whoever calls also ends the other sessions.
 
-        Raises
-        ------
-        ParameterError
-            It is too short, too long, too simple, or holds the login.
+        Raises `ParameterError` (it is too short, too long, too simple, or holds the login).
         """
         check_password(password, login=self.get(id_).login)
         self._set(id_, password=hash_password(password))
@@ -223,7 +186,7 @@ class Accounts:
         step = totp.matching_step(secret, code, seconds=self._clock(), after=None)
         if step is None:
             return False
-        kept = self._seals.seal(secret, place_of(_ACCOUNT, "totp_secret", id_))
+        kept = self._seals.seal(secret, place_of(ACCOUNT, "totp_secret", id_))
         # The code that was just typed counts as used.
         self._set(id_, totp_secret=kept, totp_step=step)
         return True
@@ -233,14 +196,14 @@ class Accounts:
         self._set(id_, totp_secret=None, totp_step=None)
 
     def _spend_code(self, row: Any, code: str) -> bool:
-        secret = self._seals.unseal(row.totp_secret, place_of(_ACCOUNT, "totp_secret", row.id))
+        secret = self._seals.unseal(row.totp_secret, place_of(ACCOUNT, "totp_secret", row.id))
         step = totp.matching_step(secret, code, seconds=self._clock(), after=row.totp_step)
         if step is None:
             return False
         # Of two requests with the same code, one finds the step as it was.
         spent = (
-            update(_ACCOUNT)
-            .where(_ACCOUNT.c.id == row.id, _ACCOUNT.c.totp_step < step)
+            update(ACCOUNT)
+            .where(ACCOUNT.c.id == row.id, ACCOUNT.c.totp_step < step)
             .values(totp_step=step)
         )
         return self._transactions.write(lambda c: c.execute(spent).rowcount == 1)
@@ -250,11 +213,11 @@ class Accounts:
         # Anything else cannot be there, and a database may refuse to look for it.
         if not _LOGIN.fullmatch(small):
             return None
-        return self._row((_ACCOUNT.c.login == small) & (_ACCOUNT.c.state == ACTIVE))
+        return self._row((ACCOUNT.c.login == small) & (ACCOUNT.c.state == ACTIVE))
 
     def _row(self, where: Any) -> Any:
-        return self._transactions.read(lambda c: c.execute(select(_ACCOUNT).where(where)).first())
+        return self._transactions.read(lambda c: c.execute(select(ACCOUNT).where(where)).first())
 
     def _set(self, id_: str, **values: Any) -> None:
-        change = update(_ACCOUNT).where(_ACCOUNT.c.id == id_).values(values)
+        change = update(ACCOUNT).where(ACCOUNT.c.id == id_).values(values)
         self._transactions.write(lambda c: c.execute(change))

@@ -9,22 +9,17 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
-from masquerade.server.accounts.roles import ROLES
 from masquerade.server.accounts.sessions import Sessions, digest, holds
-from masquerade.server.accounts.teams import Team, Teams
+from masquerade.server.accounts.teams import ROLES, Team, Teams
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.db.account_tables import (
-    AccountRow,
-    ApiTokenRow,
-    MembershipRow,
-    SessionRow,
-    TeamRow,
+    ACCOUNT,
+    MEMBERSHIP,
+    SESSION,
+    TEAM,
+    TOKEN,
 )
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
-
-_ACCOUNT, _MEMBERSHIP, _TEAM = table_of(AccountRow), table_of(MembershipRow), table_of(TeamRow)
-_SESSION, _TOKEN = table_of(SessionRow), table_of(ApiTokenRow)
+from masquerade.server.db.transactions import Transactions, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +54,9 @@ class Credentials:
     def by_session(self, secret: str) -> Surveyor | None:
         """Return whose session it is; None where it is over or nobody's."""
         query = (
-            _known(_SESSION)
-            .add_columns(_SESSION.c.digest.label("session"), _SESSION.c.used)
-            .where(_SESSION.c.digest == digest(secret), holds(self._today()))
+            _known(SESSION)
+            .add_columns(SESSION.c.digest.label("session"), SESSION.c.used)
+            .where(SESSION.c.digest == digest(secret), holds(self._today()))
         )
         row = self._first(query)
         if row is None:
@@ -74,11 +69,11 @@ class Credentials:
         """Return for whom a token acts; None where it is over, revoked or none of ours."""
         today = self._today()
         query = (
-            _known(_TOKEN)
-            .add_columns(_TOKEN.c.digest, _TOKEN.c.scopes, _TOKEN.c.used)
+            _known(TOKEN)
+            .add_columns(TOKEN.c.digest, TOKEN.c.scopes, TOKEN.c.used)
             .where(
-                _TOKEN.c.digest == digest(token),
-                _TOKEN.c.until.is_(None) | (_TOKEN.c.until >= today),
+                TOKEN.c.digest == digest(token),
+                TOKEN.c.until.is_(None) | (TOKEN.c.until >= today),
             )
         )
         row = self._first(query)
@@ -96,23 +91,21 @@ class Credentials:
             return None
         return Surveyor(account, member.team, member.role, ROLES[member.role], None)
 
-    def _first(self, query: Any) -> Any:
-        def work(connection: Connection) -> Any:
-            return connection.execute(query).first()
-
-        return self._transactions.read(work)
+    @reads
+    def _first(self, connection: Connection, query: Any) -> Any:
+        return connection.execute(query).first()
 
 
 def _known(table: Any) -> Any:
     """Return the query for the account and the team of a row of `table`, and what joins them."""
     # No membership, no row: who was removed from a team is out of it with the next request.
-    member = (_MEMBERSHIP.c.account == table.c.account) & (_MEMBERSHIP.c.team == table.c.team)
+    member = (MEMBERSHIP.c.account == table.c.account) & (MEMBERSHIP.c.team == table.c.team)
     return (
-        select(_ACCOUNT, _MEMBERSHIP.c.role, _TEAM.c.id.label("team"), _TEAM.c.name.label("of"))
-        .join(table, table.c.account == _ACCOUNT.c.id)
-        .join(_MEMBERSHIP, member)
-        .join(_TEAM, _TEAM.c.id == table.c.team)
-        .where(_ACCOUNT.c.state == ACTIVE)
+        select(ACCOUNT, MEMBERSHIP.c.role, TEAM.c.id.label("team"), TEAM.c.name.label("of"))
+        .join(table, table.c.account == ACCOUNT.c.id)
+        .join(MEMBERSHIP, member)
+        .join(TEAM, TEAM.c.id == table.c.team)
+        .where(ACCOUNT.c.state == ACTIVE)
     )
 
 

@@ -12,15 +12,12 @@ from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import NotFound, WrongState
 from masquerade.server.accounts.accounts import account_maker, check_name
-from masquerade.server.accounts.roles import check_role
 from masquerade.server.accounts.sessions import digest
-from masquerade.server.accounts.teams import Member, Team, join, role_in
-from masquerade.server.db.account_tables import TeamInvitationRow, TeamRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.accounts.teams import Member, Team, check_role, join, role_in
+from masquerade.server.db.account_tables import INVITATION, TEAM
 from masquerade.server.db.transactions import Transactions
 
 INVITATION_DAYS = 7
-_INVITATION, _TEAM = table_of(TeamInvitationRow), table_of(TeamRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,70 +50,54 @@ class TeamInvitations:
             "note": check_name(note, what="whom the invitation is for"),
             "until": until.isoformat(),
         }
-        self._transactions.write(lambda c: c.execute(insert(_INVITATION), row))
+        self._transactions.write(lambda c: c.execute(insert(INVITATION), row))
         return token
 
     def of_team(self, team: str) -> list[TeamInvitation]:
         """Return the invitations that can still be followed, the next to end first."""
         query = (
             _invitations(self._today())
-            .where(_INVITATION.c.team == team)
-            .order_by(_INVITATION.c.until, _INVITATION.c.digest)
+            .where(INVITATION.c.team == team)
+            .order_by(INVITATION.c.until, INVITATION.c.digest)
         )
         return self._transactions.read(lambda c: [_invitation(row) for row in c.execute(query)])
 
     def withdraw(self, team: str, digest_: str) -> None:
         """Take an invitation back.
 
-        Raises
-        ------
-        NotFound
-            There is none, or it was followed.
+        Raises `NotFound` (there is none, or it was followed).
         """
-        gone = delete(_INVITATION).where(
-            _INVITATION.c.team == team, _INVITATION.c.digest == digest_
-        )
+        gone = delete(INVITATION).where(INVITATION.c.team == team, INVITATION.c.digest == digest_)
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such invitation; it was followed or taken back.")
 
     def read(self, token: str) -> TeamInvitation:
         """Return the invitation of a link.
 
-        Raises
-        ------
-        NotFound
-            There is none, it was followed or taken back, or its days are over.
+        Raises `NotFound` (there is none, it was followed or taken back, or its days are over).
         """
         return self._transactions.read(lambda c: self._invited(c, token))
 
     def join(self, token: str, account: str) -> Member:
         """Let an account follow an invitation, which ends it.
 
-        Raises
-        ------
-        NotFound
-            There is none, it was followed or taken back, or its days are over.
-        WrongState
-            The account is in the team already.
+        Raises `NotFound` (there is none, it was followed or taken back, or its days are over) or
+        `WrongState` (the account is in the team already).
         """
         return self._transactions.write(lambda c: self._follow(c, token, account))
 
     def join_new(self, token: str, *, login: str, name: str, password: str) -> Member:
         """Make an account that follows an invitation, which ends it.
 
-        Raises
-        ------
-        NotFound
-            There is none, it was followed or taken back, or its days are over.
-        ParameterError
-            Login, name or password cannot be used, or the login is taken.
+        Raises `NotFound` (there is none, it was followed or taken back, or its days are over) or
+        `ParameterError` (login, name or password cannot be used, or the login is taken).
         """
         self.read(token)  # before a password is hashed, which takes long
         make = account_maker(login=login, name=name, password=password, day=self._today())
         return self._transactions.write(lambda c: self._follow(c, token, make(c)))
 
     def _invited(self, connection: Connection, token: str) -> TeamInvitation:
-        query = _invitations(self._today()).where(_INVITATION.c.digest == digest(token))
+        query = _invitations(self._today()).where(INVITATION.c.digest == digest(token))
         row = connection.execute(query).first()
         if row is None:
             raise NotFound(
@@ -128,7 +109,7 @@ class TeamInvitations:
         invited = self._invited(connection, token)
         if role_in(connection, account, invited.team.id):
             raise WrongState(f"you are in the team {invited.team.name!r} already.")
-        gone = delete(_INVITATION).where(_INVITATION.c.digest == invited.digest)
+        gone = delete(INVITATION).where(INVITATION.c.digest == invited.digest)
         if connection.execute(gone).rowcount != 1:  # somebody else was faster
             raise NotFound("this invitation was followed already; ask for a new one.")
         joined = join(connection, account, invited.team.id, invited.role)
@@ -137,9 +118,9 @@ class TeamInvitations:
 
 def _invitations(today: str) -> Any:
     return (
-        select(_INVITATION, _TEAM.c.name.label("of"))
-        .join(_TEAM, _TEAM.c.id == _INVITATION.c.team)
-        .where(_INVITATION.c.until >= today)
+        select(INVITATION, TEAM.c.name.label("of"))
+        .join(TEAM, TEAM.c.id == INVITATION.c.team)
+        .where(INVITATION.c.until >= today)
     )
 
 

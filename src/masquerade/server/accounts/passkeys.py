@@ -16,8 +16,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError, Unauthenticated
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of, check_name
-from masquerade.server.db.account_tables import AccountRow, PasskeyRow, SpentChallengeRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.account_tables import ACCOUNT, CHALLENGE, PASSKEY
 from masquerade.server.db.transactions import Transactions
 
 CHALLENGE_SECONDS = 300
@@ -29,8 +28,6 @@ _NEEDED = (
 )
 _CREDENTIAL = re.compile(CREDENTIAL)
 _REFUSED = "the passkey was not accepted; try again, or sign in with your password."
-_PASSKEY, _ACCOUNT = table_of(PasskeyRow), table_of(AccountRow)
-_SPENT = table_of(SpentChallengeRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +55,8 @@ def installed() -> bool:
 class Passkeys:
     """All passkeys.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    key : callable
-        Gives the server's secret that signs challenges.
+    `today`: gives the ISO date.
+    `key`: gives the server's secret that signs challenges.
     """
 
     def __init__(
@@ -77,9 +69,9 @@ class Passkeys:
     def of_account(self, account: str) -> list[Passkey]:
         """Return the passkeys of an account, the oldest first."""
         query = (
-            select(_PASSKEY)
-            .where(_PASSKEY.c.account == account)
-            .order_by(_PASSKEY.c.day, _PASSKEY.c.credential)
+            select(PASSKEY)
+            .where(PASSKEY.c.account == account)
+            .order_by(PASSKEY.c.day, PASSKEY.c.credential)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [Passkey(row.credential, row.name, row.day) for row in rows]
@@ -87,23 +79,17 @@ class Passkeys:
     def remove(self, account: str, credential: str) -> None:
         """Forget a passkey.
 
-        Raises
-        ------
-        NotFound
-            The account has no such passkey.
+        Raises `NotFound` (the account has no such passkey).
         """
-        mine = (_PASSKEY.c.account == account) & (_PASSKEY.c.credential == credential)
-        gone = delete(_PASSKEY).where(mine)
+        mine = (PASSKEY.c.account == account) & (PASSKEY.c.credential == credential)
+        gone = delete(PASSKEY).where(mine)
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such passkey; it was removed already.")
 
     def begin_registration(self, account: Account, site: Site) -> dict[str, Any]:
         """Return what a browser needs to make a passkey: ``options`` and ``challenge``.
 
-        Raises
-        ------
-        ParameterError
-            The library is not installed.
+        Raises `ParameterError` (the library is not installed).
         """
         webauthn, structs = _library()
         # A device that holds one of them makes no second.
@@ -132,12 +118,8 @@ class Passkeys:
     ) -> None:
         """Keep a new passkey.
 
-        Raises
-        ------
-        ParameterError
-            The library is not installed, the name cannot be used, or the passkey is known.
-        Unauthenticated
-            The browser's answer does not fit the challenge.
+        Raises `ParameterError` (the library is not installed, the name cannot be used, or the
+        passkey is known) or `Unauthenticated` (the browser's answer does not fit the challenge).
         """
         webauthn, _ = _library()
         name = check_name(name, what="the passkey's name")
@@ -162,7 +144,7 @@ class Passkeys:
             "name": name,
             "day": self._today(),
         }
-        taken = select(_PASSKEY.c.account).where(_PASSKEY.c.credential == row["credential"])
+        taken = select(PASSKEY.c.account).where(PASSKEY.c.credential == row["credential"])
 
         def work(connection: Connection) -> None:
             # In the transaction that keeps the key: an answer counts once, also where two come at
@@ -170,7 +152,7 @@ class Passkeys:
             self._spend(connection, nonce)
             if connection.execute(taken).first():
                 raise ParameterError("this passkey is known already; make a new one.")
-            connection.execute(insert(_PASSKEY), row)
+            connection.execute(insert(PASSKEY), row)
 
         self._transactions.write(work)
 
@@ -179,10 +161,7 @@ class Passkeys:
 
         It names no account, so it tells nobody which there are.
 
-        Raises
-        ------
-        ParameterError
-            The library is not installed.
+        Raises `ParameterError` (the library is not installed).
         """
         webauthn, structs = _library()
         options = webauthn.generate_authentication_options(
@@ -193,21 +172,17 @@ class Passkeys:
     def finish_sign_in(self, site: Site, *, challenge: str, credential: dict[str, Any]) -> Account:
         """Return whose passkey answered the challenge, which cannot be answered again.
 
-        Raises
-        ------
-        ParameterError
-            The library is not installed.
-        Unauthenticated
-            The passkey is unknown, or its answer does not fit the challenge.
+        Raises `ParameterError` (the library is not installed) or `Unauthenticated` (the passkey is
+        unknown, or its answer does not fit the challenge).
         """
         webauthn, _ = _library()
         nonce = self._challenge(challenge, _SIGN_IN, "")
         found = _CREDENTIAL.fullmatch(str(credential.get("id")))
         id_ = found and found[0]
         query = (
-            select(_PASSKEY.c.public_key, _PASSKEY.c.sign_count, _PASSKEY.c.credential, _ACCOUNT)
-            .join(_ACCOUNT, _ACCOUNT.c.id == _PASSKEY.c.account)
-            .where(_PASSKEY.c.credential == id_, _ACCOUNT.c.state == ACTIVE)
+            select(PASSKEY.c.public_key, PASSKEY.c.sign_count, PASSKEY.c.credential, ACCOUNT)
+            .join(ACCOUNT, ACCOUNT.c.id == PASSKEY.c.account)
+            .where(PASSKEY.c.credential == id_, ACCOUNT.c.state == ACTIVE)
         )
         row = self._transactions.read(lambda c: c.execute(query).first()) if id_ else None
         # The same words as for a wrong answer: nobody learns which passkeys are known.
@@ -226,7 +201,7 @@ class Passkeys:
             )
         except _faults() as error:
             raise Unauthenticated(_REFUSED) from error
-        counted = update(_PASSKEY).where(_PASSKEY.c.credential == row.credential)
+        counted = update(PASSKEY).where(PASSKEY.c.credential == row.credential)
 
         def work(connection: Connection) -> None:
             self._spend(connection, nonce)
@@ -257,12 +232,12 @@ class Passkeys:
 
     def _spend(self, connection: Connection, nonce: bytes) -> None:
         digest, today = hashlib.sha256(nonce).hexdigest(), self._today()
-        if connection.execute(select(_SPENT).where(_SPENT.c.digest == digest)).first():
+        if connection.execute(select(CHALLENGE).where(CHALLENGE.c.digest == digest)).first():
             raise Unauthenticated(_REFUSED)
         # Yesterday's may have been spent minutes ago; those before it are over.
         yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
-        connection.execute(delete(_SPENT).where(_SPENT.c.day < yesterday))
-        connection.execute(insert(_SPENT), {"digest": digest, "day": today})
+        connection.execute(delete(CHALLENGE).where(CHALLENGE.c.day < yesterday))
+        connection.execute(insert(CHALLENGE), {"digest": digest, "day": today})
 
     def _signer(self, purpose: str) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self._key(), salt=purpose)

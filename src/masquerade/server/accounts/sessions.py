@@ -10,14 +10,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
-from masquerade.server.db.account_tables import SessionRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.account_tables import SESSION
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.session_cookie import SESSION_DAYS
 
 #: A session in which nothing was asked for so many days is over.
 IDLE_DAYS = 7
-_SESSION = table_of(SessionRow)
 
 
 def digest(secret: str) -> str:
@@ -30,7 +28,7 @@ def holds(today: str) -> ColumnElement[bool]:
     now = date.fromisoformat(today)
     began = (now - timedelta(days=SESSION_DAYS)).isoformat()
     used = (now - timedelta(days=IDLE_DAYS)).isoformat()
-    return (_SESSION.c.day >= began) & (_SESSION.c.used >= used)
+    return (SESSION.c.day >= began) & (SESSION.c.used >= used)
 
 
 class Sessions:
@@ -43,12 +41,8 @@ class Sessions:
     def start(self, account: str, team: str, *, instead_of: str = "") -> str:
         """Begin a session and return what its cookie holds, always a new secret.
 
-        Parameters
-        ----------
-        account, team : str
-            Ids; the account is a member of the team.
-        instead_of : str
-            What the browser's cookie held before; that session ends.
+        `account`, `team`: ids; the account is a member of the team.
+        `instead_of`: what the browser's cookie held before; that session ends.
         """
         # Always a new one: a cookie that somebody planted before the sign-in is worth nothing.
         secret = secrets.token_urlsafe(32)
@@ -60,9 +54,9 @@ class Sessions:
         def work(connection: Connection) -> None:
             # Old sessions go whenever somebody signs in, so no job has to look for them.
             connection.execute(
-                delete(_SESSION).where(over | (_SESSION.c.digest == digest(instead_of)))
+                delete(SESSION).where(over | (SESSION.c.digest == digest(instead_of)))
             )
-            connection.execute(insert(_SESSION), row)
+            connection.execute(insert(SESSION), row)
 
         self._transactions.write(work)
         return secret
@@ -70,9 +64,9 @@ class Sessions:
     def of_account(self, account: str) -> list[tuple[str, str]]:
         """Return digest and first day of each session, the newest first."""
         query = (
-            select(_SESSION.c.digest, _SESSION.c.day)
-            .where(_SESSION.c.account == account, holds(self._today()))
-            .order_by(_SESSION.c.day.desc(), _SESSION.c.digest)
+            select(SESSION.c.digest, SESSION.c.day)
+            .where(SESSION.c.account == account, holds(self._today()))
+            .order_by(SESSION.c.day.desc(), SESSION.c.digest)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [(row.digest, row.day) for row in rows]
@@ -80,29 +74,25 @@ class Sessions:
     def use(self, session: str, *, last: str) -> None:
         """Note that a session is used today; `last` is the day that is noted. Once a day it writes.
 
-        Parameters
-        ----------
-        session : str
-            Its digest.
-        last : str
+        `session`: its digest.
         """
         today = self._today()
         if last < today:
-            self._write(update(_SESSION).where(_SESSION.c.digest == session).values(used=today))
+            self._write(update(SESSION).where(SESSION.c.digest == session).values(used=today))
 
     def switch(self, session: str, team: str) -> None:
         """Let a session be about another team of its account."""
-        change = update(_SESSION).where(_SESSION.c.digest == session).values(team=team)
+        change = update(SESSION).where(SESSION.c.digest == session).values(team=team)
         self._write(change)
 
     def end(self, session: str) -> None:
         """End one session, named by its digest."""
-        self._write(delete(_SESSION).where(_SESSION.c.digest == session))
+        self._write(delete(SESSION).where(SESSION.c.digest == session))
 
     def end_others(self, account: str, keep: str | None = None) -> None:
         """End all sessions of an account but the one with digest `keep`."""
-        others = delete(_SESSION).where(_SESSION.c.account == account)
-        self._write(others if keep is None else others.where(_SESSION.c.digest != keep))
+        others = delete(SESSION).where(SESSION.c.account == account)
+        self._write(others if keep is None else others.where(SESSION.c.digest != keep))
 
     def _write(self, change: Any) -> None:
         self._transactions.write(lambda c: c.execute(change))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from masquerade.errors import NotFound, WrongState
+from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.accounts.accounts import (
     DISABLED,
     Account,
@@ -18,21 +18,47 @@ from masquerade.server.accounts.accounts import (
     check_name,
     insert_account,
 )
-from masquerade.server.accounts.roles import OWNER, check_role
 from masquerade.server.db.account_tables import (
-    AccountRow,
-    ApiTokenRow,
-    MembershipRow,
-    PasskeyRow,
-    SessionRow,
-    TeamRow,
+    ACCOUNT,
+    MEMBERSHIP,
+    PASSKEY,
+    SESSION,
+    TEAM,
+    TOKEN,
 )
-from masquerade.server.db.tables import FIRST_TEAM, table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.db.transactions import Transactions, writes
+
+OWNER, EDITOR, VIEWER, AUDITOR = "owner", "editor", "viewer", "auditor"
+
+#: Each right with what it lets somebody do.
+RIGHTS: Final = {
+    "survey:read": "see surveys and how many people answered",
+    "survey:write": "make, open and close surveys",
+    "results:read": "see results",
+    "reports:read": "take away single masked reports",
+    "team:manage": "invite people, change roles, end anybody's tokens, set webhooks",
+    "funds:manage": "pay in and pay out",
+    "audit:read": "see the audit log and check the ledger",
+    "settings:read": "see the server's settings",
+}
+
+#: Each role with its rights.
+ROLES: Final = {
+    OWNER: frozenset(RIGHTS),
+    EDITOR: frozenset({"survey:read", "survey:write", "results:read", "reports:read"}),
+    VIEWER: frozenset({"survey:read", "results:read"}),
+    AUDITOR: frozenset({"survey:read", "audit:read", "settings:read"}),
+}
+
+ROLE_WORDS: Final = {
+    OWNER: "everything, the team and money too",
+    EDITOR: "makes surveys, sees results, takes reports away",
+    VIEWER: "sees surveys and results, takes no single report away",
+    AUDITOR: "checks masks, ledger and audit log; sees no result before it is published",
+}
 
 FIRST_LOGIN = "owner"
-_ACCOUNT, _MEMBERSHIP, _TEAM = table_of(AccountRow), table_of(MembershipRow), table_of(TeamRow)
-_SESSION, _TOKEN, _PASSKEY = table_of(SessionRow), table_of(ApiTokenRow), table_of(PasskeyRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +80,7 @@ class Member:
 
 def role_in(connection: Connection, account: str, team: str) -> str | None:
     """Return what an account is in a team, within a transaction; None where it is no member."""
-    query = select(_MEMBERSHIP.c.role).where(_is_member(account, team))
+    query = select(MEMBERSHIP.c.role).where(_is_member(account, team))
     found: str | None = connection.execute(query).scalar()
     return found
 
@@ -62,8 +88,8 @@ def role_in(connection: Connection, account: str, team: str) -> str | None:
 def join(connection: Connection, account: str, team: str, role: str) -> Account:
     """Make an account a member within a transaction, and return it."""
     row = {"account": account, "team": team, "role": check_role(role)}
-    connection.execute(insert(_MEMBERSHIP), row)
-    return account_of(connection.execute(select(_ACCOUNT).where(_ACCOUNT.c.id == account)).one())
+    connection.execute(insert(MEMBERSHIP), row)
+    return account_of(connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == account)).one())
 
 
 class Teams:
@@ -73,33 +99,30 @@ class Teams:
         self._transactions = transactions
         self._today = today
 
-    def first_owner(self) -> Account | None:
+    @writes
+    def first_owner(self, connection: Connection) -> Account | None:
         """Return the account that the one-time owner's link is for, made when first asked for.
 
         None once somebody of the first team can sign in with a password or passkey: the link has
         done its work then.
         """
-
-        def work(connection: Connection) -> Account | None:
+        members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
+        if not members:
+            id_ = insert_account(
+                connection,
+                login=_free_login(connection),
+                name="Owner",
+                password=None,
+                day=self._today(),
+            )
+            join(connection, id_, FIRST_TEAM, OWNER)
             members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
-            if not members:
-                id_ = insert_account(
-                    connection,
-                    login=_free_login(connection),
-                    name="Owner",
-                    password=None,
-                    day=self._today(),
-                )
-                join(connection, id_, FIRST_TEAM, OWNER)
-                members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
-            owners = [m.account for m in members if m.role == OWNER]
-            keys = select(_PASSKEY.c.account).where(_PASSKEY.c.account.in_([o.id for o in owners]))
-            known = set(connection.execute(keys).scalars())
-            if any(owner.has_password or owner.id in known for owner in owners):
-                return None
-            return owners[0]
-
-        return self._transactions.write(work)
+        owners = [m.account for m in members if m.role == OWNER]
+        keys = select(PASSKEY.c.account).where(PASSKEY.c.account.in_([o.id for o in owners]))
+        known = set(connection.execute(keys).scalars())
+        if any(owner.has_password or owner.id in known for owner in owners):
+            return None
+        return owners[0]
 
     def members(self, team: str | None = None) -> list[Member]:
         """Return the members of a team, or of all, by team and login."""
@@ -112,29 +135,27 @@ class Teams:
 
     def first(self) -> Team:
         """Return the team that every database begins with."""
-        query = select(_TEAM).where(_TEAM.c.id == FIRST_TEAM)
+        query = select(TEAM).where(TEAM.c.id == FIRST_TEAM)
         row = self._transactions.read(lambda c: c.execute(query).one())
         return Team(row.id, row.name)
 
     def named(self, name: str) -> Team | None:
         """Return the team of a name, or None."""
-        query = select(_TEAM).where(_TEAM.c.name == name).order_by(_TEAM.c.id)
+        query = select(TEAM).where(TEAM.c.name == name).order_by(TEAM.c.id)
         row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else Team(row.id, row.name)
 
     def rename(self, team: str, name: str) -> None:
         """Change the name of a team."""
-        change = update(_TEAM).where(_TEAM.c.id == team)
+        change = update(TEAM).where(TEAM.c.id == team)
         change = change.values(name=check_name(name, what="the team's name"))
         self._transactions.write(lambda c: c.execute(change))
 
     def add(self, team: str, *, login: str, name: str, password: str, role: str) -> Account:
         """Make an account in a team.
 
-        Raises
-        ------
-        ParameterError
-            Login, name, password or role cannot be used, or the login is taken.
+        Raises `ParameterError` (login, name, password or role cannot be used, or the login is
+        taken).
         """
         make = account_maker(login=login, name=name, password=password, day=self._today())
         check_role(role)
@@ -143,16 +164,14 @@ class Teams:
     def found(self, team: str, *, login: str, name: str, password: str) -> Account:
         """Make a team and its first owner.
 
-        Raises
-        ------
-        ParameterError
-            A name, the login or the password cannot be used, or the login is taken.
+        Raises `ParameterError` (a name, the login or the password cannot be used, or the login is
+        taken).
         """
         make = account_maker(login=login, name=name, password=password, day=self._today())
         row = {"id": secrets.token_hex(16), "name": check_name(team, what="the team's name")}
 
         def work(connection: Connection) -> Account:
-            connection.execute(insert(_TEAM), row)
+            connection.execute(insert(TEAM), row)
             return join(connection, make(connection), row["id"], OWNER)
 
         return self._transactions.write(work)
@@ -160,74 +179,52 @@ class Teams:
     def set_role(self, team: str, account: str, role: str) -> None:
         """Change what a member is.
 
-        Raises
-        ------
-        NotFound
-            No member of this team.
-        WrongState
-            It is the last owner.
+        Raises `NotFound` (no member of this team) or `WrongState` (it is the last owner).
         """
         check_role(role)
         self._transactions.write(lambda c: _change(c, team, account, role))
 
-    def put(self, team: str, account: str, role: str) -> None:
+    @writes
+    def put(self, connection: Connection, team: str, account: str, role: str) -> None:
         """Make an account a member, or change what it is.
 
-        Raises
-        ------
-        WrongState
-            It is the last owner.
+        Raises `WrongState` (it is the last owner).
         """
         check_role(role)
-
-        def work(connection: Connection) -> None:
-            if role_in(connection, account, team) is None:
-                join(connection, account, team, role)
-                return
-            _change(connection, team, account, role)
-
-        self._transactions.write(work)
+        if role_in(connection, account, team) is None:
+            join(connection, account, team, role)
+            return
+        _change(connection, team, account, role)
 
     def remove(self, team: str, account: str) -> None:
         """End a membership, and what the account could do in the team: sessions and tokens.
 
-        Raises
-        ------
-        NotFound
-            No member of this team.
-        WrongState
-            It is the last owner.
+        Raises `NotFound` (no member of this team) or `WrongState` (it is the last owner).
         """
         self._transactions.write(lambda c: _leave(c, team, account))
 
-    def disable(self, account: str) -> None:
+    @writes
+    def disable(self, connection: Connection, account: str) -> None:
         """End all memberships and every way to sign in; the login stays taken.
 
-        Raises
-        ------
-        WrongState
-            It is the last owner of a team.
+        Raises `WrongState` (it is the last owner of a team).
         """
-
-        def work(connection: Connection) -> None:
-            query = select(_MEMBERSHIP.c.team).where(_MEMBERSHIP.c.account == account)
-            for team in connection.execute(query).scalars().all():
-                _leave(connection, team, account)
-            # Passkeys belong to no team.
-            for table in (_SESSION, _TOKEN, _PASSKEY):
-                connection.execute(delete(table).where(table.c.account == account))
-            gone = {"state": DISABLED, "password": None, "totp_secret": None, "totp_step": None}
-            connection.execute(update(_ACCOUNT).where(_ACCOUNT.c.id == account).values(gone))
-
-        self._transactions.write(work)
+        query = select(MEMBERSHIP.c.team).where(MEMBERSHIP.c.account == account)
+        for team in connection.execute(query).scalars().all():
+            _leave(connection, team, account)
+        # Passkeys belong to no team.
+        for table in (SESSION, TOKEN, PASSKEY):
+            connection.execute(delete(table).where(table.c.account == account))
+        gone = {"state": DISABLED, "password": None, "totp_secret": None, "totp_step": None}
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == account).values(gone))
 
 
 def _members(connection: Connection) -> list[Member]:
     query = (
-        select(_ACCOUNT, _MEMBERSHIP.c.role, _TEAM.c.id.label("team"), _TEAM.c.name.label("of"))
-        .join(_MEMBERSHIP, _MEMBERSHIP.c.account == _ACCOUNT.c.id)
-        .join(_TEAM, _TEAM.c.id == _MEMBERSHIP.c.team)
-        .order_by(_TEAM.c.name, _TEAM.c.id, _ACCOUNT.c.login)
+        select(ACCOUNT, MEMBERSHIP.c.role, TEAM.c.id.label("team"), TEAM.c.name.label("of"))
+        .join(MEMBERSHIP, MEMBERSHIP.c.account == ACCOUNT.c.id)
+        .join(TEAM, TEAM.c.id == MEMBERSHIP.c.team)
+        .order_by(TEAM.c.name, TEAM.c.id, ACCOUNT.c.login)
     )
     return [
         Member(account_of(row), Team(row.team, row.of), row.role)
@@ -236,22 +233,20 @@ def _members(connection: Connection) -> list[Member]:
 
 
 def _free_login(connection: Connection) -> str:
-    taken = set(connection.execute(select(_ACCOUNT.c.login)).scalars())
+    taken = set(connection.execute(select(ACCOUNT.c.login)).scalars())
     numbered = (f"{FIRST_LOGIN}-{number}" for number in range(2, len(taken) + 3))
     return next(login for login in (FIRST_LOGIN, *numbered) if login not in taken)
 
 
 def _is_member(account: str, team: str) -> Any:
-    return (_MEMBERSHIP.c.account == account) & (_MEMBERSHIP.c.team == team)
+    return (MEMBERSHIP.c.account == account) & (MEMBERSHIP.c.team == team)
 
 
 def _another_owner(connection: Connection, team: str, account: str) -> None:
     """Refuse where nobody else owns the team; of two who leave at once, one waits here."""
-    # SQLite's one write lock does it there.
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(_TEAM.c.id).where(_TEAM.c.id == team).with_for_update())
-    owners = select(_MEMBERSHIP.c.account).where(
-        _MEMBERSHIP.c.team == team, _MEMBERSHIP.c.role == OWNER
+    connection.execute(select(TEAM.c.id).where(TEAM.c.id == team).with_for_update())
+    owners = select(MEMBERSHIP.c.account).where(
+        MEMBERSHIP.c.team == team, MEMBERSHIP.c.role == OWNER
     )
     if set(connection.execute(owners).scalars()) == {account}:
         raise WrongState("this is the team's last owner; make somebody else an owner first.")
@@ -260,16 +255,26 @@ def _another_owner(connection: Connection, team: str, account: str) -> None:
 def _change(connection: Connection, team: str, account: str, role: str) -> None:
     if role != OWNER:
         _another_owner(connection, team, account)
-    change = update(_MEMBERSHIP).where(_is_member(account, team)).values(role=role)
+    change = update(MEMBERSHIP).where(_is_member(account, team)).values(role=role)
     if connection.execute(change).rowcount != 1:
         raise NotFound("there is no such member; reload the page.")
 
 
 def _leave(connection: Connection, team: str, account: str) -> None:
     _another_owner(connection, team, account)
-    if connection.execute(delete(_MEMBERSHIP).where(_is_member(account, team))).rowcount != 1:
+    if connection.execute(delete(MEMBERSHIP).where(_is_member(account, team))).rowcount != 1:
         raise NotFound("there is no such member; reload the page.")
     # In the same transaction: who was removed cannot use what they still have.
-    for table in (_SESSION, _TOKEN):
+    for table in (SESSION, TOKEN):
         gone = delete(table).where(table.c.account == account, table.c.team == team)
         connection.execute(gone)
+
+
+def check_role(role: str) -> str:
+    """Return `role`.
+
+    Raises `ParameterError` (there is no such role).
+    """
+    if role not in ROLES:
+        raise ParameterError(f"{role!r} is no role; choose one of {', '.join(ROLES)}.")
+    return role

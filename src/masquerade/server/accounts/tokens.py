@@ -12,14 +12,12 @@ from sqlalchemy import delete, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
 from masquerade.server.accounts.accounts import check_name
-from masquerade.server.accounts.roles import RIGHTS
 from masquerade.server.accounts.sessions import digest
-from masquerade.server.db.account_tables import AccountRow, ApiTokenRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.accounts.teams import RIGHTS
+from masquerade.server.db.account_tables import ACCOUNT, TOKEN
 from masquerade.server.db.transactions import Transactions
 
 PREFIX = "mq_"
-_TOKEN, _ACCOUNT = table_of(ApiTokenRow), table_of(AccountRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +51,12 @@ class ApiTokens:
     ) -> str:
         """Return a new token, which cannot be seen again.
 
-        Parameters
-        ----------
-        account, team : str
-            Ids; the account is a member of the team.
-        name : str
-            What it is for.
-        scopes : iterable of str
-            Rights. The token has them as long as the account's role has.
-        until : str or None
-            ISO date of the last day on which it works.
+        Raises `ParameterError` (no scope or an unknown one, or a day that is none or over).
 
-        Raises
-        ------
-        ParameterError
-            No scope or an unknown one, or a day that is none or over.
+        `account`, `team`: ids; the account is a member of the team.
+        `name`: what it is for.
+        `scopes`: rights. The token has them as long as the account's role has.
+        `until`: ISO date of the last day on which it works.
         """
         wanted = sorted(set(scopes))
         unknown = [scope for scope in wanted if scope not in RIGHTS]
@@ -86,37 +75,34 @@ class ApiTokens:
             "day": self._today(),
             "until": until and self._end_day(until),
         }
-        self._transactions.write(lambda c: c.execute(insert(_TOKEN), row))
+        self._transactions.write(lambda c: c.execute(insert(TOKEN), row))
         return token
 
     def of_team(self, team: str) -> list[ApiToken]:
         """Return the tokens of a team, by login and name."""
         query = (
-            select(_TOKEN, _ACCOUNT.c.login)
-            .join(_ACCOUNT, _ACCOUNT.c.id == _TOKEN.c.account)
-            .where(_TOKEN.c.team == team)
-            .order_by(_ACCOUNT.c.login, _TOKEN.c.name, _TOKEN.c.digest)
+            select(TOKEN, ACCOUNT.c.login)
+            .join(ACCOUNT, ACCOUNT.c.id == TOKEN.c.account)
+            .where(TOKEN.c.team == team)
+            .order_by(ACCOUNT.c.login, TOKEN.c.name, TOKEN.c.digest)
         )
         return self._transactions.read(lambda c: [_token(row) for row in c.execute(query)])
 
     def revoke(self, team: str, digest_: str, *, account: str | None = None) -> None:
         """End a token of a team; with `account`, only one of its own.
 
-        Raises
-        ------
-        NotFound
-            There is none.
+        Raises `NotFound` (there is none).
         """
-        gone = delete(_TOKEN).where(_TOKEN.c.team == team, _TOKEN.c.digest == digest_)
+        gone = delete(TOKEN).where(TOKEN.c.team == team, TOKEN.c.digest == digest_)
         if account is not None:
-            gone = gone.where(_TOKEN.c.account == account)
+            gone = gone.where(TOKEN.c.account == account)
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such token; it was revoked already.")
 
     def used(self, digest_: str) -> None:
         """Remember that a token was used today."""
         today = self._today()
-        change = update(_TOKEN).where(_TOKEN.c.digest == digest_).values(used=today)
+        change = update(TOKEN).where(TOKEN.c.digest == digest_).values(used=today)
         self._transactions.write(lambda c: c.execute(change))
 
     def _end_day(self, until: str) -> str:

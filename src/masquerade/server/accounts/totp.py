@@ -22,13 +22,8 @@ def new_secret() -> str:
 def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
     """Return the code of a step (RFC 4226, section 5.3; SHA-1).
 
-    Parameters
-    ----------
-    secret : str
-        Base32.
-    step : int
-        Whole periods of 30 seconds since 1970.
-    digits : int
+    `secret`: Base32.
+    `step`: whole periods of 30 seconds since 1970.
     """
     mac = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), hashlib.sha1)
     # RFC 4226, section 5.3: the last four bits say where the number begins; its sign bit is
@@ -41,16 +36,10 @@ def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
 def matching_step(secret: str, code: str, *, seconds: float, after: int | None) -> int | None:
     """Return the step whose code this is, or None.
 
-    Parameters
-    ----------
-    secret : str
-        Base32.
-    code : str
-        As it was typed; spaces do not matter.
-    seconds : float
-        Now, since 1970. One step early or late is accepted.
-    after : int or None
-        The last step that was used: it and those before it are not accepted.
+    `secret`: Base32.
+    `code`: as it was typed; spaces do not matter.
+    `seconds`: now, since 1970. One step early or late is accepted.
+    `after`: the last step that was used: it and those before it are not accepted.
     """
     typed = "".join(code.split()).encode()
     now = int(seconds) // STEP_SECONDS

@@ -15,12 +15,10 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from masquerade.errors import BrokenChain
-from masquerade.server.db.payment_tables import AuditRow
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.payment_tables import AUDIT_ENTRY
+from masquerade.server.db.transactions import Transactions, writes
 
 BEGINNING = "0" * 64
-_ENTRY = table_of(AuditRow)
 _TOLD = ("team", "sequence", "account", "login", "action", "object", "day", "previous_hash")
 
 
@@ -46,35 +44,41 @@ class AuditLog:
         self._transactions = transactions
         self._today = today
 
-    def add(self, team: str, *, account: str, login: str, action: str, object: str) -> bool:
+    @writes
+    def add(
+        self,
+        connection: Connection,
+        team: str,
+        *,
+        account: str,
+        login: str,
+        action: str,
+        object: str,
+    ) -> bool:
         """Add an entry; return whether it was added.
 
         It is not where it says the same as the one before: saving a draft again and again is one.
         """
         # Cut to the column's length; PostgreSQL would refuse a longer one.
         entry = {"account": account, "login": login, "action": action, "object": object[:64]}
-
-        def work(connection: Connection) -> bool:
-            # Two at once want the same place; the database lets one have it, the other tries again.
-            query = select(_ENTRY).where(_ENTRY.c.team == team)
-            last = connection.execute(query.order_by(_ENTRY.c.sequence.desc()).limit(1)).first()
-            values: dict[str, Any] = {**entry, "team": team, "day": self._today()}
-            if last is not None and all(getattr(last, name) == values[name] for name in values):
-                return False
-            values["sequence"] = 0 if last is None else last.sequence + 1
-            values["previous_hash"] = BEGINNING if last is None else last.hash
-            # Together with the hash of the one before, which was read in this transaction.
-            connection.execute(insert(_ENTRY), {**values, "hash": hash_of(values)})
-            return True
-
-        return self._transactions.write(work)
+        # Two at once want the same place; the database lets one have it, the other tries again.
+        query = select(AUDIT_ENTRY).where(AUDIT_ENTRY.c.team == team)
+        last = connection.execute(query.order_by(AUDIT_ENTRY.c.sequence.desc()).limit(1)).first()
+        values: dict[str, Any] = {**entry, "team": team, "day": self._today()}
+        if last is not None and all(getattr(last, name) == values[name] for name in values):
+            return False
+        values["sequence"] = 0 if last is None else last.sequence + 1
+        values["previous_hash"] = BEGINNING if last is None else last.hash
+        # Together with the hash of the one before, which was read in this transaction.
+        connection.execute(insert(AUDIT_ENTRY), {**values, "hash": hash_of(values)})
+        return True
 
     def page(self, team: str, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """Return entries of a team, newest first, from below a sequence number."""
-        query = select(_ENTRY).where(_ENTRY.c.team == team)
+        query = select(AUDIT_ENTRY).where(AUDIT_ENTRY.c.team == team)
         if before is not None:
-            query = query.where(_ENTRY.c.sequence < before)
-        query = query.order_by(_ENTRY.c.sequence.desc()).limit(limit)
+            query = query.where(AUDIT_ENTRY.c.sequence < before)
+        query = query.order_by(AUDIT_ENTRY.c.sequence.desc()).limit(limit)
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [
             AuditEntry(r.sequence, r.account, r.login, r.action, r.object, r.day, r.hash)
@@ -84,28 +88,25 @@ class AuditLog:
     def verify(self, team: str) -> tuple[int, str]:
         """Return how many entries a team's chain has and the hash of the last one.
 
-        Raises
-        ------
-        BrokenChain
+        Raises `BrokenChain`.
         """
         return self._transactions.read(lambda c: verify_chain(c, team))
 
 
 def teams_with_entries(connection: Connection) -> list[str]:
     """Return every team that has a chain."""
-    return list(connection.scalars(select(_ENTRY.c.team).distinct().order_by(_ENTRY.c.team)))
+    return list(
+        connection.scalars(select(AUDIT_ENTRY.c.team).distinct().order_by(AUDIT_ENTRY.c.team))
+    )
 
 
 def verify_chain(connection: Connection, team: str) -> tuple[int, str]:
     """Return length and head of a team's chain.
 
-    Raises
-    ------
-    BrokenChain
-        An entry was changed, or one is gone from before the end.
+    Raises `BrokenChain` (an entry was changed, or one is gone from before the end).
     """
     previous, count = BEGINNING, 0
-    query = select(_ENTRY).where(_ENTRY.c.team == team).order_by(_ENTRY.c.sequence)
+    query = select(AUDIT_ENTRY).where(AUDIT_ENTRY.c.team == team).order_by(AUDIT_ENTRY.c.sequence)
     for row in connection.execute(query):
         values = {name: getattr(row, name) for name in _TOLD}
         # A gap shows by the number, a change by the hash, an exchange by the previous hash. Entries

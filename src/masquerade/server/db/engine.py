@@ -58,10 +58,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
 def migrate(engine: Engine, *, to: str = "head") -> None:
     """Bring the schema to this version, from an empty database or any earlier version.
 
-    Raises
-    ------
-    WrongSchema
-        The database is of a version that this one does not know.
+    Raises `WrongSchema` (the database is of a version that this one does not know).
     """
     # The write lock comes first (SQLite), so that two processes cannot both see the old revision.
     with engine.execution_options(write=True).begin() as connection:
@@ -94,12 +91,7 @@ def revision(connection: Connection) -> str | None:
 
 
 def require_known(found: str | None) -> None:
-    """Raise where a revision is none that this version knows.
-
-    Raises
-    ------
-    WrongSchema
-    """
+    """Raise where a revision is none that this version knows."""
     if found is not None and found not in revisions():
         raise WrongSchema(
             f"the schema is at revision {found!r}, which this version does not know: a newer one "
@@ -166,10 +158,7 @@ def _begin(connection: Any) -> None:
 def sealed_driver() -> ModuleType:
     """Return the driver for encrypted SQLite databases.
 
-    Raises
-    ------
-    OperationError
-        It is not installed.
+    Raises `OperationError` (it is not installed).
     """
     try:
         from sqlcipher3 import dbapi2

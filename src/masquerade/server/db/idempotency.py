@@ -10,13 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import IdempotencyConflict
-from masquerade.server.db.draft_tables import IdempotencyKeyRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.tables import IDEMPOTENCY_KEY
 
 #: How many days a request that made something is remembered.
 KEPT_DAYS = 2
-
-_KEY = table_of(IdempotencyKeyRow)
 
 
 def earlier_token(
@@ -26,32 +23,26 @@ def earlier_token(
 
     A new request is remembered with the token of what it makes now.
 
-    Parameters
-    ----------
-    connection
-    request : tuple of str or None
-        Idempotency key, with whose it is and what for, and the request's body; None: not known.
-    token : str
-        Of what is made now.
-    today : str
+    Raises `IdempotencyConflict` (the key was used for another request).
 
-    Raises
-    ------
-    IdempotencyConflict
-        The key was used for another request.
+    `request`: idempotency key, with whose it is and what for, and the request's body; None: not
+        known.
+    `token`: of what is made now.
     """
     if request is None:
         return None
     before = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
-    connection.execute(delete(_KEY).where(_KEY.c.day < before))
+    connection.execute(delete(IDEMPOTENCY_KEY).where(IDEMPOTENCY_KEY.c.day < before))
     # Hashes alone: the table would otherwise keep a second copy of what was sent, and who sent it.
     digest, body = (hashlib.sha256(part.encode()).hexdigest() for part in request)
-    row = connection.execute(select(_KEY).where(_KEY.c.digest == digest)).first()
+    row = connection.execute(
+        select(IDEMPOTENCY_KEY).where(IDEMPOTENCY_KEY.c.digest == digest)
+    ).first()
     if row is None:
         values = {"digest": digest, "body": body, "token": token, "day": today}
         # Where both come at once, the primary key refuses the second; its transaction runs again
         # and finds the first.
-        connection.execute(insert(_KEY), values)
+        connection.execute(insert(IDEMPOTENCY_KEY), values)
         return None
     # The earlier result would hide that the client uses one key for two requests.
     if row.body != body:

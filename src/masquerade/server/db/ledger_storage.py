@@ -19,60 +19,54 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
-from sqlalchemy.orm import aliased
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
 from masquerade.accounting.storage import Change, Decision
 from masquerade.errors import BrokenChain
 from masquerade.exact import INFINITE_LOSS, Loss
 from masquerade.server.db.tables import (
+    BALANCE,
+    COST,
+    ENTRY,
     PAID_WORDS,
-    BalanceRow,
-    CostRow,
-    EntryRow,
-    SurveyRow,
-    table_of,
+    SURVEY,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, insert_unless_there
 
-_BALANCE, _ENTRY, _COST = table_of(BalanceRow), table_of(EntryRow), table_of(CostRow)
-_SURVEY = table_of(SurveyRow)
 # Columns of numbers, in the order of `Balance`; its first field, the caps, is kept as text.
 _NAMES = Balance._fields[1:]
 # After one of these steps a reservation is not open any more.
 _FINISHED = ("commit", "release", "clear_disclosure")
 
-_COLUMNS = (*_ENTRY.c, _COST.c.survey, _COST.c.mechanisms, _COST.c.amounts)
+_COLUMNS = (*ENTRY.c, COST.c.survey, COST.c.mechanisms, COST.c.amounts)
 _ENTRIES_ALONE = (
     select(*_COLUMNS)
-    .join_from(_ENTRY, _COST)
-    .where(_ENTRY.c.person == bindparam("one"))
-    .order_by(_ENTRY.c.sequence)
+    .join_from(ENTRY, COST)
+    .where(ENTRY.c.person == bindparam("one"))
+    .order_by(ENTRY.c.sequence)
 )
-_STOOD = (_BALANCE.c.caps.label("stood"), *(_BALANCE.c[name].label(f"b_{name}") for name in _NAMES))
-_STAND = select(*_STOOD).where(_BALANCE.c.person == bindparam("one"))
+_STOOD = (BALANCE.c.caps.label("stood"), *(BALANCE.c[name].label(f"b_{name}") for name in _NAMES))
+_STAND = select(*_STOOD).where(BALANCE.c.person == bindparam("one"))
 _STAND_HELD = _STAND.with_for_update()
 # Written out, as a database finds a partial index by the words of its condition only.
 _STEP_OF_KEY = text("ledger_entry.kind <> 'adjust'")
 _PAID = text(f"ledger_entry.{PAID_WORDS}")
 # A literal and no bound value: SQLite takes a partial index only where it sees its condition.
-_SOME_OPEN = _BALANCE.c.open > literal_column("0")
+_SOME_OPEN = BALANCE.c.open > literal_column("0")
 
 
 def _with_entries(*conditions: Any) -> Any:
     """Return a query of a person's balance beside those of their entries that fit."""
-    mine = and_(_ENTRY.c.person == _BALANCE.c.person, *conditions)
-    joined = _BALANCE.outerjoin(_ENTRY, mine).outerjoin(_COST, _COST.c.digest == _ENTRY.c.cost)
+    mine = and_(ENTRY.c.person == BALANCE.c.person, *conditions)
+    joined = BALANCE.outerjoin(ENTRY, mine).outerjoin(COST, COST.c.digest == ENTRY.c.cost)
     query = select(*_COLUMNS, *_STOOD).select_from(joined)
-    return query.where(_BALANCE.c.person == bindparam("one"))
+    return query.where(BALANCE.c.person == bindparam("one"))
 
 
-_WITH_ALL = _with_entries().order_by(_ENTRY.c.sequence)
+_WITH_ALL = _with_entries().order_by(ENTRY.c.sequence)
 _WITH_PAID = _with_entries(_PAID)
-_OF_KEY = (_ENTRY.c.key == bindparam("key"), _STEP_OF_KEY)
+_OF_KEY = (ENTRY.c.key == bindparam("key"), _STEP_OF_KEY)
 _WITH_KEY = _with_entries(*_OF_KEY)
 
 
@@ -92,22 +86,22 @@ def _by_index(query: Any, index: str) -> Any:
 _WITH_PAID_SQLITE = _by_index(_WITH_PAID, "entry_that_is_paid")
 _WITH_KEY_SQLITE = _by_index(_WITH_KEY, "one_step_of_a_kind")
 _STEPS = (
-    select(*_COLUMNS).join_from(_ENTRY, _COST).where(_ENTRY.c.person == bindparam("one"), *_OF_KEY)
+    select(*_COLUMNS).join_from(ENTRY, COST).where(ENTRY.c.person == bindparam("one"), *_OF_KEY)
 )
 _PAGE = _ENTRIES_ALONE.where(
-    _ENTRY.c.sequence >= bindparam("start"), _ENTRY.c.sequence < bindparam("end")
+    ENTRY.c.sequence >= bindparam("start"), ENTRY.c.sequence < bindparam("end")
 )
 _LAST = (
-    select(_ENTRY.c.kind, _ENTRY.c.day)
-    .where(_ENTRY.c.person == bindparam("one"))
-    .order_by(_ENTRY.c.sequence.desc())
+    select(ENTRY.c.kind, ENTRY.c.day)
+    .where(ENTRY.c.person == bindparam("one"))
+    .order_by(ENTRY.c.sequence.desc())
     .limit(bindparam("most"))
 )
 # Matches no row where an entry was added since the balance was read.
-_WRITE_BACK = update(_BALANCE).where(
-    _BALANCE.c.person == bindparam("one"), _BALANCE.c.entries == bindparam("before")
+_WRITE_BACK = update(BALANCE).where(
+    BALANCE.c.person == bindparam("one"), BALANCE.c.entries == bindparam("before")
 )
-_KNOWN = select(_COST.c.digest).where(_COST.c.digest == bindparam("one"))
+_KNOWN = select(COST.c.digest).where(COST.c.digest == bindparam("one"))
 
 
 @dataclass(slots=True)
@@ -121,10 +115,8 @@ class _Account:
 class LedgerTables:
     """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
 
-    Parameters
-    ----------
-    connection : Connection
-        Its transaction takes the write lock at its start where it changes anything (SQLite).
+    `connection`: its transaction takes the write lock at its start where it changes anything
+        (SQLite).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -198,23 +190,21 @@ class LedgerTables:
 
     def persons(self) -> list[str]:
         """Return everybody who has entries, or a balance."""
-        query = select(_BALANCE.c.person).union(select(_ENTRY.c.person))
+        query = select(BALANCE.c.person).union(select(ENTRY.c.person))
         return sorted(self._connection.scalars(query))  # in no order that tells who came when
 
     def reservations(self, before: str) -> list[tuple[str, str]]:
         """Return person and key of each open reservation from before an ISO date."""
-        return self._open(_ENTRY.c.day < before)
+        return self._open(ENTRY.c.day < before)
 
     def reservations_of(self, survey: str) -> list[tuple[str, str]]:
         """Return person and key of each open reservation for a survey."""
-        return self._open(_ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey == survey)))
+        return self._open(ENTRY.c.cost.in_(select(COST.c.digest).where(COST.c.survey == survey)))
 
     def reservations_of_closed(self) -> list[tuple[str, str]]:
         """Return person and key of each open reservation for a survey that is closed."""
-        closed = select(_SURVEY.c.token).where(_SURVEY.c.state != "open")
-        return self._open(
-            _ENTRY.c.cost.in_(select(_COST.c.digest).where(_COST.c.survey.in_(closed)))
-        )
+        closed = select(SURVEY.c.token).where(SURVEY.c.state != "open")
+        return self._open(ENTRY.c.cost.in_(select(COST.c.digest).where(COST.c.survey.in_(closed))))
 
     def keep_cost(self, cost: Cost) -> None:
         """Keep a cost, once for all entries that will name it."""
@@ -234,20 +224,21 @@ class LedgerTables:
                 "mechanisms": list(cost.mechanisms),
                 "amounts": _amounts(cost),
             }
-            self._or_nothing(_COST, row)
+            # The first responses at one level bring the same cost, and any of their rows may stay.
+            insert_unless_there(self._connection, COST, row)
 
     def _open(self, condition: Any) -> list[tuple[str, str]]:
-        later = aliased(EntryRow)
+        later = ENTRY.alias()
         finished = (
-            select(later.sequence)
-            .where(later.person == _ENTRY.c.person, later.key == _ENTRY.c.key)
-            .where(later.kind.in_(_FINISHED))
+            select(later.c.sequence)
+            .where(later.c.person == ENTRY.c.person, later.c.key == ENTRY.c.key)
+            .where(later.c.kind.in_(_FINISHED))
         )
         query = (
-            select(_ENTRY.c.person, _ENTRY.c.key)
+            select(ENTRY.c.person, ENTRY.c.key)
             # The partial index of balances with open reservations first: most people have none.
-            .where(_ENTRY.c.person.in_(select(_BALANCE.c.person).where(_SOME_OPEN)))
-            .where(_ENTRY.c.kind == "reserve", condition)
+            .where(ENTRY.c.person.in_(select(BALANCE.c.person).where(_SOME_OPEN)))
+            .where(ENTRY.c.kind == "reserve", condition)
             .where(~finished.exists())
         )
         return [(row.person, row.key) for row in self._connection.execute(query)]
@@ -289,7 +280,7 @@ class LedgerTables:
         # Before the entry, which refers to it.
         self.keep_cost(charge.cost)
         self._connection.execute(
-            insert(_ENTRY),
+            insert(ENTRY),
             {
                 "person": person,
                 "sequence": entry.sequence,
@@ -304,7 +295,7 @@ class LedgerTables:
         )
         values = dict(zip(_NAMES, balance[1:], strict=True)) | {"caps": balance.caps.text}
         if account.balance is None:
-            self._connection.execute(insert(_BALANCE), {"person": person, **values})
+            self._connection.execute(insert(BALANCE), {"person": person, **values})
         else:
             done = self._connection.execute(
                 _WRITE_BACK, {"one": person, "before": account.balance.entries, **values}
@@ -315,11 +306,6 @@ class LedgerTables:
         account.balance = balance
         account.latest[charge.key] = entry
         return entry
-
-    def _or_nothing(self, table: Any, row: dict[str, Any]) -> None:
-        # The first responses at one level bring the same cost; it does not matter whose row stays.
-        make = insert_postgresql if self._postgresql else insert_sqlite
-        self._connection.execute(make(table).on_conflict_do_nothing(), row)
 
 
 class LedgerDatabase:
@@ -351,14 +337,6 @@ class LedgerDatabase:
     def reservations(self, before: str) -> list[tuple[str, str]]:
         """Return person and key of each open reservation from before an ISO date."""
         return self._transactions.read(lambda c: LedgerTables(c).reservations(before))
-
-    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
-        """Return person and key of each open reservation for a survey."""
-        return self._transactions.read(lambda c: LedgerTables(c).reservations_of(survey))
-
-    def reservations_of_closed(self) -> list[tuple[str, str]]:
-        """Return person and key of each open reservation for a survey that is closed."""
-        return self._transactions.read(lambda c: LedgerTables(c).reservations_of_closed())
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,7 @@ from typing import Any
 from sqlalchemy import JSON, Connection, Engine, Table, Text, cast, text, update
 from sqlalchemy.exc import DBAPIError
 
-from masquerade.server.db.tables import Base
+from masquerade.server.db.tables import METADATA
 from masquerade.server.http.logs import fields
 
 _LOGGER = logging.getLogger(__name__)
@@ -60,11 +60,7 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value
 class PostgresqlOrder:
     """Rewrites the tables of participants when asked to, in a thread of its own.
 
-    Parameters
-    ----------
-    engine : Engine
-    clock : callable
-        Gives seconds; replaced in tests.
+    `clock`: gives seconds; replaced in tests.
 
     Privacy
     -------
@@ -156,17 +152,14 @@ class PostgresqlOrder:
 def rewrite_tables(engine: Engine) -> str:
     """Write all rows anew in one transaction, then lay out each table by its primary key.
 
-    Parameters
-    ----------
-    engine : Engine
-        Each statement is a transaction of its own.
+    `engine`: each statement is a transaction of its own.
 
     Returns
     -------
     str
         What is left of the order of arrival in the tables; nothing where all went well.
     """
-    tables = [Base.metadata.tables[name] for name in TABLES]
+    tables = [METADATA.tables[name] for name in TABLES]
     with engine.connect() as connection:
         _run(connection, f"SET lock_timeout = '{_LOCK_SECONDS}s'")
         try:

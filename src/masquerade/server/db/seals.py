@@ -6,19 +6,26 @@ import base64
 import binascii
 import hmac
 import os
+from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import Connection, Table, insert, select, update
 
 from masquerade.errors import OperationError
-from masquerade.server.db.tables import SettingRow, table_of
+from masquerade.server.db.account_tables import ACCOUNT
+from masquerade.server.db.payment_tables import WEBHOOK
+from masquerade.server.db.tables import SETTING
 from masquerade.server.keys import ServerKey
 
 _PREFIX = "sealed1:"
 _NONCE = 12  # bytes; drawn at random, which is safe for 2**32 secrets under one key (SP 800-38D)
 _CHECK = "server_key_check"
-_SETTING = table_of(SettingRow)
+# Only what must be read again; what is compared, as tokens and cookies are, is kept as a hash.
+SEALED: Final[tuple[tuple[Table, str], ...]] = (
+    (ACCOUNT, "totp_secret"),
+    (WEBHOOK, "secret"),
+)
 
 
 class Seals:
@@ -26,10 +33,7 @@ class Seals:
 
     Each is bound to its place: moved to another row, it cannot be opened.
 
-    Parameters
-    ----------
-    key : ServerKey or None
-        Without one texts are kept as they are.
+    `key`: without one texts are kept as they are.
     """
 
     def __init__(self, key: ServerKey | None) -> None:
@@ -46,10 +50,8 @@ class Seals:
     def unseal(self, kept: str, place: str) -> str:
         """Return the text of which `kept` is at `place`.
 
-        Raises
-        ------
-        OperationError
-            It was sealed with another key or for another place, or was changed.
+        Raises `OperationError` (it was sealed with another key or for another place, or was
+        changed).
         """
         if not is_sealed(kept):  # of before there was a key; the next start seals it
             return kept
@@ -74,12 +76,9 @@ def is_sealed(kept: str) -> bool:
 def require_same_key(connection: Connection, key: ServerKey | None) -> bool:
     """Return whether a database was ever used with a server key.
 
-    Raises
-    ------
-    OperationError
-        It was, and with another one.
+    Raises `OperationError` (it was, and with another one).
     """
-    query = select(_SETTING.c.value).where(_SETTING.c.key == _CHECK)
+    query = select(SETTING.c.value).where(SETTING.c.key == _CHECK)
     known = connection.execute(query).scalar()
     if known is None:
         return False
@@ -94,12 +93,38 @@ def require_same_key(connection: Connection, key: ServerKey | None) -> bool:
 
 def set_key(connection: Connection, key: ServerKey) -> None:
     """Let a database belong to `key` from now on."""
-    query = select(_SETTING.c.key).where(_SETTING.c.key == _CHECK)
+    query = select(SETTING.c.key).where(SETTING.c.key == _CHECK)
     if connection.execute(query).first() is None:
-        connection.execute(insert(_SETTING), {"key": _CHECK, "value": _check(key)})
+        connection.execute(insert(SETTING), {"key": _CHECK, "value": _check(key)})
     else:
-        change = update(_SETTING).where(_SETTING.c.key == _CHECK)
+        change = update(SETTING).where(SETTING.c.key == _CHECK)
         connection.execute(change.values(value=_check(key)))
+
+
+def begin_sealing(connection: Connection, key: ServerKey | None) -> None:
+    """Seal what is not sealed yet, as at the first start with a key.
+
+    Raises `OperationError` (the database was sealed with another key, or there is none now).
+    """
+    known = require_same_key(connection, key)
+    if key is None:
+        return
+    # In the transaction that seals: after a crash either both are there or neither.
+    if not known:
+        set_key(connection, key)
+    if plain_texts(connection):
+        for table, column in SEALED:
+            # `unseal` returns a plain text as it is, so one pass handles sealed and plain rows.
+            reseal(connection, table, column, before=Seals(key), after=Seals(key))
+
+
+def plain_texts(connection: Connection) -> int:
+    """Return how many secrets lie in the database as they are."""
+    found = 0
+    for table, column in SEALED:
+        query = select(table.c[column]).where(table.c[column].is_not(None))
+        found += sum(not is_sealed(text) for text in connection.execute(query).scalars())
+    return found
 
 
 def reseal(

@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, delete, insert, select
 
-from masquerade.server.db.tables import SettingRow, table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.tables import SETTING
+from masquerade.server.db.transactions import Transactions, writes
 
-_SETTING = table_of(SettingRow)
 _OWNER_TOKEN = "owner_token"
 
 
@@ -22,18 +21,15 @@ class ServerValues:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    def secret(self, key: str) -> str:
+    @writes
+    def secret(self, connection: Connection, key: str) -> str:
         """Return a secret of this server, drawn on first use."""
-
         # One transaction: processes that start together must end with the same secret.
-        def work(connection: Connection) -> str:
-            secret = _value(connection, key)
-            if secret is None:
-                secret = secrets.token_hex(32)
-                connection.execute(insert(_SETTING), {"key": key, "value": secret})
-            return secret
-
-        return self._transactions.write(work)
+        secret = _value(connection, key)
+        if secret is None:
+            secret = secrets.token_hex(32)
+            connection.execute(insert(SETTING), {"key": key, "value": secret})
+        return secret
 
     def get_or_create(self, key: str, compute: Callable[[], str]) -> str:
         """Return the cached text for `key`, computing and storing it on first use."""
@@ -47,7 +43,7 @@ class ServerValues:
             # Somebody else may have computed it in the meantime; the first one stays.
             first = _value(connection, key)
             if first is None:
-                connection.execute(insert(_SETTING), {"key": key, "value": text})
+                connection.execute(insert(SETTING), {"key": key, "value": text})
             return text if first is None else first
 
         return self._transactions.write(work)
@@ -57,31 +53,26 @@ class ServerValues:
         token = secrets.token_urlsafe(24)
 
         def work(connection: Connection) -> None:
-            connection.execute(delete(_SETTING).where(_SETTING.c.key == _OWNER_TOKEN))
+            connection.execute(delete(SETTING).where(SETTING.c.key == _OWNER_TOKEN))
             # 192 random bits need no slow hash; a copy of the database still lets nobody in.
-            connection.execute(insert(_SETTING), {"key": _OWNER_TOKEN, "value": _digest(token)})
+            connection.execute(insert(SETTING), {"key": _OWNER_TOKEN, "value": _digest(token)})
 
         self._transactions.write(work)
         return token
 
-    def spend_owner_token(self, token: str) -> bool:
+    @writes
+    def spend_owner_token(self, connection: Connection, token: str) -> bool:
         """Return whether `token` is the owner token, which ends with this call."""
-
-        def work(connection: Connection) -> bool:
-            digest = _value(connection, _OWNER_TOKEN)
-            if digest is None or not hmac.compare_digest(digest, _digest(token)):
-                return False
-            # The digest is part of the condition: of two who come at once, one deletes a row.
-            spent = delete(_SETTING).where(
-                _SETTING.c.key == _OWNER_TOKEN, _SETTING.c.value == digest
-            )
-            return connection.execute(spent).rowcount == 1
-
-        return self._transactions.write(work)
+        digest = _value(connection, _OWNER_TOKEN)
+        if digest is None or not hmac.compare_digest(digest, _digest(token)):
+            return False
+        # The digest is part of the condition: of two who come at once, one deletes a row.
+        spent = delete(SETTING).where(SETTING.c.key == _OWNER_TOKEN, SETTING.c.value == digest)
+        return connection.execute(spent).rowcount == 1
 
 
 def _value(connection: Connection, key: str) -> str | None:
-    query = select(_SETTING.c.value).where(_SETTING.c.key == key)
+    query = select(SETTING.c.value).where(SETTING.c.key == key)
     value: str | None = connection.execute(query).scalar()
     return value
 

@@ -46,14 +46,9 @@ _READER = "somebody reads for long, and the log cannot be emptied before they en
 class SqliteOrder:
     """Rewrites an SQLite file soon after it was changed, in the thread that writes to it.
 
-    Parameters
-    ----------
-    engine : Engine
-        A database in memory has no file, and so nothing to rewrite.
-    by_itself : bool
-        Whether it rewrites without being asked. Of several processes on one file one does.
-    clock : callable
-        Gives seconds; replaced in tests.
+    `engine`: a database in memory has no file, and so nothing to rewrite.
+    `by_itself`: whether it rewrites without being asked. Of several processes on one file one does.
+    `clock`: gives seconds; replaced in tests.
 
     Privacy
     -------

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from functools import partial
 
 from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
+    Column,
     ForeignKey,
     Index,
     Integer,
+    MetaData,
     String,
     Table,
     Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-
-# A row number would tell the order of arrival, and so which response belongs to which entry.
-BY_KEY = {"sqlite_with_rowid": False}
+from sqlalchemy.schema import SchemaItem
 
 #: The condition of an index, in the words by which a query finds it.
 PAID_WORDS = "kind IN ('commit', 'clear_disclosure')"
@@ -40,199 +39,196 @@ RESERVED, OPENED, SEALED, SUBMITTED = "reserved", "opened", "sealed", "submitted
 #: States of a participation.
 WITHDRAWN, EXPIRED, ABANDONED = "withdrawn", "expired", "abandoned"
 
-
-class Base(DeclarativeBase):
-    """Base of all tables."""
-
-
-def table_of(row: type[Base]) -> Table:
-    """Return the table behind a class."""
-    return cast(Table, row.__table__)
+METADATA = MetaData()
+#: A column that is never null.
+Required = partial(Column, nullable=False)
 
 
-class SettingRow(Base):
-    """A secret or state of the server."""
-
-    __tablename__ = "setting"
-
-    key: Mapped[str] = mapped_column(String(64), primary_key=True)
-    value: Mapped[str] = mapped_column(Text)
+def keyed_table(name: str, *items: SchemaItem) -> Table:
+    """Return a table without row numbers, which lies in the order of its key."""
+    # A row number would tell the order of arrival, and so which response belongs to which entry.
+    return Table(name, METADATA, *items, sqlite_with_rowid=False)
 
 
-class SurveyRow(Base):
-    """A survey; its definition is frozen by `hash` when it opens."""
+#: A secret or state of the server.
+SETTING = Table(
+    "setting",
+    METADATA,
+    Column("key", String(64), primary_key=True),
+    Required("value", Text),
+)
 
-    __tablename__ = "survey"
-
-    token: Mapped[str] = mapped_column(String(32), primary_key=True)
-    title: Mapped[str] = mapped_column(Text)
-    definition: Mapped[dict[str, Any]] = mapped_column(JSON)
-    hash: Mapped[str] = mapped_column(String(64))
+#: A survey; its definition is frozen by `hash` when it opens.
+SURVEY = Table(
+    "survey",
+    METADATA,
+    Column("token", String(32), primary_key=True),
+    Required("title", Text),
+    Required("definition", JSON),
+    Required("hash", String(64)),
     # Of this survey alone: a person's names in two surveys have nothing in common.
-    pseudonym_key: Mapped[str] = mapped_column(String(64))
-    state: Mapped[str] = mapped_column(String(16))
-    opened: Mapped[str] = mapped_column(String(10))
-    closed: Mapped[str | None] = mapped_column(String(10))
+    Required("pseudonym_key", String(64)),
+    Required("state", String(16)),
+    Required("opened", String(10)),
+    Column("closed", String(10)),
     # What a simulated crowd truly thought; null for every survey of people.
-    simulated_truth: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    Column("simulated_truth", JSON(none_as_null=True)),
     # Whether participants of other surveys on this server are shown it too.
-    listed: Mapped[bool] = mapped_column(Boolean)
-    team: Mapped[str] = mapped_column(String(32), server_default=FIRST_TEAM, index=True)
+    Required("listed", Boolean),
+    Required("team", String(32), server_default=FIRST_TEAM, index=True),
     # As it was written, with its plan; null for what was opened without a draft.
-    document: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    Column("document", JSON(none_as_null=True)),
     # The last day on which it is open; while it is closing, on which it takes what was begun.
-    closes: Mapped[str | None] = mapped_column(String(10))
+    Column("closes", String(10)),
     # How many people may take part at each level; null where as many as like.
-    seats: Mapped[dict[str, int] | None] = mapped_column(JSON(none_as_null=True))
+    Column("seats", JSON(none_as_null=True)),
     # What people get; null where nothing.
-    reward: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    Column("reward", JSON(none_as_null=True)),
+)
 
-
-class ParticipationRow(Base):
-    """One participant in one survey, from the choice of a level to the reports.
-
-    Nothing here leads to the person's ledger: the name there, and the key of the entries, are made
-    of the person's secret, which is not kept.
-    """
-
-    __tablename__ = "participation"
-
+#: One participant in one survey, from the choice of a level to the reports. Nothing here leads
+#: to the person's ledger: the name there, and the key of the entries, are made of the person's
+#: secret, which is not kept.
+PARTICIPATION = keyed_table(
+    "participation",
     # Random: says nothing about the order of arrival.
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    survey: Mapped[str] = mapped_column(ForeignKey("survey.token"))
-    pseudonym: Mapped[str] = mapped_column(String(64))
-    level: Mapped[str] = mapped_column(String(32))
-    state: Mapped[str] = mapped_column(String(16))
+    Column("id", String(32), primary_key=True),
+    Required("survey", ForeignKey("survey.token")),
+    Required("pseudonym", String(64)),
+    Required("level", String(32)),
+    Required("state", String(16)),
     # Counts reservations that lapsed before a question was shown; 0 once one is, as the ledger
     # counts them too, and whoever alone came back would be joined with their account.
-    attempt: Mapped[int] = mapped_column(Integer)
+    Required("attempt", Integer),
     # Of a reservation, for the sweeper; gone once the questions are shown.
-    day: Mapped[str | None] = mapped_column(String(10))
+    Column("day", String(10)),
     # Keyed hash of the idempotency key; made of the secret too.
-    idempotency: Mapped[str | None] = mapped_column(String(64), unique=True)
-    commitment: Mapped[str | None] = mapped_column(String(64))
-    reports: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
+    Column("idempotency", String(64), unique=True),
+    Column("commitment", String(64)),
+    Column("reports", JSON(none_as_null=True)),
+    UniqueConstraint("survey", "pseudonym", name="one_participation_a_survey"),
+    # Also counts the submitted ones without touching their reports.
+    Index("participation_of_survey", "survey", "state"),
+)
 
-    __table_args__ = (
-        UniqueConstraint("survey", "pseudonym", name="one_participation_a_survey"),
-        # Also counts the submitted ones without touching their reports.
-        Index("participation_of_survey", "survey", "state"),
-        BY_KEY,
-    )
+#: The number of people who have begun a survey at a level, and not left it since. There is one
+#: for each level while the survey has quotas; it changes with the participations.
+QUOTA = keyed_table(
+    "quota_count",
+    Column("survey", ForeignKey("survey.token"), primary_key=True),
+    Column("level", String(32), primary_key=True),
+    Required("begun", Integer),
+)
 
-
-class QuotaCountRow(Base):
-    """The number of people who have begun a survey at a level, and not left it since.
-
-    There is one for each level while the survey has quotas; it changes with the participations.
-    """
-
-    __tablename__ = "quota_count"
-
-    survey: Mapped[str] = mapped_column(ForeignKey("survey.token"), primary_key=True)
-    level: Mapped[str] = mapped_column(String(32), primary_key=True)
-    begun: Mapped[int] = mapped_column(Integer)
-
-    __table_args__ = (BY_KEY,)
-
-
-class CostRow(Base):
-    """The privacy cost of one response at one level of a survey, the same for everybody."""
-
-    __tablename__ = "ledger_cost"
-
-    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    survey: Mapped[str] = mapped_column(String(32), index=True)
-    mechanisms: Mapped[list[str]] = mapped_column(JSON)
+#: The privacy cost of one response at one level of a survey, the same for everybody.
+COST = keyed_table(
+    "ledger_cost",
+    Column("digest", String(64), primary_key=True),
+    Required("survey", String(32), index=True),
+    Required("mechanisms", JSON),
     # Whole millionths: event, user, protected, rho (each may be "inf", the last two null), clear;
     # and "gaussian" where all of it counts as Gaussian noise.
-    amounts: Mapped[dict[str, Any]] = mapped_column(JSON)
+    Required("amounts", JSON),
+)
 
-    __table_args__ = (BY_KEY,)
-
-
-class EntryRow(Base):
-    """A step on one person's account, chained to the one before."""
-
-    __tablename__ = "ledger_entry"
-
-    person: Mapped[str] = mapped_column(String(64), primary_key=True)
-    sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    kind: Mapped[str] = mapped_column(String(16))
-    key: Mapped[str] = mapped_column(String(64))
-    cost: Mapped[str] = mapped_column(ForeignKey("ledger_cost.digest"))
-    day: Mapped[str] = mapped_column(String(10))
+#: A step on one person's account, chained to the one before.
+ENTRY = keyed_table(
+    "ledger_entry",
+    Column("person", String(64), primary_key=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Required("kind", String(16)),
+    Required("key", String(64)),
+    Required("cost", ForeignKey("ledger_cost.digest")),
+    Required("day", String(10)),
     # New caps, as "epsilon,delta,clear,rule", where they begin or change; without a rule, 1.
-    caps: Mapped[str | None] = mapped_column(Text)
-    previous_hash: Mapped[str] = mapped_column(String(64))
-    hash: Mapped[str] = mapped_column(String(64))
+    Column("caps", Text),
+    Required("previous_hash", String(64)),
+    Required("hash", String(64)),
+    # A key takes each step once, also where two processes try at once; only caps change
+    # repeatedly.
+    Index(
+        "one_step_of_a_kind",
+        "person",
+        "key",
+        "kind",
+        unique=True,
+        sqlite_where=text("kind <> 'adjust'"),
+        postgresql_where=text("kind <> 'adjust'"),
+    ),
+    # What was reserved and given back can be a long list; what was paid for is a short one.
+    Index(
+        "entry_that_is_paid",
+        "person",
+        "sequence",
+        sqlite_where=text(PAID_WORDS),
+        postgresql_where=text(PAID_WORDS),
+    ),
+)
 
-    __table_args__ = (
-        # A key takes each step once, also where two processes try at once; only caps change
-        # repeatedly.
-        Index(
-            "one_step_of_a_kind",
-            "person",
-            "key",
-            "kind",
-            unique=True,
-            sqlite_where=text("kind <> 'adjust'"),
-            postgresql_where=text("kind <> 'adjust'"),
-        ),
-        # What was reserved and given back can be a long list; what was paid for is a short one.
-        Index(
-            "entry_that_is_paid",
-            "person",
-            "sequence",
-            sqlite_where=text(PAID_WORDS),
-            postgresql_where=text(PAID_WORDS),
-        ),
-        BY_KEY,
-    )
-
-
-class BalanceRow(Base):
-    """The balance of a person's account; can be rebuilt from the entries."""
-
-    __tablename__ = "ledger_balance"
-
-    person: Mapped[str] = mapped_column(String(64), primary_key=True)
-    caps: Mapped[str] = mapped_column(Text)
-    entries: Mapped[int] = mapped_column(Integer)
-    head: Mapped[str] = mapped_column(String(64))
-    open: Mapped[int] = mapped_column(Integer)
+#: The balance of a person's account; can be rebuilt from the entries.
+BALANCE = keyed_table(
+    "ledger_balance",
+    Column("person", String(64), primary_key=True),
+    Required("caps", Text),
+    Required("entries", Integer),
+    Required("head", String(64)),
+    Required("open", Integer),
     # Sums in whole millionths, never floats: a rounded sum could let a charge through. The others
     # are counts.
-    spent_epsilon: Mapped[int] = mapped_column(BigInteger)
-    reserved_epsilon: Mapped[int] = mapped_column(BigInteger)
-    spent_unbounded: Mapped[int] = mapped_column(Integer)
-    reserved_unbounded: Mapped[int] = mapped_column(Integer)
-    spent_rho: Mapped[int] = mapped_column(BigInteger)
-    reserved_rho: Mapped[int] = mapped_column(BigInteger)
-    spent_clear: Mapped[int] = mapped_column(Integer)
-    reserved_clear: Mapped[int] = mapped_column(Integer)
-    spent_other: Mapped[int] = mapped_column(Integer, server_default="0")
-    reserved_other: Mapped[int] = mapped_column(Integer, server_default="0")
+    Required("spent_epsilon", BigInteger),
+    Required("reserved_epsilon", BigInteger),
+    Required("spent_unbounded", Integer),
+    Required("reserved_unbounded", Integer),
+    Required("spent_rho", BigInteger),
+    Required("reserved_rho", BigInteger),
+    Required("spent_clear", Integer),
+    Required("reserved_clear", Integer),
+    Required("spent_other", Integer, server_default="0"),
+    Required("reserved_other", Integer, server_default="0"),
+    # For the sweeper: most people have nothing reserved.
+    Index(
+        "balance_with_reservations",
+        "person",
+        sqlite_where=text("open > 0"),
+        postgresql_where=text("open > 0"),
+    ),
+)
 
-    __table_args__ = (
-        # For the sweeper: most people have nothing reserved.
-        Index(
-            "balance_with_reservations",
-            "person",
-            sqlite_where=text("open > 0"),
-            postgresql_where=text("open > 0"),
-        ),
-        BY_KEY,
-    )
+#: Higher caps that a person confirmed, until their day comes.
+CAPS_RAISE = keyed_table(
+    "caps_to_come",
+    Column("person", String(64), primary_key=True),
+    Required("caps", Text),
+    Required("day", String(10)),
+)
 
+#: A survey that is still being written; it has the token that it will open with.
+SURVEY_DRAFT = keyed_table(
+    "draft",
+    Column("token", String(32), primary_key=True),
+    Required("team", ForeignKey("team.id"), index=True),
+    Required("document", JSON),
+    # Counts changes, so that nobody overwrites what they have not seen.
+    Required("version", Integer),
+    Required("day", String(10)),
+)
 
-class RaiseRow(Base):
-    """Higher caps that a person confirmed, until their day comes."""
+#: A selection run: how many people of each level a survey asks for, and why.
+SELECTION_RUN = keyed_table(
+    "selection_run",
+    Column("id", String(32), primary_key=True),
+    Required("survey", String(32), index=True),
+    Required("day", String(10)),
+    Required("run", JSON),
+)
 
-    __tablename__ = "caps_to_come"
-
-    person: Mapped[str] = mapped_column(String(64), primary_key=True)
-    caps: Mapped[str] = mapped_column(Text)
-    day: Mapped[str] = mapped_column(String(10))
-
-    __table_args__ = (BY_KEY,)
+#: An idempotency key: the same request sent again creates nothing twice.
+IDEMPOTENCY_KEY = keyed_table(
+    "made",
+    # Keyed by who asks and what for.
+    Column("digest", String(64), primary_key=True),
+    # SHA-256 of the request's body: tells a repetition from another request under the same key.
+    Required("body", String(64)),
+    Required("token", String(32)),
+    Required("day", String(10), index=True),
+)

@@ -15,14 +15,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Table
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from masquerade.server.db.postgresql_order import PostgresqlOrder
 from masquerade.server.db.sqlite_order import SqliteOrder
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
@@ -40,12 +43,8 @@ _REWRITING_SECONDS = 10.0
 class Transactions:
     """Reads and writes of a database.
 
-    Parameters
-    ----------
-    engine : Engine
-    rewrites : bool
-        Whether an SQLite file is rewritten soon after each change. Of several processes on one file
-        one does.
+    `rewrites`: whether an SQLite file is rewritten soon after each change. Of several processes on
+        one file one does.
     """
 
     def __init__(self, engine: Engine, *, rewrites: bool = True) -> None:
@@ -231,3 +230,39 @@ def _attempt(connection: Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
         return None, error
     connection.exec_driver_sql("RELEASE change")
     return value, None
+
+
+class _Service(Protocol):
+    _transactions: Transactions
+
+
+S = TypeVar("S", bound=_Service)
+# A method of a service with the connection, and as it is called: without.
+_Inner = Callable[Concatenate[S, Connection, P], T]
+_Outer = Callable[Concatenate[S, P], T]
+
+
+def reads(method: _Inner[S, P, T]) -> _Outer[S, P, T]:
+    """Run a method of a service in a transaction that reads, which gives it the connection."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+        return self._transactions.read(lambda c: method(self, c, *args, **options))
+
+    return call
+
+
+def writes(method: _Inner[S, P, T]) -> _Outer[S, P, T]:
+    """Run a method of a service in a transaction that writes; see `Transactions.write`."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+        return self._transactions.write(lambda c: method(self, c, *args, **options))
+
+    return call
+
+
+def insert_unless_there(connection: Connection, table: Table, row: dict[str, Any]) -> None:
+    """Insert a row, unless there is one that it would repeat."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), row)

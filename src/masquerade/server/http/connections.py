@@ -35,15 +35,10 @@ class Connection(Protocol):
 class OpenConnections:
     """The connections of one process.
 
-    Parameters
-    ----------
-    most : int or None
-        How many there may be; None is without limit.
-    from_address : int
-        How many of them from one address (of IPv6: from one network), never more than half of
-        all; 0 is without limit.
-    proxies : str
-        Addresses and networks, separated by commas, that connect for many; ``*`` is all.
+    `most`: how many there may be; None is without limit.
+    `from_address`: how many of them from one address (of IPv6: from one network), never more than
+        half of all; 0 is without limit.
+    `proxies`: addresses and networks, separated by commas, that connect for many; ``*`` is all.
     """
 
     def __init__(self, *, most: int | None, from_address: int, proxies: str) -> None:

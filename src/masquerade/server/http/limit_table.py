@@ -8,6 +8,10 @@ Askers are named by a keyed hash. The table is in no folder, or its file is dele
 is written to it, and the key is in no file: nobody can open it, and no address or secret is in it.
 """
 
+# The library `limits` shares only storages that are servers of their own, such as Redis; in memory
+# it keeps addresses and secrets as they are, in each process for itself. A row in the database
+# would cost each request a commit, of milliseconds; this takes microseconds.
+
 from __future__ import annotations
 
 import hashlib
@@ -39,14 +43,10 @@ _PLACE = struct.Struct("<16sd")
 class LimitTable:
     """Moments at which askers' allowances are whole again.
 
-    Parameters
-    ----------
-    file : file or int, optional
-        Kept open and shared with other processes; by default the table is of this process alone.
-    key : bytes, optional
-        Of the askers' names.
-    places : int
-        How many askers are known at most.
+    `file` (optional): kept open and shared with other processes; by default the table is of this
+        process alone.
+    `key` (optional): of the askers' names.
+    `places`: how many askers are known at most.
     """
 
     def __init__(
@@ -85,12 +85,7 @@ class LimitTable:
     def take(self, asker: bytes, now: float, *, quota: int, seconds: float) -> tuple[float, float]:
         """Count a request, where one is left of `quota` in a window of `seconds`.
 
-        Parameters
-        ----------
-        asker : bytes
-        now : float
-            Seconds of a clock that only rises and is the same in all processes.
-        quota, seconds
+        `now`: seconds of a clock that only rises and is the same in all processes.
 
         Returns
         -------

@@ -31,7 +31,7 @@ from masquerade.errors import (
     Unauthenticated,
     WrongState,
 )
-from masquerade.server.http.padding import padded
+from masquerade.server.http.bodies import padded
 
 #: How many places of a wrong request are told; whoever puts them right is told of further ones.
 MOST_PLACES = 20

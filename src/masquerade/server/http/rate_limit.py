@@ -21,20 +21,16 @@ from masquerade.server.http.session_cookie import COOKIE, SECURE_COOKIE
 _WINDOW_SECONDS = 60
 _HOUR = 3600
 _PREVIEW = re.compile(r"/api/v1/surveys/[^/]+/(?:preview|curve)")
+ATTEMPTS_SECONDS = 900
+AT_ONE_DOOR, AT_ONE_LOGIN, FROM_ONE_ADDRESS = 10, 50, 100
 
 
 class Buckets:
     """A bucket for each asker, `quota` tokens in each window, refilled evenly.
 
-    Parameters
-    ----------
-    name : str
-        Of the policy, in the headers.
-    quota : int
-    seconds : int
-        How long the window is.
-    table : LimitTable, optional
-        Where they are kept; one of their own by default.
+    `name`: of the policy, in the headers.
+    `seconds`: how long the window is.
+    `table` (optional): where they are kept; one of their own by default.
     """
 
     def __init__(
@@ -82,13 +78,8 @@ class BegunSurvey(Protocol):
 class Beginnings:
     """Limits on beginnings of one survey from one address in an hour, so that none is emptied.
 
-    Parameters
-    ----------
-    rewarded, other : int
-        Of surveys that give something, and of others; 0 is without limit.
-    table : LimitTable
-    now : callable
-        Seconds of a clock that only rises.
+    `rewarded`, `other`: of surveys that give something, and of others; 0 is without limit.
+    `now`: seconds of a clock that only rises.
     """
 
     def __init__(
@@ -116,9 +107,7 @@ class Beginnings:
     def take(self, asked: BegunSurvey, network: bytes) -> None:
         """Count somebody who begins a survey.
 
-        Raises
-        ------
-        TooManyAttempts
+        Raises `TooManyAttempts`.
         """
         buckets = self.buckets(asked)
         if buckets is None:
@@ -163,20 +152,66 @@ def _at(asked: BegunSurvey, network: bytes) -> bytes:
     return asked.token.encode() + b"\0" + network
 
 
+class Attempts:
+    """Limits on attempts, whether or not there is such a login.
+
+    Ten in a quarter of an hour for one login from one address. Fifty for one login from anywhere
+    and a hundred from one address for any login: more, so that it is not easy to lock others out.
+
+    An address of IPv6 counts with its whole network, all of which one device has.
+
+    `table` (optional): that other processes may share.
+    `now`: seconds of a clock that only rises.
+    """
+
+    def __init__(
+        self, *, table: LimitTable | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        table = table or LimitTable()
+        self._now = now
+        limits = {
+            "sign-in": AT_ONE_DOOR,
+            "sign-in-login": AT_ONE_LOGIN,
+            "sign-in-address": FROM_ONE_ADDRESS,
+        }
+        self._door, self._login, self._address = (
+            Buckets(name, quota, seconds=ATTEMPTS_SECONDS, table=table)
+            for name, quota in limits.items()
+        )
+
+    def take(self, *, login: str, address: str) -> None:
+        """Count an attempt.
+
+        Raises `TooManyAttempts` (there were too many).
+        """
+        name = login.strip().lower().encode(errors="replace")
+        network = network_of(address)
+        # The narrowest first: what it refuses uses up nothing of the others.
+        limits = (
+            (self._door, name + b"\0" + network),
+            (self._login, name),
+            (self._address, network),
+        )
+        for buckets, asker in limits:
+            taken, _, seconds = buckets.take(asker, self._now())
+            if not taken:
+                minutes = math.ceil(seconds / 60)
+                raise TooManyAttempts(
+                    f"too many attempts to sign in; wait {minutes} "
+                    f"{'minute' if minutes == 1 else 'minutes'} and try again.",
+                    seconds=math.ceil(seconds),
+                )
+
+
 class RateLimits:
     """Refuses requests to the interface above a rate, and tells askers what they have left.
 
     The headers are those of the draft "RateLimit header fields for HTTP". What is left of an
     address is told only where nothing is: others share it.
 
-    Parameters
-    ----------
-    app : ASGIApp
-    participant, address, preview : int
-        Most requests a minute, by one participant, from one address, and by one surveyor for
-        forecasts of plans; 0 is without limit.
-    table : LimitTable, optional
-        That other processes may share.
+    `participant`, `address`, `preview`: most requests a minute, by one participant, from one
+        address, and by one surveyor for forecasts of plans; 0 is without limit.
+    `table` (optional): that other processes may share.
     """
 
     def __init__(

@@ -41,11 +41,8 @@ _HEADERS = {
 class SecurityHeaders:
     """Adds the content security policy and its companions to every response.
 
-    Parameters
-    ----------
-    app : ASGIApp
-    public_url : str, optional
-        Where it begins with https, browsers that ask for its host are told to stay with https.
+    `public_url` (optional): where it begins with https, browsers that ask for its host are told to
+        stay with https.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str | None = None) -> None:

@@ -74,10 +74,7 @@ class Header:
 def kind_of(column: Column[Any]) -> str:
     """Return the kind of a column.
 
-    Raises
-    ------
-    OperationError
-        Backups have no form for it.
+    Raises `OperationError` (backups have no form for it).
     """
     for type_, kind in _KINDS:
         if isinstance(column.type, type_):
@@ -108,12 +105,7 @@ class _Authenticated:
 class ArchiveWriter:
     """Writes a backup.
 
-    Parameters
-    ----------
-    file : binary file
-    header : Header
-    key : ServerKey or None
-        Vouches for it; without one nobody does.
+    `key`: vouches for it; without one nobody does.
     """
 
     def __init__(self, file: IO[bytes], header: Header, *, key: ServerKey | None) -> None:
@@ -176,16 +168,9 @@ def authentic(file: IO[bytes], key: ServerKey | None) -> Iterator[IO[bytes]]:
     The bytes that are checked are the bytes that are read afterwards, whatever becomes of `file`
     meanwhile. Above 64 MiB they lie in a file without a name.
 
-    Parameters
-    ----------
-    file : binary file
-    key : ServerKey or None
-        None: the file is believed as it is.
+    Raises `BrokenBackup` (nobody vouches for the file, or another key does, or it was changed).
 
-    Raises
-    ------
-    BrokenBackup
-        Nobody vouches for the file, or another key does, or it was changed.
+    `key`: none: the file is believed as it is.
     """
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as private:
         copy = cast("IO[bytes]", private)
@@ -253,10 +238,7 @@ _SEAL: Final = re.compile(
 class ArchiveReader:
     """Reads a backup and checks all that it says.
 
-    Raises
-    ------
-    BrokenBackup
-        The file is none, or of a form that this version does not know.
+    Raises `BrokenBackup` (the file is none, or of a form that this version does not know).
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -284,10 +266,7 @@ class ArchiveReader:
     def rows(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield the table and the values of each row, then check the end.
 
-        Raises
-        ------
-        BrokenBackup
-            The file was cut short or changed; forget what was yielded.
+        Raises `BrokenBackup` (the file was cut short or changed; forget what was yielded).
         """
         counted: Counter[str] = Counter()
         while True:

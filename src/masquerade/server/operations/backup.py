@@ -45,23 +45,13 @@ def backup(
     committed meanwhile nothing. Writers are not held up. The file holds the server's keys: whoever
     has it and the secrets of devices can tell whose reports are whose.
 
-    Parameters
-    ----------
-    engine : Engine
-        Of any revision of the schema.
-    file : binary file
-    server_key : ServerKey or None
-        Vouches for the file. Without one anybody can change it unseen, and `restore` refuses it
-        unless it is told not to.
-    progress : callable, optional
-        Is told the number of rows so far.
+    Raises `WrongSchema` (the database is empty, or a newer version made its schema) or
+    `OperationError` (the database was sealed with another server key).
 
-    Raises
-    ------
-    WrongSchema
-        The database is empty, or a newer version made its schema.
-    OperationError
-        The database was sealed with another server key.
+    `engine`: of any revision of the schema.
+    `server_key`: vouches for the file. Without one anybody can change it unseen, and `restore`
+        refuses it unless it is told not to.
+    `progress` (optional): is told the number of rows so far.
     """
     reading = engine
     if engine.dialect.name == "postgresql":
@@ -107,12 +97,8 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
 
     For this account's eyes only.
 
-    Raises
-    ------
-    NotEmpty
-        A file of that name is there already.
-    OperationError
-        It cannot be written.
+    Raises `NotEmpty` (a file of that name is there already) or `OperationError` (it cannot be
+    written).
     """
     if path.exists():
         raise NotEmpty(f"{path} is there already; name a new file.")

@@ -14,13 +14,12 @@ from masquerade.accounting import Ledger
 from masquerade.errors import BrokenChain, MasqueradeError
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.db.tables import SURVEY
 from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult
 from masquerade.server.payments.double_entry import wrong_accounts
 from masquerade.server.surveys.quotas import wrong_counts
 from masquerade.surveys.survey import Survey
 
-_SURVEY = table_of(SurveyRow)
 _MOST_TOLD = 20
 _UNREADABLE = (
     MasqueradeError,
@@ -65,9 +64,9 @@ def survey_findings(connection: Connection) -> Iterator[CheckResult]:
 
     And every one whose quotas count other people than have begun it.
     """
-    query = select(_SURVEY.c.token, _SURVEY.c.definition, _SURVEY.c.hash, _SURVEY.c.state)
+    query = select(SURVEY.c.token, SURVEY.c.definition, SURVEY.c.hash, SURVEY.c.state)
     count, wrong = 0, False
-    for row in connection.execute(query.order_by(_SURVEY.c.token)):
+    for row in connection.execute(query.order_by(SURVEY.c.token)):
         if not row.hash or row.state == "draft":
             continue
         count += 1

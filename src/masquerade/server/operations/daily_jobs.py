@@ -10,25 +10,18 @@ from functools import partial
 from sqlalchemy import Connection, delete, select
 
 from masquerade.accounting import Caps, Ledger
-from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables, caps_of
+from masquerade.server.db.ledger_storage import LedgerTables, caps_of
 from masquerade.server.db.tables import (
+    CAPS_RAISE,
     OPEN,
-    ParticipationRow,
-    RaiseRow,
-    SurveyRow,
-    table_of,
+    PARTICIPATION,
+    SURVEY,
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.frozen_surveys import Surveys, counts
 from masquerade.server.surveys.waves import finished, runs_of
 from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
-
-_PARTICIPATION, _SURVEY, _RAISE = (
-    table_of(ParticipationRow),
-    table_of(SurveyRow),
-    table_of(RaiseRow),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +36,9 @@ class DailySummary:
 class DailyJobs:
     """Ends surveys, gives back reservations that lapsed and lets confirmed caps begin.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    surveys : Surveys
-    endings : SurveyEndings
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-    reservation_days : int
-        How many days after its own a reservation stays.
+    `today`: gives the ISO date.
+    `caps`: of a person who has none of their own yet.
+    `reservation_days`: how many days after its own a reservation stays.
     """
 
     def __init__(
@@ -70,7 +55,6 @@ class DailyJobs:
         self._surveys = surveys
         self._endings = endings
         self._today = today
-        self._database = LedgerDatabase(transactions)
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
         self._days = reservation_days
 
@@ -82,8 +66,8 @@ class DailyJobs:
         before = (date.fromisoformat(self._today()) - timedelta(days=self._days)).isoformat()
         # First the participations: one that is expired can never be opened, and only then is what
         # it reserved given back.
-        everywhere = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token))  # by the index
-        lapsed = everywhere & (_PARTICIPATION.c.day < before)
+        everywhere = PARTICIPATION.c.survey.in_(select(SURVEY.c.token))  # by the index
+        lapsed = everywhere & (PARTICIPATION.c.day < before)
         self._transactions.write(lambda c: self._endings.expire(c, lapsed))
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
 
@@ -93,14 +77,14 @@ class DailyJobs:
                 self._endings.announce(connection, token)
 
         self._transactions.write(lapse)
-        closed = _PARTICIPATION.c.survey.in_(select(_SURVEY.c.token).where(_SURVEY.c.state != OPEN))
+        closed = PARTICIPATION.c.survey.in_(select(SURVEY.c.token).where(SURVEY.c.state != OPEN))
         # Before money is settled: what was set aside for them goes to the survey, and then to the
         # team.
         self._transactions.write(lambda c: self._endings.expire(c, closed))
         self._transactions.write(self._endings.settle)
         self._transactions.write(self._tell_of_waves)
-        released = self._endings.release(self._database.reservations(before))
-        released += self._endings.release(self._database.reservations_of_closed())
+        released = self._endings.release(lambda tables: tables.reservations(before))
+        released += self._endings.release(LedgerTables.reservations_of_closed)
         raised = self._raise()
         # Last, as everything above wrote rows.
         self._transactions.rewrite()
@@ -111,8 +95,8 @@ class DailyJobs:
 
         Once a day and not with the last of them, whose hour it would tell.
         """
-        taking = (_SURVEY.c.seats.is_not(None), _SURVEY.c.state == OPEN)
-        surveys = connection.execute(select(_SURVEY.c.token, _SURVEY.c.team).where(*taking)).all()
+        taking = (SURVEY.c.seats.is_not(None), SURVEY.c.state == OPEN)
+        surveys = connection.execute(select(SURVEY.c.token, SURVEY.c.team).where(*taking)).all()
         for token, team in surveys:
             came = counts(connection, [token]).get(token, 0)
             wave = finished(runs_of(connection, token), responses=came)
@@ -122,14 +106,14 @@ class DailyJobs:
 
     def _raise(self) -> int:
         def due(connection: Connection) -> list[tuple[str, str]]:
-            query = select(_RAISE).where(_RAISE.c.day <= self._today())
+            query = select(CAPS_RAISE).where(CAPS_RAISE.c.day <= self._today())
             return [(row.person, row.caps) for row in connection.execute(query)]
 
         def begin(connection: Connection, person: str, caps: str) -> int:
             # The deletion decides: of two processes one raises the caps, and a wish that was
             # replaced meanwhile is left alone.
-            condition = (_RAISE.c.person == person) & (_RAISE.c.caps == caps)
-            if connection.execute(delete(_RAISE).where(condition)).rowcount:
+            condition = (CAPS_RAISE.c.person == person) & (CAPS_RAISE.c.caps == caps)
+            if connection.execute(delete(CAPS_RAISE).where(condition)).rowcount:
                 ledger = self._ledger_of(LedgerTables(connection))
                 ledger.raise_caps(person, caps_of(caps))
                 return 1

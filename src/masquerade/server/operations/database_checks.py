@@ -15,18 +15,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, union_all
 
 from masquerade.server.db.engine import revision, revisions
-from masquerade.server.db.tables import Base, EntryRow, ParticipationRow, SurveyRow, table_of
+from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
 from masquerade.server.operations.backup import VERSION_TABLE
 from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, CheckResult
 
 LARGEST_SKEW_SECONDS = 60
 LEAST_FREE, SCARCE_FREE = 200 * 10**6, 10**9
-
-_ENTRY, _SURVEY, _PARTICIPATION = (
-    table_of(EntryRow),
-    table_of(SurveyRow),
-    table_of(ParticipationRow),
-)
 
 
 def schema_finding(connection: Connection) -> CheckResult:
@@ -56,7 +50,7 @@ def structure_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield what the tables lack, or have, against those of this version."""
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     found = False
-    for difference in compare_metadata(context, Base.metadata):
+    for difference in compare_metadata(context, METADATA):
         for one in difference if isinstance(difference, list) else [difference]:
             found = True
             yield _difference(one)
@@ -95,10 +89,10 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
             )
     # Days only, as nothing finer is kept.
     days = union_all(
-        select(func.max(_ENTRY.c.day).label("day")),
-        select(func.max(_SURVEY.c.opened)),
-        select(func.max(_SURVEY.c.closed)),
-        select(func.max(_PARTICIPATION.c.day)),
+        select(func.max(ENTRY.c.day).label("day")),
+        select(func.max(SURVEY.c.opened)),
+        select(func.max(SURVEY.c.closed)),
+        select(func.max(PARTICIPATION.c.day)),
     ).subquery()
     newest = connection.scalar(select(func.max(days.c.day)))
     today = now.astimezone(UTC).date().isoformat()

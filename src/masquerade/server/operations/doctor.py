@@ -12,8 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import masquerade.server.app  # noqa: F401
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
-from masquerade.server.db.key_change import plain_texts
-from masquerade.server.db.seals import require_same_key
+from masquerade.server.db.seals import plain_texts, require_same_key
 from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, CheckResult
 from masquerade.server.operations.content_checks import (
     audit_findings,
@@ -43,13 +42,9 @@ def examine(
 ) -> Iterator[CheckResult]:
     """Yield what each check finds.
 
-    Parameters
-    ----------
-    settings : Settings
-    now : callable, optional
-        Gives the time of this computer's clock.
-    progress : callable, optional
-        Is told how many accounts of the ledger are checked, and how many there are.
+    `now` (optional): gives the time of this computer's clock.
+    `progress` (optional): is told how many accounts of the ledger are checked, and how many there
+        are.
     """
     yield from settings_findings(settings)
     file = settings.sqlite_file

@@ -6,12 +6,21 @@ import os
 import secrets
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, delete, update
 
 from masquerade.errors import NotEmpty, OperationError
+from masquerade.server.db.account_tables import ACCOUNT
 from masquerade.server.db.engine import migrate
-from masquerade.server.db.key_change import begin_sealing, change_key, forget_sealed
-from masquerade.server.keys import flush_folder, read_server_key, write_private
+from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.seals import (
+    SEALED,
+    Seals,
+    begin_sealing,
+    require_same_key,
+    reseal,
+    set_key,
+)
+from masquerade.server.keys import ServerKey, flush_folder, read_server_key, write_private
 from masquerade.server.settings import Settings
 
 
@@ -21,20 +30,11 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
     The new key is on the disk before the database changes, and in its place after. Where that is
     interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before.
 
-    Parameters
-    ----------
-    engine : Engine
-        Nothing else uses it meanwhile.
-    settings : Settings
-    forget : bool
-        Whether the old key is lost, and what it sealed is given up.
+    Raises `OperationError` (there is no file for the key, or no key yet, or it is another one than
+    the database's) or `NotEmpty` (an older key lies in the way).
 
-    Raises
-    ------
-    OperationError
-        There is no file for the key, or no key yet, or it is another one than the database's.
-    NotEmpty
-        An older key lies in the way.
+    `engine`: nothing else uses it meanwhile.
+    `forget`: whether the old key is lost, and what it sealed is given up.
     """
     file = settings.server_key_file
     if file is None:
@@ -83,3 +83,29 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
         "accounts_without_codes": accounts,
         "webhooks_removed": webhooks,
     }
+
+
+def change_key(connection: Connection, before: ServerKey, after: ServerKey) -> None:
+    """Seal everything with another key.
+
+    Raises `OperationError` (`before` is not the key of this database).
+    """
+    require_same_key(connection, before)
+    for table, column in SEALED:
+        reseal(connection, table, column, before=Seals(before), after=Seals(after))
+    set_key(connection, after)
+
+
+def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
+    """Give up what a lost key sealed; return how many accounts and webhooks that ends.
+
+    Those accounts are asked for no codes any more, and those webhooks are gone.
+    """
+    # Nobody can compute these codes any more; asking for them would lock the accounts out.
+    sealed = update(ACCOUNT).where(ACCOUNT.c.totp_secret.is_not(None))
+    accounts = connection.execute(sealed.values(totp_secret=None, totp_step=None)).rowcount
+    # Before the webhooks, to which they refer.
+    connection.execute(delete(DELIVERY))
+    webhooks = connection.execute(delete(WEBHOOK)).rowcount
+    set_key(connection, after)
+    return accounts, webhooks

@@ -24,10 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
 
     Whoever connects before the server runs waits for it.
 
-    Raises
-    ------
-    ParameterError
-        The port is taken or may not be used.
+    Raises `ParameterError` (the port is taken or may not be used).
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named so that asyncio sends at once: head and body of an answer are two

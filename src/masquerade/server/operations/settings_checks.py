@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import make_url
 
 from masquerade.server.operations.check_result import OK, PROBLEM, WARNING, CheckResult
-from masquerade.server.setting_values import nearest
-from masquerade.server.settings import READERS, Settings, unknown_variables
+from masquerade.server.settings import Settings, nearest, setting_names, unknown_variables
 
 CHECK = "settings"
 
@@ -80,7 +79,7 @@ def _limits(settings: Settings) -> Iterator[CheckResult]:
 
 def _places(settings: Settings) -> Iterator[CheckResult]:
     for name in unknown_variables():
-        names = ["MASQUERADE_" + key.upper() for key in READERS]
+        names = ["MASQUERADE_" + key.upper() for key in setting_names()]
         hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
         yield CheckResult(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
     yield from _key(settings)

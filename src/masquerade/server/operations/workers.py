@@ -1,5 +1,9 @@
 """Several processes on one socket: started, watched, replaced when one dies, ended together."""
 
+# uvicorn's own supervisor (0.54) starts what died again at once and for ever, waits without end for
+# what does not end, listens on meanwhile, and leaves processes behind where it is killed itself.
+# And it kills one that has not answered within seconds, as where a busy machine still imports.
+
 from __future__ import annotations
 
 import contextlib
@@ -33,13 +37,7 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class _Worker:
-    """One process, and when it began.
-
-    Attributes
-    ----------
-    process : multiprocessing process
-    began : float
-    """
+    """One process, and when it began."""
 
     def __init__(
         self, settings: Settings, bound: socket.socket, limits: LimitTable, number: int
@@ -68,12 +66,8 @@ class _Worker:
 class Workers:
     """All processes of a server.
 
-    Parameters
-    ----------
-    settings : Settings
-        Say how many, and how long requests under way may take at the end.
-    bound : socket
-        They all listen on it.
+    `settings`: say how many, and how long requests under way may take at the end.
+    `bound`: they all listen on it.
     """
 
     def __init__(self, settings: Settings, bound: socket.socket) -> None:
@@ -90,10 +84,7 @@ class Workers:
     def run(self, *, ready: Callable[[], None]) -> None:
         """Serve until Ctrl-C or a termination signal; `ready` is called once all have begun.
 
-        Raises
-        ------
-        OperationError
-            A process ended before it had begun to serve.
+        Raises `OperationError` (a process ended before it had begun to serve).
         """
         configure(self._settings.log_format)
 

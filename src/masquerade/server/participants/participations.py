@@ -43,14 +43,13 @@ from masquerade.server.db.tables import (
     EXPIRED,
     OPEN,
     OPENED,
+    PARTICIPATION,
     RESERVED,
     SEALED,
     SUBMITTED,
+    SURVEY,
     TAKING,
     WITHDRAWN,
-    ParticipationRow,
-    SurveyRow,
-    table_of,
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.participants.privacy_balance import (
@@ -67,20 +66,19 @@ from masquerade.surveys.survey import commitment_of
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
-_TABLE = table_of(ParticipationRow)
-_SURVEY = table_of(SurveyRow)
-_MINE = select(_TABLE, _SURVEY.c.state.label("survey_state")).join_from(_TABLE, _SURVEY)
-_MINE = _MINE.where(_TABLE.c.id == bindparam("one"))
+_MINE = select(PARTICIPATION, SURVEY.c.state.label("survey_state")).join_from(PARTICIPATION, SURVEY)
+_MINE = _MINE.where(PARTICIPATION.c.id == bindparam("one"))
 # The row of the participation alone; the survey's row, joined here, is not locked.
-_MINE_HELD = _MINE.with_for_update(of=_TABLE)
-_BEGUN = select(_TABLE).where(
+_MINE = _MINE.with_for_update(of=PARTICIPATION)
+_BEGUN = select(PARTICIPATION).where(
     or_(
-        (_TABLE.c.survey == bindparam("in_survey")) & (_TABLE.c.pseudonym == bindparam("by")),
-        _TABLE.c.idempotency == bindparam("request"),
+        (PARTICIPATION.c.survey == bindparam("in_survey"))
+        & (PARTICIPATION.c.pseudonym == bindparam("by")),
+        PARTICIPATION.c.idempotency == bindparam("request"),
     )
 )
-_BEGUN_HELD = _BEGUN.with_for_update()
-_STEP = update(_TABLE).where(_TABLE.c.id == bindparam("one"))
+_BEGUN = _BEGUN.with_for_update()
+_STEP = update(PARTICIPATION).where(PARTICIPATION.c.id == bindparam("one"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +179,7 @@ class Participations:
         offered = asked.definition.level(level)
         pseudonym = who.pseudonym(asked.pseudonym_key)
         found = connection.execute(
-            _BEGUN_HELD if connection.dialect.name == "postgresql" else _BEGUN,
-            {"in_survey": token, "by": pseudonym, "request": request},
+            _BEGUN, {"in_survey": token, "by": pseudonym, "request": request}
         ).all()
         if any(
             row.idempotency == request and (row.survey, row.level) != (token, level)
@@ -223,7 +220,7 @@ class Participations:
         }
         if row is None:
             values |= {"survey": token, "pseudonym": pseudonym}
-            connection.execute(insert(_TABLE), values)
+            connection.execute(insert(PARTICIPATION), values)
         else:
             connection.execute(_STEP, {"one": row.id, **values})
         # After the row, for which whoever begins at another level at the same time has to wait.
@@ -443,10 +440,9 @@ class Participations:
         self, connection: Connection, who: Identity, participation: str
     ) -> tuple[Row[Any], FrozenSurvey]:
         """Return a participation of this person; somebody else's is not there."""
-        query = _MINE_HELD if connection.dialect.name == "postgresql" else _MINE
         # Anything else cannot be there, and a database may refuse to look for it.
         possible = _ID.fullmatch(participation)
-        row = connection.execute(query, {"one": participation}).first() if possible else None
+        row = connection.execute(_MINE, {"one": participation}).first() if possible else None
         if row is not None:
             asked = self._surveys.asked(connection, row.survey)
             # In constant time; somebody else's is refused by the same words as one that does not

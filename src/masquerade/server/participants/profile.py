@@ -16,27 +16,21 @@ from masquerade.errors import ConfirmationNeeded
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
 from masquerade.server.db.pseudonyms import Identity
 from masquerade.server.db.tables import (
+    CAPS_RAISE,
     OPEN,
     OPENED,
+    PARTICIPATION,
     RESERVED,
     SEALED,
     SUBMITTED,
+    SURVEY,
     TAKING,
-    ParticipationRow,
-    RaiseRow,
-    SurveyRow,
-    table_of,
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
 
-_PARTICIPATION, _SURVEY, _RAISE = (
-    table_of(ParticipationRow),
-    table_of(SurveyRow),
-    table_of(RaiseRow),
-)
 _AT_ONCE = 100
 #: Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at least,
 #: as days are all that is kept.
@@ -122,14 +116,14 @@ class Profiles:
         """Return the surveys that entries name, by token."""
         # Changes of caps name no survey.
         tokens = {entry.charge.survey for entry in entries} - {""}
-        query = select(_SURVEY.c.token).where(_SURVEY.c.token.in_(tokens))
+        query = select(SURVEY.c.token).where(SURVEY.c.token.in_(tokens))
         return self._transactions.read(
             lambda c: {token: self._surveys.asked(c, token) for token in c.scalars(query).all()}
         )
 
     def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
         """Return the higher caps that a person confirmed and the day on which they begin."""
-        query = select(_RAISE).where(_RAISE.c.person == who.person)
+        query = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
         row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
@@ -168,14 +162,14 @@ class Profiles:
                 )
             # Also where the new caps are lower: a raise that was confirmed before must not undo
             # them.
-            connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
+            connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
             if lower:
                 if caps != now:
                     ledger.lower_caps(who.person, caps)
                 return True
             start = date.fromisoformat(self._today()) + timedelta(days=RAISE_DAYS)
             connection.execute(
-                insert(_RAISE),
+                insert(CAPS_RAISE),
                 {"person": who.person, "caps": caps.text, "day": start.isoformat()},
             )
             return False
@@ -209,19 +203,19 @@ class Profiles:
     def _invited(
         self, connection: Connection, who: Identity, after: str = ""
     ) -> Iterator[Invitation]:
-        query = select(_SURVEY.c.token, _SURVEY.c.state).order_by(_SURVEY.c.token).limit(_AT_ONCE)
+        query = select(SURVEY.c.token, SURVEY.c.state).order_by(SURVEY.c.token).limit(_AT_ONCE)
         # In pages, as there is no index from a person to their surveys, and must be none.
-        while rows := connection.execute(query.where(_SURVEY.c.token > after)).all():
+        while rows := connection.execute(query.where(SURVEY.c.token > after)).all():
             after = rows[-1].token
             asked = {row.token: self._surveys.asked(connection, row.token) for row in rows}
             # A pseudonym is of one survey only, so that it alone finds the participation.
             names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
             begun = select(
-                _PARTICIPATION.c.survey,
-                _PARTICIPATION.c.id,
-                _PARTICIPATION.c.state,
-                _PARTICIPATION.c.level,
-            ).where(_PARTICIPATION.c.survey.in_(asked), _PARTICIPATION.c.pseudonym.in_(names))
+                PARTICIPATION.c.survey,
+                PARTICIPATION.c.id,
+                PARTICIPATION.c.state,
+                PARTICIPATION.c.level,
+            ).where(PARTICIPATION.c.survey.in_(asked), PARTICIPATION.c.pseudonym.in_(names))
             mine = {row.survey: row for row in connection.execute(begun)}
             for row in rows:
                 one = mine.get(row.token)
@@ -240,9 +234,9 @@ class Profiles:
             begun = [
                 i.participation["id"] for i in self._invited(connection, who) if i.participation
             ]
-            query = select(_PARTICIPATION).where(_PARTICIPATION.c.id.in_(begun))
-            query = query.order_by(_PARTICIPATION.c.id)
-            raises = select(_RAISE).where(_RAISE.c.person == who.person)
+            query = select(PARTICIPATION).where(PARTICIPATION.c.id.in_(begun))
+            query = query.order_by(PARTICIPATION.c.id)
+            raises = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
             return {
                 "person": who.person,
                 "participations": [
@@ -268,7 +262,7 @@ class Profiles:
                 begun = invitation.participation
                 if begun is None:
                     continue
-                query = select(_PARTICIPATION).where(_PARTICIPATION.c.id == begun["id"])
+                query = select(PARTICIPATION).where(PARTICIPATION.c.id == begun["id"])
                 # By token, in one order for everybody who leaves.
                 row = connection.execute(query.with_for_update()).one()
                 if row.state in (RESERVED, OPENED, SEALED):
@@ -283,7 +277,7 @@ class Profiles:
                     withdrawn += 1
                 else:
                     kept += row.state == SUBMITTED
-            connection.execute(delete(_RAISE).where(_RAISE.c.person == who.person))
+            connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
             return Departure(withdrawn, given_up, kept)
 
         return self._transactions.write(work)

@@ -9,16 +9,15 @@ the list would tell whose response has just come.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
 from masquerade.errors import ParameterError, WrongState
-from masquerade.server.db.payment_tables import CompletionCodeRow
+from masquerade.server.db.payment_tables import CODE
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.payments.rewards import BY_CODE, Reward
 
 MOST_AT_ONCE = 2000
@@ -27,7 +26,6 @@ VALID, USED, UNKNOWN = "valid", "checked-before", "unknown"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: nothing looks like something else
 _LENGTH, _GROUP = 16, 4
 _MISREAD = str.maketrans("ILO", "110")
-_CODE = table_of(CompletionCodeRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def code_of(who: Identity, survey: str) -> str:
 
 def give_code(connection: Connection, survey: str, code: str) -> None:
     """Make a code valid, within a transaction that accepts a response for the first time."""
-    connection.execute(insert(_CODE), {"survey": survey, "code": code, "checked": False})
+    connection.execute(insert(CODE), {"survey": survey, "code": code, "checked": False})
 
 
 def written(typed: str) -> str:
@@ -85,45 +83,38 @@ class CompletionCodes:
 
     def of_survey(self, survey: str, *, over: bool) -> Codes:
         """Return what a surveyor may see of a survey's codes; which, once it is over."""
-        query = select(_CODE.c.code, _CODE.c.checked).where(_CODE.c.survey == survey)
+        query = select(CODE.c.code, CODE.c.checked).where(CODE.c.survey == survey)
         # By the code itself, which is random: the order says nothing about who came when.
-        rows = self._transactions.read(lambda c: c.execute(query.order_by(_CODE.c.code)).all())
+        rows = self._transactions.read(lambda c: c.execute(query.order_by(CODE.c.code)).all())
         codes = [CompletionCode(row.code, bool(row.checked)) for row in rows]
         return Codes(len(codes), sum(one.checked for one in codes), codes if over else None)
 
+    @writes
     def check(
-        self, survey: str, reward: Reward | None, typed: Iterable[str]
+        self, connection: Connection, survey: str, reward: Reward | None, typed: Sequence[str]
     ) -> list[tuple[str, str]]:
         """Check codes off; return each with whether it is valid, was checked before, or unknown.
 
         A code that comes twice in one list is valid the first time.
 
-        Raises
-        ------
-        ParameterError
-            None, or more than 2000 at once.
-        WrongState
-            The survey gives no codes.
+        Raises `ParameterError` (none, or more than 2000 at once) or `WrongState` (the survey gives
+        no codes).
         """
         codes = [written(one) for one in typed if one.strip()]
         if not 0 < len(codes) <= MOST_AT_ONCE:
             raise ParameterError(f"{len(codes)} codes were given; give 1 to {MOST_AT_ONCE}.")
         if reward is None or reward.kind != BY_CODE:
             raise WrongState("this survey gives no completion codes.")
-
-        def work(connection: Connection) -> list[tuple[str, str]]:
-            return [(code, _check(connection, survey, code)) for code in codes]
-
-        return self._transactions.write(work)
+        return [(code, _check(connection, survey, code)) for code in codes]
 
 
 def _check(connection: Connection, survey: str, code: str) -> str:
     # Anything else cannot be there, and a database may refuse to look for it.
     if len(code) > 32 or not code.isascii() or "\0" in code:
         return UNKNOWN
-    mine = (_CODE.c.survey == survey) & (_CODE.c.code == code)
+    mine = (CODE.c.survey == survey) & (CODE.c.code == code)
     # One conditional update: of two who check the same code at once, one is told that it is valid.
-    first = update(_CODE).where(mine, _CODE.c.checked.is_(False)).values(checked=True)
+    first = update(CODE).where(mine, CODE.c.checked.is_(False)).values(checked=True)
     if connection.execute(first).rowcount == 1:
         return VALID
-    return USED if connection.execute(select(_CODE.c.code).where(mine)).first() else UNKNOWN
+    return USED if connection.execute(select(CODE.c.code).where(mine)).first() else UNKNOWN

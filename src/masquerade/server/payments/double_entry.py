@@ -18,26 +18,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from masquerade.errors import IdempotencyConflict, InsufficientFunds
-from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.payment_tables import BOOK_ACCOUNT, TRANSFER
+from masquerade.server.db.transactions import insert_unless_there
 
 OUTSIDE: Final = "external"
 FUNDS, ESCROW, HELD = "funds", "escrow", "held"
 WAGES, WALLET, COMMISSION, CLEARING = "wages", "wallet", "commission", "clearing"
 
-_ACCOUNT, _TRANSFER = table_of(BookAccountRow), table_of(BookTransferRow)
 # Always locked in the order of their names, so transfers in opposite directions cannot deadlock.
 _STAND = (
-    select(_ACCOUNT.c.id, _ACCOUNT.c.balance)
-    .where(_ACCOUNT.c.id.in_(bindparam("both", expanding=True)))
-    .order_by(_ACCOUNT.c.id)
+    select(BOOK_ACCOUNT.c.id, BOOK_ACCOUNT.c.balance)
+    .where(BOOK_ACCOUNT.c.id.in_(bindparam("both", expanding=True)))
+    .order_by(BOOK_ACCOUNT.c.id)
+    .with_for_update()
 )
-_STAND_HELD = _STAND.with_for_update()
-_KNOWN = select(_TRANSFER).where(_TRANSFER.c.key == bindparam("one"))
+_KNOWN = select(TRANSFER).where(TRANSFER.c.key == bindparam("one"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +58,16 @@ class AccountKey:
 class MoneyLedger:
     """All books, within one transaction of the caller.
 
-    Parameters
-    ----------
-    connection : Connection
-    day : str
-        ISO date of what is moved.
+    `day`: ISO date of what is moved.
     """
 
     def __init__(self, connection: Connection, *, day: str) -> None:
         self._connection = connection
         self._day = day
-        self._postgresql = connection.dialect.name == "postgresql"
 
     def balance(self, account: AccountKey) -> int:
         """Return what is in an account."""
-        query = select(_ACCOUNT.c.balance).where(_ACCOUNT.c.id == account.id)
+        query = select(BOOK_ACCOUNT.c.balance).where(BOOK_ACCOUNT.c.id == account.id)
         return int(self._connection.execute(query).scalar() or 0)
 
     def move(
@@ -90,23 +82,12 @@ class MoneyLedger:
     ) -> bool:
         """Move an amount and return whether it was moved now.
 
-        Parameters
-        ----------
-        debit, credit : AccountKey
-            Where it leaves, and where it comes to; of one team and currency.
-        amount : int
-            Above 0.
-        what : str
-        key : str, optional
-            The same key again moves nothing; drawn by default.
-        note : str
+        Raises `InsufficientFunds` (there is less at `debit`) or `IdempotencyConflict` (the key was
+        used for another transfer).
 
-        Raises
-        ------
-        InsufficientFunds
-            There is less at `debit`.
-        IdempotencyConflict
-            The key was used for another transfer.
+        `debit`, `credit`: where it leaves, and where it comes to; of one team and currency.
+        `amount`: above 0.
+        `key` (optional): the same key again moves nothing; drawn by default.
         """
         assert amount > 0
         assert (debit.team, debit.currency) == (credit.team, credit.currency)
@@ -131,23 +112,21 @@ class MoneyLedger:
             )
         for account, change in ((debit, -amount), (credit, amount)):
             self._connection.execute(
-                update(_ACCOUNT)
-                .where(_ACCOUNT.c.id == account.id)
-                .values(balance=_ACCOUNT.c.balance + change)
+                update(BOOK_ACCOUNT)
+                .where(BOOK_ACCOUNT.c.id == account.id)
+                .values(balance=BOOK_ACCOUNT.c.balance + change)
             )
         self._connection.execute(
-            insert(_TRANSFER),
+            insert(TRANSFER),
             {"id": secrets.token_hex(16), **values, "note": note, "key": key, "day": self._day},
         )
         return True
 
     def _locked(self, *accounts: AccountKey) -> dict[str, int]:
         """Return what is in accounts, which nobody else changes until the transaction ends."""
-        query = _STAND_HELD if self._postgresql else _STAND
         wanted = {"both": [account.id for account in accounts]}
-        rows = self._connection.execute(query, wanted).all()
+        rows = self._connection.execute(_STAND, wanted).all()
         if len(rows) < len(accounts):
-            make = insert_postgresql if self._postgresql else insert_sqlite
             known = {row.id for row in rows}
             # In the order of the locks.
             for account in sorted(accounts, key=lambda account: account.id):
@@ -160,19 +139,19 @@ class MoneyLedger:
                         "holder": account.holder,
                         "balance": 0,
                     }
-                    self._connection.execute(make(_ACCOUNT).on_conflict_do_nothing(), row)
+                    insert_unless_there(self._connection, BOOK_ACCOUNT, row)
             # Again with the lock: another may have inserted the row first, and changed it since.
-            rows = self._connection.execute(query, wanted).all()
+            rows = self._connection.execute(_STAND, wanted).all()
         return {row.id: row.balance for row in rows}
 
 
 def wrong_accounts(connection: Connection) -> tuple[list[str], int]:
     """Return what is wrong with balances and sums, in words, and how many accounts there are."""
-    inflow, outflow = _sums(connection, _TRANSFER.c.credit), _sums(connection, _TRANSFER.c.debit)
+    inflow, outflow = _sums(connection, TRANSFER.c.credit), _sums(connection, TRANSFER.c.debit)
     totals: dict[tuple[str, str], int] = {}
     wrong: list[str] = []
     count = 0
-    for row in connection.execute(select(_ACCOUNT).order_by(_ACCOUNT.c.id)):
+    for row in connection.execute(select(BOOK_ACCOUNT).order_by(BOOK_ACCOUNT.c.id)):
         count += 1
         account = f"{row.kind} of team {row.team} in {row.currency}"
         moved = inflow.get(row.id, 0) - outflow.get(row.id, 0)
@@ -196,5 +175,5 @@ def wrong_accounts(connection: Connection) -> tuple[list[str], int]:
 
 
 def _sums(connection: Connection, column: Any) -> dict[str, int]:
-    query = select(column, func.sum(_TRANSFER.c.amount)).group_by(column)
+    query = select(column, func.sum(TRANSFER.c.amount)).group_by(column)
     return {row[0]: int(row[1]) for row in connection.execute(query)}

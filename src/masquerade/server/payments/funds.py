@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.orm import aliased
 
 from masquerade.errors import ParameterError, WrongState
-from masquerade.server.db.payment_tables import BookAccountRow, BookTransferRow, PayoutRow
-from masquerade.server.db.tables import OPEN, SurveyRow, table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.payment_tables import BOOK_ACCOUNT, PAYOUT, TRANSFER
+from masquerade.server.db.tables import OPEN, SURVEY
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.payments.double_entry import (
     CLEARING,
     COMMISSION,
@@ -42,13 +41,6 @@ LARGEST_AMOUNT = 10**12
 LONGEST_CURRENCY, LONGEST_NOTE = 16, 200
 # A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-_ACCOUNT, _TRANSFER, _PAYOUT, _SURVEY = (
-    table_of(BookAccountRow),
-    table_of(BookTransferRow),
-    table_of(PayoutRow),
-    table_of(SurveyRow),
-)
 
 
 @dataclass
@@ -124,18 +116,10 @@ class Funds:
     def pay_in(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
         """Write down that money came from outside; return whether it was written down now.
 
-        Parameters
-        ----------
-        team : str
-        amount : int
-            Whole units; write ``EUR cent`` as the currency to count in cents.
-        currency, note : str
-        key : str
-            Idempotency key.
+        Raises `ParameterError` or `IdempotencyConflict`.
 
-        Raises
-        ------
-        ParameterError, IdempotencyConflict
+        `amount`: whole units; write ``EUR cent`` as the currency to count in cents.
+        `key`: idempotency key.
         """
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
@@ -146,77 +130,66 @@ class Funds:
     def take_out(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
         """Write down that free money went back outside; see `pay_in`.
 
-        Raises
-        ------
-        InsufficientFunds, ParameterError, IdempotencyConflict
+        Raises `InsufficientFunds`, `ParameterError` or `IdempotencyConflict`.
         """
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
         here, there = AccountKey(team, currency, FUNDS), AccountKey(team, currency, OUTSIDE)
         return self._move(here, there, amount, what="withdrawal", key=f"{team} {key}", note=note)
 
-    def top_up(self, team: str, survey: str, amount: int, *, key: str) -> bool:
+    @writes
+    def top_up(
+        self, connection: Connection, team: str, survey: str, amount: int, *, key: str
+    ) -> bool:
         """Give an open survey of a team more to spend; return whether that was done now.
 
-        Raises
-        ------
-        InsufficientFunds, ParameterError, IdempotencyConflict
-        WrongState
-            It is not open, or pays nobody.
+        Raises `InsufficientFunds`, `ParameterError`, `IdempotencyConflict` or `WrongState` (it is
+        not open, or pays nobody).
         """
         check_amount(amount)
+        state = connection.execute(
+            # The row of the survey before the accounts of the book, so that it does not close
+            # in between.
+            select(SURVEY.c.state).where(SURVEY.c.token == survey).with_for_update()
+        ).scalar_one()
+        survey_budget = budget_of_survey(connection, survey)
+        if state != OPEN or survey_budget is None:
+            raise WrongState("only an open survey that pays into wallets takes more money.")
+        return survey_budget.fill(
+            connection, amount, day=self._today(), key=_digest(f"{team} {key}")
+        )
 
-        def work(connection: Connection) -> bool:
-            state = connection.execute(
-                # The row of the survey before the accounts of the book, so that it does not close
-                # in between.
-                select(_SURVEY.c.state).where(_SURVEY.c.token == survey).with_for_update()
-            ).scalar_one()
-            survey_budget = budget_of_survey(connection, survey)
-            if state != OPEN or survey_budget is None:
-                raise WrongState("only an open survey that pays into wallets takes more money.")
-            return survey_budget.fill(
-                connection, amount, day=self._today(), key=_digest(f"{team} {key}")
-            )
-
-        return self._transactions.write(work)
-
-    def settle_payouts(self, team: str, payouts: Sequence[str], *, paid: bool) -> int:
+    @writes
+    def settle_payouts(
+        self, connection: Connection, team: str, payouts: Sequence[str], *, paid: bool
+    ) -> int:
         """Say that payouts were made, or will not be; return how many were changed.
 
         What is refused can be taken back by whoever asked for it.
 
-        Raises
-        ------
-        NotFound
-            One is none of this team's; nothing was changed.
-        WrongState
-            One was settled otherwise.
+        Raises `NotFound` (one is none of this team's; nothing was changed) or `WrongState` (one was
+        settled otherwise).
         """
         wanted = PAID if paid else REFUSED
-
-        def work(connection: Connection) -> int:
-            changed = 0
-            # In a fixed order: two lists with the same payouts cannot deadlock.
-            for payout in sorted(set(payouts)):
-                row = held_payout(connection, payout, team=team)
-                if row.state == wanted:
-                    continue
-                if row.state != ASKED:
-                    raise WrongState(f"this payout is {row.state}.", state=row.state)
-                # What is refused stays in `clearing`: only the person's secret can name the wallet
-                # to which it goes back.
-                if paid:
-                    money = MoneyLedger(connection, day=self._today())
-                    clearing = AccountKey(team, row.currency, CLEARING)
-                    outside = AccountKey(team, row.currency, OUTSIDE)
-                    key = _digest(f"paid out {row.id}")
-                    money.move(clearing, outside, row.amount, what="paid_out", key=key)
-                end_payout(connection, row.id, wanted)
-                changed += 1
-            return changed
-
-        return self._transactions.write(work)
+        changed = 0
+        # In a fixed order: two lists with the same payouts cannot deadlock.
+        for payout in sorted(set(payouts)):
+            row = held_payout(connection, payout, team=team)
+            if row.state == wanted:
+                continue
+            if row.state != ASKED:
+                raise WrongState(f"this payout is {row.state}.", state=row.state)
+            # What is refused stays in `clearing`: only the person's secret can name the wallet
+            # to which it goes back.
+            if paid:
+                money = MoneyLedger(connection, day=self._today())
+                clearing = AccountKey(team, row.currency, CLEARING)
+                outside = AccountKey(team, row.currency, OUTSIDE)
+                key = _digest(f"paid out {row.id}")
+                money.move(clearing, outside, row.amount, what="paid_out", key=key)
+            end_payout(connection, row.id, wanted)
+            changed += 1
+        return changed
 
     def payouts(self, team: str) -> list[Payout]:
         """Return what a team is asked to pay out."""
@@ -237,14 +210,20 @@ class Funds:
         """Return everything that a team may know of its money."""
         return self._transactions.read(lambda c: _overview(c, team))
 
+    @writes
     def _move(
-        self, debit: AccountKey, credit: AccountKey, amount: int, *, what: str, key: str, note: str
+        self,
+        connection: Connection,
+        debit: AccountKey,
+        credit: AccountKey,
+        amount: int,
+        *,
+        what: str,
+        key: str,
+        note: str,
     ) -> bool:
-        def work(connection: Connection) -> bool:
-            money = MoneyLedger(connection, day=self._today())
-            return money.move(debit, credit, amount, what=what, key=_digest(key), note=note)
-
-        return self._transactions.write(work)
+        money = MoneyLedger(connection, day=self._today())
+        return money.move(debit, credit, amount, what=what, key=_digest(key), note=note)
 
 
 def check_amount(amount: int) -> None:
@@ -274,8 +253,8 @@ def check_note(note: str) -> str:
 
 
 def _payouts(connection: Connection, team: str) -> list[Payout]:
-    query = select(_PAYOUT).where(_PAYOUT.c.team == team, _PAYOUT.c.state == ASKED)
-    query = query.order_by(_PAYOUT.c.day, _PAYOUT.c.id)
+    query = select(PAYOUT).where(PAYOUT.c.team == team, PAYOUT.c.state == ASKED)
+    query = query.order_by(PAYOUT.c.day, PAYOUT.c.id)
     return [payout_of(row) for row in connection.execute(query)]
 
 
@@ -284,12 +263,12 @@ def _overview(connection: Connection, team: str) -> Overview:
     at: dict[tuple[str, str], int] = {}
     query = (
         select(
-            _ACCOUNT.c.currency,
-            _ACCOUNT.c.kind,
-            func.sum(_ACCOUNT.c.balance).label("balance"),
+            BOOK_ACCOUNT.c.currency,
+            BOOK_ACCOUNT.c.kind,
+            func.sum(BOOK_ACCOUNT.c.balance).label("balance"),
         )
-        .where(_ACCOUNT.c.team == team)
-        .group_by(_ACCOUNT.c.currency, _ACCOUNT.c.kind)
+        .where(BOOK_ACCOUNT.c.team == team)
+        .group_by(BOOK_ACCOUNT.c.currency, BOOK_ACCOUNT.c.kind)
     )
     for row in connection.execute(query):
         balance = balances.setdefault(row.currency, FundsBalance(row.currency))
@@ -298,7 +277,9 @@ def _overview(connection: Connection, team: str) -> Overview:
             # The outside account falls below zero by what came in.
             sign = -1 if row.kind == OUTSIDE else 1
             setattr(balance, name, sign * int(row.balance))
-    purses = select(_ACCOUNT).where(_ACCOUNT.c.team == team, _ACCOUNT.c.kind.in_((ESCROW, HELD)))
+    purses = select(BOOK_ACCOUNT).where(
+        BOOK_ACCOUNT.c.team == team, BOOK_ACCOUNT.c.kind.in_((ESCROW, HELD))
+    )
     for row in connection.execute(purses):
         at[row.kind, row.holder] = row.balance
     return Overview(
@@ -313,18 +294,18 @@ def _surveys(
     connection: Connection, team: str, at: dict[tuple[str, str], int]
 ) -> list[SurveyMoney]:
     tokens = {token for _, token in at}
-    query = select(_SURVEY.c.token, _SURVEY.c.title, _SURVEY.c.state, _SURVEY.c.reward).where(
-        _SURVEY.c.team == team, _SURVEY.c.token.in_(tokens)
+    query = select(SURVEY.c.token, SURVEY.c.title, SURVEY.c.state, SURVEY.c.reward).where(
+        SURVEY.c.team == team, SURVEY.c.token.in_(tokens)
     )
     paid = (
-        select(_ACCOUNT.c.holder, func.sum(_TRANSFER.c.amount).label("amount"))
-        .join(_TRANSFER, _TRANSFER.c.debit == _ACCOUNT.c.id)
+        select(BOOK_ACCOUNT.c.holder, func.sum(TRANSFER.c.amount).label("amount"))
+        .join(TRANSFER, TRANSFER.c.debit == BOOK_ACCOUNT.c.id)
         .where(
-            _ACCOUNT.c.team == team,
-            _ACCOUNT.c.kind == HELD,
-            _TRANSFER.c.what.in_(("pay", "commission")),
+            BOOK_ACCOUNT.c.team == team,
+            BOOK_ACCOUNT.c.kind == HELD,
+            TRANSFER.c.what.in_(("pay", "commission")),
         )
-        .group_by(_ACCOUNT.c.holder)
+        .group_by(BOOK_ACCOUNT.c.holder)
     )
     spent = {row.holder: int(row.amount) for row in connection.execute(paid)}
     found = [
@@ -345,21 +326,21 @@ def _surveys(
 
 def _history(connection: Connection, team: str, *, limit: int = 200) -> list[StatementLine]:
     """Return what was moved, newest days first; what concerns participants added up by day."""
-    debit = aliased(BookAccountRow)
+    debit = BOOK_ACCOUNT.alias()
     query: Any = (
         select(
-            _TRANSFER.c.day,
-            _TRANSFER.c.what,
-            debit.currency,
-            _TRANSFER.c.note,
-            func.sum(_TRANSFER.c.amount).label("amount"),
+            TRANSFER.c.day,
+            TRANSFER.c.what,
+            debit.c.currency,
+            TRANSFER.c.note,
+            func.sum(TRANSFER.c.amount).label("amount"),
             func.count().label("times"),
         )
-        .join(debit, debit.id == _TRANSFER.c.debit)
+        .join(debit, debit.c.id == TRANSFER.c.debit)
         # `earned` is the second half of `pay` (`SurveyBudget.pay`); with it the sum would double.
-        .where(debit.team == team, _TRANSFER.c.what != "earned")
-        .group_by(_TRANSFER.c.day, _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
-        .order_by(_TRANSFER.c.day.desc(), _TRANSFER.c.what, debit.currency, _TRANSFER.c.note)
+        .where(debit.c.team == team, TRANSFER.c.what != "earned")
+        .group_by(TRANSFER.c.day, TRANSFER.c.what, debit.c.currency, TRANSFER.c.note)
+        .order_by(TRANSFER.c.day.desc(), TRANSFER.c.what, debit.c.currency, TRANSFER.c.note)
         .limit(limit)
     )
     return [

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 
 from masquerade.errors import InsufficientFunds, QuotaFull
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.db.tables import SurveyRow, table_of
+from masquerade.server.db.tables import SURVEY
 from masquerade.server.payments.double_entry import (
     COMMISSION,
     ESCROW,
@@ -30,8 +30,6 @@ from masquerade.server.webhooks.webhooks import BUDGET_LOW, enqueue
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 #: The share of what a survey was given below which its team is told.
 LOW_PERCENT = 20
-
-_SURVEY = table_of(SurveyRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +86,8 @@ def reward_and_budget(
 ) -> tuple[Reward | None, int]:
     """Return what a survey gives, and the money that this takes.
 
-    Parameters
-    ----------
-    kind : {"none", "wallet", "codes"}
-    currency : str
-    prices : mapping of str to int
-        What a person gets, by level.
-    people : mapping of str to int
-        How many are expected to take part at each level.
-    commission_percent : int
+    `prices`: what a person gets, by level.
+    `people`: how many are expected to take part at each level.
     """
     if kind == NOTHING:
         return None, 0
@@ -139,7 +130,7 @@ class SurveyBudget:
         )
         if moved:
             reward = replace(self.reward, given=self.reward.given + amount)
-            change = update(_SURVEY).where(_SURVEY.c.token == self.survey)
+            change = update(SURVEY).where(SURVEY.c.token == self.survey)
             # In the transaction of the transfer, so that `given` is always what the book says.
             connection.execute(change.values(reward=reward.to_json()))
         return moved
@@ -149,10 +140,7 @@ class SurveyBudget:
     ) -> None:
         """Set aside what somebody will get.
 
-        Raises
-        ------
-        QuotaFull
-            There is not enough left.
+        Raises `QuotaFull` (there is not enough left).
         """
         cost = self.reward.cost(level)
         if not cost:
@@ -215,8 +203,8 @@ class SurveyBudget:
 
 def budget_of_survey(connection: Connection, survey: str) -> SurveyBudget | None:
     """Return the money of a survey; None where it moves none."""
-    columns = (_SURVEY.c.team, _SURVEY.c.reward)
-    row = connection.execute(select(*columns).where(_SURVEY.c.token == survey)).first()
+    columns = (SURVEY.c.team, SURVEY.c.reward)
+    row = connection.execute(select(*columns).where(SURVEY.c.token == survey)).first()
     reward = None if row is None else Reward.from_json(row.reward)
     if row is None or reward is None or not reward.pays:
         return None

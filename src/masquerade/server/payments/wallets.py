@@ -15,17 +15,14 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from masquerade.errors import IdempotencyConflict, NotFound, ParameterError, WrongState
-from masquerade.server.db.account_tables import TeamRow
-from masquerade.server.db.payment_tables import BookAccountRow, PayoutRow
+from masquerade.server.db.account_tables import TEAM
+from masquerade.server.db.payment_tables import BOOK_ACCOUNT, PAYOUT
 from masquerade.server.db.pseudonyms import Identity, keyed
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.payments.double_entry import CLEARING, WALLET, AccountKey, MoneyLedger
 
 ASKED, PAID, REFUSED, TAKEN_BACK = "asked", "paid", "refused", "taken-back"
 LONGEST_DESTINATION = 300
-
-_ACCOUNT, _PAYOUT, _TEAM = table_of(BookAccountRow), table_of(PayoutRow), table_of(TeamRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +56,33 @@ class Wallets:
         self._transactions = transactions
         self._today = today
 
-    def of(self, who: Identity) -> tuple[list[Wallet], list[Payout]]:
+    @reads
+    def of(self, connection: Connection, who: Identity) -> tuple[list[Wallet], list[Payout]]:
         """Return what a person is owed, and what they asked to have paid."""
-
-        def work(connection: Connection) -> tuple[list[Wallet], list[Payout]]:
-            teams = {row.id: row.name for row in connection.execute(select(_TEAM))}
-            # No row leads from a person to wallets: their names are made from the secret, team by
-            # team.
-            names = {who.wallet(team): team for team in teams}
-            query = select(_ACCOUNT).where(
-                _ACCOUNT.c.kind == WALLET,
-                _ACCOUNT.c.team.in_(teams),
-                _ACCOUNT.c.holder.in_(names),
+        teams = {row.id: row.name for row in connection.execute(select(TEAM))}
+        # No row leads from a person to wallets: their names are made from the secret, team by
+        # team.
+        names = {who.wallet(team): team for team in teams}
+        query = select(BOOK_ACCOUNT).where(
+            BOOK_ACCOUNT.c.kind == WALLET,
+            BOOK_ACCOUNT.c.team.in_(teams),
+            BOOK_ACCOUNT.c.holder.in_(names),
+        )
+        wallets = [
+            Wallet(row.team, teams[row.team], row.currency, row.balance)
+            for row in connection.execute(
+                query.order_by(BOOK_ACCOUNT.c.team, BOOK_ACCOUNT.c.currency)
             )
-            wallets = [
-                Wallet(row.team, teams[row.team], row.currency, row.balance)
-                for row in connection.execute(query.order_by(_ACCOUNT.c.team, _ACCOUNT.c.currency))
-            ]
-            payees = [who.payee(team) for team in teams]
-            mine = select(_PAYOUT).where(_PAYOUT.c.payee.in_(payees))
-            rows = connection.execute(mine.order_by(_PAYOUT.c.day.desc(), _PAYOUT.c.id))
-            return wallets, [payout_of(row) for row in rows]
+        ]
+        payees = [who.payee(team) for team in teams]
+        mine = select(PAYOUT).where(PAYOUT.c.payee.in_(payees))
+        rows = connection.execute(mine.order_by(PAYOUT.c.day.desc(), PAYOUT.c.id))
+        return wallets, [payout_of(row) for row in rows]
 
-        return self._transactions.read(work)
-
+    @writes
     def ask(
         self,
+        connection: Connection,
         who: Identity,
         *,
         payer: str,
@@ -95,24 +93,15 @@ class Wallets:
     ) -> tuple[Payout, bool]:
         """Ask a team to pay out an amount, by default all of it.
 
-        Parameters
-        ----------
-        who : Identity
-        payer, currency : str
-            Which wallet.
-        amount : int or None
-        destination : str
-            Where to pay to, in words for those who pay; deleted once they have.
-        idempotency_key : str
+        Raises `NotFound`, `InsufficientFunds`, `ParameterError` or `IdempotencyConflict`.
+
+        `payer`, `currency`: which wallet.
+        `destination`: where to pay to, in words for those who pay; deleted once they have.
 
         Returns
         -------
         Payout, bool
             And whether it was asked for now.
-
-        Raises
-        ------
-        NotFound, InsufficientFunds, ParameterError, IdempotencyConflict
         """
         said = destination.strip()
         if not 0 < len(said) <= LONGEST_DESTINATION or not said.isprintable():
@@ -125,83 +114,65 @@ class Wallets:
         id_ = key[:32]
 
         # The lookup comes before the balance, which the first request has changed.
-        def work(connection: Connection) -> tuple[Payout, bool]:
-            known = connection.execute(select(_PAYOUT).where(_PAYOUT.c.id == id_)).first()
-            if known is not None:
-                if (known.team, known.currency) != (payer, currency) or (
-                    amount is not None and known.amount != amount
-                ):
-                    raise IdempotencyConflict(
-                        "this idempotency key was used for another payout; draw a new one."
-                    )
-                return payout_of(known), False
-            wallet = AccountKey(payer, currency, WALLET, who.wallet(payer))
-            money = MoneyLedger(connection, day=self._today())
-            if not _is_account(connection, wallet):
-                raise NotFound("there is no such wallet of yours.")
-            wanted = money.balance(wallet) if amount is None else amount
-            if wanted < 1:
-                raise ParameterError("there is nothing to pay out.")
-            money.move(
-                wallet, AccountKey(payer, currency, CLEARING), wanted, what="payout", key=key
-            )
-            row: dict[str, Any] = {
-                "id": id_,
-                "team": payer,
-                "payee": who.payee(payer),
-                "currency": currency,
-                "amount": wanted,
-                "destination": said,
-                "state": ASKED,
-                "day": self._today(),
-            }
-            connection.execute(insert(_PAYOUT), row)
-            return Payout(id_, payer, currency, wanted, said, ASKED, row["day"]), True
+        known = connection.execute(select(PAYOUT).where(PAYOUT.c.id == id_)).first()
+        if known is not None:
+            if (known.team, known.currency) != (payer, currency) or (
+                amount is not None and known.amount != amount
+            ):
+                raise IdempotencyConflict(
+                    "this idempotency key was used for another payout; draw a new one."
+                )
+            return payout_of(known), False
+        wallet = AccountKey(payer, currency, WALLET, who.wallet(payer))
+        money = MoneyLedger(connection, day=self._today())
+        if not _is_account(connection, wallet):
+            raise NotFound("there is no such wallet of yours.")
+        wanted = money.balance(wallet) if amount is None else amount
+        if wanted < 1:
+            raise ParameterError("there is nothing to pay out.")
+        money.move(wallet, AccountKey(payer, currency, CLEARING), wanted, what="payout", key=key)
+        row: dict[str, Any] = {
+            "id": id_,
+            "team": payer,
+            "payee": who.payee(payer),
+            "currency": currency,
+            "amount": wanted,
+            "destination": said,
+            "state": ASKED,
+            "day": self._today(),
+        }
+        connection.execute(insert(PAYOUT), row)
+        return Payout(id_, payer, currency, wanted, said, ASKED, row["day"]), True
 
-        return self._transactions.write(work)
-
-    def take_back(self, who: Identity, payout: str) -> Payout:
+    @writes
+    def take_back(self, connection: Connection, who: Identity, payout: str) -> Payout:
         """Put a payout that was refused, or is still waiting, back into the wallet.
 
-        Raises
-        ------
-        NotFound
-        WrongState
-            It was paid.
+        Raises `WrongState` (it was paid).
         """
-
-        def work(connection: Connection) -> Payout:
-            row = held_payout(connection, payout)
-            if not secrets.compare_digest(row.payee, who.payee(row.team)):
-                raise NotFound("there is no such payout of yours.")
-            if row.state == PAID:
-                raise WrongState("this was paid out already.", state=row.state)
-            if row.state != TAKEN_BACK:
-                money = MoneyLedger(connection, day=self._today())
-                # Named anew from the secret; the payout itself does not say which wallet it came
-                # from.
-                wallet = AccountKey(row.team, row.currency, WALLET, who.wallet(row.team))
-                clearing = AccountKey(row.team, row.currency, CLEARING)
-                key = keyed(who.key, f"taken back:{row.id}:{who.secret}")
-                money.move(clearing, wallet, row.amount, what="taken_back", key=key)
-                end_payout(connection, row.id, TAKEN_BACK)
-            return payout_of(row, state=TAKEN_BACK)
-
-        return self._transactions.write(work)
+        row = held_payout(connection, payout)
+        if not secrets.compare_digest(row.payee, who.payee(row.team)):
+            raise NotFound("there is no such payout of yours.")
+        if row.state == PAID:
+            raise WrongState("this was paid out already.", state=row.state)
+        if row.state != TAKEN_BACK:
+            money = MoneyLedger(connection, day=self._today())
+            # Named anew from the secret; the payout itself does not say which wallet it came
+            # from.
+            wallet = AccountKey(row.team, row.currency, WALLET, who.wallet(row.team))
+            clearing = AccountKey(row.team, row.currency, CLEARING)
+            key = keyed(who.key, f"taken back:{row.id}:{who.secret}")
+            money.move(clearing, wallet, row.amount, what="taken_back", key=key)
+            end_payout(connection, row.id, TAKEN_BACK)
+        return payout_of(row, state=TAKEN_BACK)
 
 
 def held_payout(connection: Connection, payout: str, *, team: str | None = None) -> Any:
     """Return the row of a payout, which nobody else changes until the transaction ends.
 
-    Raises
-    ------
-    NotFound
-        There is none, or it is another team's.
+    Raises `NotFound` (there is none, or it is another team's).
     """
-    query = select(_PAYOUT).where(_PAYOUT.c.id == payout)
-    if connection.dialect.name == "postgresql":
-        # SQLite has one write lock, and no locks of rows.
-        query = query.with_for_update()
+    query = select(PAYOUT).where(PAYOUT.c.id == payout).with_for_update()
     # Other texts are no ids, and PostgreSQL refuses some of them, such as NUL, with an error.
     possible = payout.isascii() and payout.isalnum()
     row = connection.execute(query).first() if possible else None
@@ -213,7 +184,7 @@ def held_payout(connection: Connection, payout: str, *, team: str | None = None)
 def end_payout(connection: Connection, payout: str, state: str) -> None:
     """Change a payout's state and forget where it was to be paid."""
     connection.execute(
-        update(_PAYOUT).where(_PAYOUT.c.id == payout).values(state=state, destination="")
+        update(PAYOUT).where(PAYOUT.c.id == payout).values(state=state, destination="")
     )
 
 
@@ -226,5 +197,5 @@ def payout_of(row: Any, *, state: str | None = None) -> Payout:
 
 def _is_account(connection: Connection, account: AccountKey) -> bool:
     possible = "\0" not in account.currency and "\0" not in account.team
-    query = select(_ACCOUNT.c.id).where(_ACCOUNT.c.id == account.id)
+    query = select(BOOK_ACCOUNT.c.id).where(BOOK_ACCOUNT.c.id == account.id)
     return possible and connection.execute(query).first() is not None

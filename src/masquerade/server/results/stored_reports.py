@@ -8,10 +8,8 @@ from typing import cast
 from sqlalchemy import Text, func, select
 from sqlalchemy import cast as as_type
 
-from masquerade.server.db.tables import SUBMITTED, ParticipationRow, table_of
+from masquerade.server.db.tables import PARTICIPATION, SUBMITTED
 from masquerade.server.db.transactions import Transactions
-
-_PARTICIPATION = table_of(ParticipationRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +30,10 @@ class StoredReports:
     def of_survey(self, token: str) -> list[StoredResponse]:
         """Return all responses to a survey, in an order that says nothing about arrival."""
         query = (
-            select(_PARTICIPATION.c.pseudonym, _PARTICIPATION.c.level, _PARTICIPATION.c.reports)
-            .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            select(PARTICIPATION.c.pseudonym, PARTICIPATION.c.level, PARTICIPATION.c.reports)
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
             # By the random id.
-            .order_by(_PARTICIPATION.c.id)
+            .order_by(PARTICIPATION.c.id)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return [StoredResponse(row.pseudonym, row.level, tuple(row.reports)) for row in rows]
@@ -53,11 +51,11 @@ class StoredReports:
         limit : int, optional
             How many people at most; all by default.
         """
-        pseudonym = _PARTICIPATION.c.pseudonym
+        pseudonym = PARTICIPATION.c.pseudonym
         query = (
             # The JSON as it lies: nothing is parsed to be written again.
-            select(pseudonym, _PARTICIPATION.c.level, as_type(_PARTICIPATION.c.reports, Text))
-            .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            select(pseudonym, PARTICIPATION.c.level, as_type(PARTICIPATION.c.reports, Text))
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
             .order_by(pseudonym)
             .limit(limit)
         )
@@ -68,10 +66,10 @@ class StoredReports:
 
     def counts_by_level(self, token: str) -> dict[str, int]:
         """Return how many responses each level of a survey has, where there are any."""
-        level = _PARTICIPATION.c.level
+        level = PARTICIPATION.c.level
         query = (
             select(level, func.count())
-            .where(_PARTICIPATION.c.survey == token, _PARTICIPATION.c.state == SUBMITTED)
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
             .group_by(level)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())

@@ -15,8 +15,8 @@ from masquerade.errors import Forbidden, MasqueradeError, ParameterError
 from masquerade.server.accounts import totp
 from masquerade.server.accounts.passkeys import CREDENTIAL, installed
 from masquerade.server.accounts.passwords import SHORTEST
+from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import qr_code
-from masquerade.server.http.request_body import StrictBody
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, Member
 from masquerade.server.routes.forms import Text, form

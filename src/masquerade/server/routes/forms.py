@@ -19,7 +19,7 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from masquerade.errors import Forbidden, MasqueradeError, TooManyAttempts, Unauthenticated
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.bodies import StrictBody
 from masquerade.server.routes.audit_trail import PHRASES, audited
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])

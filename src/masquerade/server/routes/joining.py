@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, NotFound, ParameterError
 from masquerade.server.accounts.passwords import SHORTEST
-from masquerade.server.accounts.roles import ROLE_WORDS
+from masquerade.server.accounts.teams import ROLE_WORDS
 from masquerade.server.accounts.teams import Member as TeamMember
 from masquerade.server.http.pages import render
 from masquerade.server.routes.audit_trail import audited

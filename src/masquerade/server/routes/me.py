@@ -13,7 +13,7 @@ from starlette.responses import Response
 from masquerade.accounting import Caps, Entry, Rho
 from masquerade.exact import MICRO, Loss
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.http.padding import padded, spare
+from masquerade.server.http.bodies import padded, spare
 from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json
 from masquerade.server.participants.profile import RAISE_DAYS
 from masquerade.server.routes.dependencies import InServices, Participant

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
 from starlette.responses import Response
 
-from masquerade.server.http.padding import padded, spare
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.bodies import StrictBody, padded, spare
 from masquerade.server.participants.participations import Participation
 from masquerade.server.participants.privacy_balance import price
 from masquerade.server.routes.dependencies import InBeginnings, InServices, Participant

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from masquerade.mechanisms import LEVELS, Level
 from masquerade.mechanisms.level import CLEAR
-from masquerade.server.http.padding import padded
+from masquerade.server.http.bodies import padded
 from masquerade.server.routes.dependencies import InServices, InSettings
 from masquerade.server.routes.response_models import Invitation, Levels, answers
 from masquerade.server.services import Services

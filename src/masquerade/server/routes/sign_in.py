@@ -13,9 +13,9 @@ from starlette.responses import Response
 from masquerade.errors import Forbidden, TooManyAttempts
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.passkeys import Site, installed
-from masquerade.server.accounts.throttle import Attempts
+from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.rate_limit import Attempts
 from masquerade.server.http.session_cookie import forget_cookie, session_secret, set_cookie
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import (

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.bodies import StrictBody
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, Key, form

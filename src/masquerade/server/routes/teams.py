@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, NotFound, ParameterError
 from masquerade.server.accounts.invitations import INVITATION_DAYS
-from masquerade.server.accounts.roles import EDITOR, RIGHTS, ROLE_WORDS
+from masquerade.server.accounts.teams import EDITOR, RIGHTS, ROLE_WORDS
 from masquerade.server.http.pages import qr_code
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, Member, base_address, require

@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from masquerade.server.db.pseudonyms import Identity
-from masquerade.server.http.padding import padded, spare
+from masquerade.server.http.bodies import padded, spare
 from masquerade.server.payments.wallets import Payout, Wallets
 from masquerade.server.routes.dependencies import InServices, Participant
 from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.bodies import StrictBody
 from masquerade.surveys.conditions import check_conditions, questions_from_json
 from masquerade.surveys.levels import ALL_LEVELS, OfferedLevel, parse_mask
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal

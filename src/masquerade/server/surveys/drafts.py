@@ -11,9 +11,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, NotFound, StaleVersion
-from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
 from masquerade.server.db.idempotency import earlier_token
-from masquerade.server.db.tables import table_of
+from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import (
@@ -29,8 +28,6 @@ from masquerade.server.webhooks.webhooks import OPENED, enqueue
 from masquerade.surveys.survey import Survey
 
 DRAFT = "draft"
-
-_DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +139,7 @@ class Drafts:
             known = earlier_token(connection, request, token, today=self._today())
             if known is not None:
                 return known, False
-            connection.execute(insert(_DRAFT), values)
+            connection.execute(insert(SURVEY_DRAFT), values)
             return token, True
 
         found, new = self._transactions.write(work)
@@ -194,8 +191,8 @@ class Drafts:
             _require_version(old, version)
             new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
             connection.execute(
-                update(_DRAFT)
-                .where(_DRAFT.c.token == token)
+                update(SURVEY_DRAFT)
+                .where(SURVEY_DRAFT.c.token == token)
                 .values(document=new.document.to_json(), version=new.version, day=new.day)
             )
             return new
@@ -215,8 +212,8 @@ class Drafts:
             if version is not None:
                 _require_version(old, version)
             # Runs name the token and no foreign key, so they are deleted here.
-            connection.execute(delete(_RUN).where(_RUN.c.survey == token))
-            connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
+            connection.execute(delete(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
+            connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
 
         self._transactions.write(work)
 
@@ -274,7 +271,7 @@ class Drafts:
             # Of what is in the row now, under its lock; a review from before may be of another
             # version.
             survey, _ = self.review(old.document).require()
-            connection.execute(delete(_DRAFT).where(_DRAFT.c.token == token))
+            connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
             self._surveys.insert(
                 connection,
                 survey,
@@ -300,8 +297,8 @@ class Drafts:
 
 
 def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:
-    query = select(_DRAFT).where(_DRAFT.c.token == token, _DRAFT.c.team == team)
-    if hold and connection.dialect.name == "postgresql":
+    query = select(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token, SURVEY_DRAFT.c.team == team)
+    if hold:
         query = query.with_for_update()
     # Anything else cannot be there, and a database may refuse to look for it.
     possible = token.isascii() and "\0" not in token

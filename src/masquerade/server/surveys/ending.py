@@ -12,25 +12,22 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
-from masquerade.server.db.ledger_storage import LedgerDatabase
+from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables
 from masquerade.server.db.tables import (
     CANCELLED,
     EXPIRED,
     FINISHED,
     OPENED,
+    PARTICIPATION,
     RESERVED,
     SEALED,
+    SURVEY,
     TAKING,
-    ParticipationRow,
-    SurveyRow,
-    table_of,
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import budget_of_survey
 from masquerade.server.surveys.quotas import leave
 from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
-
-_PARTICIPATION, _SURVEY = table_of(ParticipationRow), table_of(SurveyRow)
 
 #: For how many days after a survey was cancelled people get what they were ready to earn.
 CLAIM_DAYS = 30
@@ -56,7 +53,7 @@ class SurveyEndings:
 
     def end(self, token: str) -> None:
         """Give back what is reserved for a survey that is closed, and tell that it is."""
-        mine = _PARTICIPATION.c.survey == token
+        mine = PARTICIPATION.c.survey == token
 
         def work(connection: Connection) -> None:
             self.expire(connection, mine)
@@ -68,24 +65,24 @@ class SurveyEndings:
         self._transactions.write(work)
         # After the commit, and each person by itself: one long transaction would lock many
         # accounts.
-        self.release(self._database.reservations_of(token))
+        self.release(lambda tables: tables.reservations_of(token))
         # Before anybody reads results: from here on nothing more comes to it.
         self._transactions.rewrite()
 
     def expire(self, connection: Connection, condition: Any) -> None:
         """Let reservations lapse, with the money and the places that were set aside for them."""
-        counted = or_(_SURVEY.c.reward.is_not(None), _SURVEY.c.seats.is_not(None))
+        counted = or_(SURVEY.c.reward.is_not(None), SURVEY.c.seats.is_not(None))
         # Held, so that no survey begins to count while they leave.
         connection.execute(
-            select(_SURVEY.c.token).where(_SURVEY.c.state.in_(TAKING)).with_for_update(read=True)
+            select(SURVEY.c.token).where(SURVEY.c.state.in_(TAKING)).with_for_update(read=True)
         )
-        special = select(_SURVEY.c.token).where(counted)
-        change = update(_PARTICIPATION).where(_PARTICIPATION.c.state == RESERVED, condition)
+        special = select(SURVEY.c.token).where(counted)
+        change = update(PARTICIPATION).where(PARTICIPATION.c.state == RESERVED, condition)
         change = change.values(state=EXPIRED, day=None)
         # Most surveys have neither seats nor money: one statement, without reading a row.
-        connection.execute(change.where(_PARTICIPATION.c.survey.not_in(special)))
-        lapsed = change.where(_PARTICIPATION.c.survey.in_(special))
-        rows = connection.execute(lapsed.returning(_PARTICIPATION.c.survey, _PARTICIPATION.c.level))
+        connection.execute(change.where(PARTICIPATION.c.survey.not_in(special)))
+        lapsed = change.where(PARTICIPATION.c.survey.in_(special))
+        rows = connection.execute(lapsed.returning(PARTICIPATION.c.survey, PARTICIPATION.c.level))
         # Sorted, so that two processes lock counts and accounts in one order.
         for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
             leave(connection, survey, level, count)
@@ -99,11 +96,11 @@ class SurveyEndings:
         Of a survey that was cancelled, what people get who had seen its questions stays for them
         for some days.
         """
-        query = select(_SURVEY.c.token, _SURVEY.c.state, _SURVEY.c.closed).where(
-            _SURVEY.c.reward.is_not(None), _SURVEY.c.state.not_in(TAKING)
+        query = select(SURVEY.c.token, SURVEY.c.state, SURVEY.c.closed).where(
+            SURVEY.c.reward.is_not(None), SURVEY.c.state.not_in(TAKING)
         )
         if token is not None:
-            query = query.where(_SURVEY.c.token == token)
+            query = query.where(SURVEY.c.token == token)
         for row in connection.execute(query).all():
             survey_budget = budget_of_survey(connection, row.token)
             if survey_budget is None:
@@ -112,12 +109,12 @@ class SurveyEndings:
             late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
             if row.state == CANCELLED and (row.closed or "") >= late.isoformat():
                 begun = (
-                    select(_PARTICIPATION.c.level, func.count().label("people"))
+                    select(PARTICIPATION.c.level, func.count().label("people"))
                     .where(
-                        _PARTICIPATION.c.survey == row.token,
-                        _PARTICIPATION.c.state.in_((OPENED, SEALED)),
+                        PARTICIPATION.c.survey == row.token,
+                        PARTICIPATION.c.state.in_((OPENED, SEALED)),
                     )
-                    .group_by(_PARTICIPATION.c.level)
+                    .group_by(PARTICIPATION.c.level)
                 )
                 # By level: whose wallets these will be is not known before they come.
                 keep = sum(
@@ -128,19 +125,19 @@ class SurveyEndings:
 
     def announce(self, connection: Connection, token: str) -> None:
         """Tell the team's webhooks that a survey is over."""
-        columns = (_SURVEY.c.team, _SURVEY.c.state, _SURVEY.c.closed)
-        row = connection.execute(select(*columns).where(_SURVEY.c.token == token)).one()
+        columns = (SURVEY.c.team, SURVEY.c.state, SURVEY.c.closed)
+        row = connection.execute(select(*columns).where(SURVEY.c.token == token)).one()
         if row.state in TAKING:
             return
         enqueue(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
         if row.state in FINISHED:
             enqueue(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
-    def release(self, reservations: list[tuple[str, str]]) -> int:
-        """Give back what was reserved, of each person under a key; return how many times."""
+    def release(self, find: Callable[[LedgerTables], list[tuple[str, str]]]) -> int:
+        """Give back the reservations, by person and key, that `find` reads; return how many."""
         ledger = self._ledger_of(self._database)
         released = 0
-        for person, key in reservations:
+        for person, key in self._transactions.read(lambda c: find(LedgerTables(c))):
             try:
                 # Whether it was committed is decided by the ledger under its own lock.
                 ledger.release(person, key)

@@ -20,19 +20,17 @@ from masquerade.server.db.tables import (
     CLOSING,
     FIRST_TEAM,
     OPEN,
+    PARTICIPATION,
     SUBMITTED,
+    SURVEY,
     TAKING,
-    ParticipationRow,
-    SurveyRow,
-    table_of,
 )
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
 from masquerade.surveys.survey import Survey
 
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
-_SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
-_STATE = select(_SURVEY.c.state, _SURVEY.c.seats).where(_SURVEY.c.token == bindparam("one"))
+_STATE = select(SURVEY.c.state, SURVEY.c.seats).where(SURVEY.c.token == bindparam("one"))
 # FOR SHARE: many may take part at once, and only who changes the survey waits for them.
 _STATE_HELD = _STATE.with_for_update(read=True)
 
@@ -129,8 +127,7 @@ class Surveys:
 
         The seats are how many people may take part at each level, or None.
         """
-        held = hold and connection.dialect.name == "postgresql"
-        query = _STATE_HELD if held else _STATE
+        query = _STATE_HELD if hold else _STATE
         return connection.execute(query, {"one": token}).one()
 
     def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
@@ -162,7 +159,7 @@ class Surveys:
         # 64 random bits: a link can be passed on, and not guessed.
         token = token or secrets.token_hex(8)
         connection.execute(
-            insert(_SURVEY),
+            insert(SURVEY),
             {
                 "token": token,
                 "title": definition.title,
@@ -196,7 +193,7 @@ class Surveys:
 
     def read_all(self, connection: Connection, *, team: str | None = None) -> list[SurveyRecord]:
         """Return all surveys, or a team's, open ones first, each group by title."""
-        query = select(_SURVEY) if team is None else select(_SURVEY).where(_SURVEY.c.team == team)
+        query = select(SURVEY) if team is None else select(SURVEY).where(SURVEY.c.team == team)
         rows = connection.execute(query).all()
         found = counts(connection, None if team is None else [row.token for row in rows])
         surveys = [self._survey(connection, row, found.get(row.token, 0)) for row in rows]
@@ -207,8 +204,8 @@ class Surveys:
     ) -> bool:
         """Change a survey that is in one of `states`; return whether it was."""
         # The state is part of the condition: of two who change it at once, one finds it changed.
-        condition = (_SURVEY.c.token == token) & _SURVEY.c.state.in_(states)
-        return connection.execute(update(_SURVEY).where(condition).values(**values)).rowcount == 1
+        condition = (SURVEY.c.token == token) & SURVEY.c.state.in_(states)
+        return connection.execute(update(SURVEY).where(condition).values(**values)).rowcount == 1
 
     def set_quotas(self, connection: Connection, token: str, quotas: dict[str, int] | None) -> bool:
         """Say how many an open survey takes at each level; return whether it was open."""
@@ -235,16 +232,16 @@ class Surveys:
             Tokens of those that are closed now.
         """
         # ISO dates compare as texts.
-        past = _SURVEY.c.closes < day
+        past = SURVEY.c.closes < day
         # First those that are closing: what begins to close below keeps its days of grace.
         closed = connection.scalars(
-            update(_SURVEY)
-            .where(_SURVEY.c.state == CLOSING, past)
+            update(SURVEY)
+            .where(SURVEY.c.state == CLOSING, past)
             .values(state=CLOSED, closed=day, closes=None)
-            .returning(_SURVEY.c.token)
+            .returning(SURVEY.c.token)
         ).all()
         connection.execute(
-            update(_SURVEY).where(_SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
+            update(SURVEY).where(SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
         )
         return list(closed)
 
@@ -276,19 +273,19 @@ def participants_state(state: str) -> str:
 def counts(connection: Connection, tokens: Iterable[str] | None = None) -> dict[str, int]:
     """Return the number of submitted responses of each survey that has any."""
     query = (
-        select(_PARTICIPATION.c.survey, func.count().label("responses"))
-        .where(_PARTICIPATION.c.state == SUBMITTED)
-        .group_by(_PARTICIPATION.c.survey)
+        select(PARTICIPATION.c.survey, func.count().label("responses"))
+        .where(PARTICIPATION.c.state == SUBMITTED)
+        .group_by(PARTICIPATION.c.survey)
     )
     if tokens is not None:
-        query = query.where(_PARTICIPATION.c.survey.in_(list(tokens)))
+        query = query.where(PARTICIPATION.c.survey.in_(list(tokens)))
     return {row.survey: row.responses for row in connection.execute(query)}
 
 
 def _row(connection: Connection, token: str) -> Any:
     # Anything else cannot be there, and a database may refuse to look for it.
     possible = _TOKEN.fullmatch(token)
-    query = select(_SURVEY).where(_SURVEY.c.token == token)
+    query = select(SURVEY).where(SURVEY.c.token == token)
     row = connection.execute(query).first() if possible else None
     if row is None:
         raise NotFound("there is no such survey; check the link.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from masquerade.server.http.padding import encoded
+from masquerade.server.http.bodies import encoded
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.surveys.survey import Survey

@@ -20,7 +20,6 @@ from sqlalchemy import Connection, func, insert, select
 
 from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server.db.draft_tables import DraftRow, SelectionRunRow
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import (
     CANCELLED,
@@ -28,11 +27,12 @@ from masquerade.server.db.tables import (
     CLOSING,
     FIRST_TEAM,
     OPEN,
+    PARTICIPATION,
     PUBLISHED,
+    SELECTION_RUN,
+    SURVEY,
+    SURVEY_DRAFT,
     TAKING,
-    ParticipationRow,
-    SurveyRow,
-    table_of,
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import Reward, SurveyBudget
@@ -43,8 +43,6 @@ from masquerade.server.surveys.frozen_surveys import FrozenSurvey, SurveyRecord,
 from masquerade.server.surveys.waves import runs_of
 from masquerade.surveys.survey import Survey
 
-_DRAFT, _RUN = table_of(DraftRow), table_of(SelectionRunRow)
-_SURVEY, _PARTICIPATION = table_of(SurveyRow), table_of(ParticipationRow)
 _BEGUN = ("opened", "sealed")
 _MOST = 1_000_000  # seats at a level
 #: Levels at which fewer people answered are not shown apart.
@@ -301,11 +299,9 @@ class Lifecycle:
 
         def work(connection: Connection) -> Progress:
             query = (
-                select(_PARTICIPATION.c.level, func.count().label("people"))
-                .where(
-                    _PARTICIPATION.c.survey == survey.token, _PARTICIPATION.c.state == "submitted"
-                )
-                .group_by(_PARTICIPATION.c.level)
+                select(PARTICIPATION.c.level, func.count().label("people"))
+                .where(PARTICIPATION.c.survey == survey.token, PARTICIPATION.c.state == "submitted")
+                .group_by(PARTICIPATION.c.level)
             )
             found = {row.level: row.people for row in connection.execute(query)}
             levels = {level.name: found.get(level.name, 0) for level in survey.definition.levels}
@@ -326,22 +322,22 @@ class Lifecycle:
             drafts = connection.execute(
                 # Both lists are cut at `limit` before they are merged, which is enough for the
                 # first `limit` of all.
-                select(_DRAFT)
-                .where(_DRAFT.c.team == team, _DRAFT.c.token > after)
-                .order_by(_DRAFT.c.token)
+                select(SURVEY_DRAFT)
+                .where(SURVEY_DRAFT.c.team == team, SURVEY_DRAFT.c.token > after)
+                .order_by(SURVEY_DRAFT.c.token)
                 .limit(limit)
             ).all()
             surveys = connection.execute(
                 select(
-                    _SURVEY.c.token,
-                    _SURVEY.c.title,
-                    _SURVEY.c.state,
-                    _SURVEY.c.definition,
-                    _SURVEY.c.opened,
-                    _SURVEY.c.closed,
+                    SURVEY.c.token,
+                    SURVEY.c.title,
+                    SURVEY.c.state,
+                    SURVEY.c.definition,
+                    SURVEY.c.opened,
+                    SURVEY.c.closed,
                 )
-                .where(_SURVEY.c.team == team, _SURVEY.c.token > after)
-                .order_by(_SURVEY.c.token)
+                .where(SURVEY.c.team == team, SURVEY.c.token > after)
+                .order_by(SURVEY.c.token)
                 .limit(limit)
             ).all()
             count = counts(connection, [row.token for row in surveys])
@@ -385,7 +381,7 @@ class Lifecycle:
         """
         # Drawn outside, because the transaction may run several times.
         drawn = secrets.token_hex(16)
-        before = select(func.count()).where(_RUN.c.survey == token)
+        before = select(func.count()).where(SELECTION_RUN.c.survey == token)
 
         def work(connection: Connection) -> str:
             known = earlier_token(connection, request, drawn, today=self._today())
@@ -394,7 +390,7 @@ class Lifecycle:
                 # decides between them.
                 number = int(connection.execute(before).scalar_one()) + 1
                 row = {"id": drawn, "survey": token, "day": self._today()}
-                connection.execute(insert(_RUN), {**row, "run": {"number": number, **run}})
+                connection.execute(insert(SELECTION_RUN), {**row, "run": {"number": number, **run}})
             return known or drawn
 
         return self.run(token, self._transactions.write(work))
@@ -410,7 +406,9 @@ class Lifecycle:
         ------
         NotFound
         """
-        query = select(_RUN).where(_RUN.c.survey == token, _RUN.c.id == run)
+        query = select(SELECTION_RUN).where(
+            SELECTION_RUN.c.survey == token, SELECTION_RUN.c.id == run
+        )
         # Anything else cannot be there, and a database may refuse to look for it.
         possible = run.isascii() and "\0" not in run
         row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
@@ -443,7 +441,7 @@ def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
 
 def _unfinished(connection: Connection, token: str) -> int:
     query = select(func.count()).where(
-        _PARTICIPATION.c.survey == token, _PARTICIPATION.c.state.in_(_BEGUN)
+        PARTICIPATION.c.survey == token, PARTICIPATION.c.state.in_(_BEGUN)
     )
     return int(connection.execute(query).scalar_one())
 

@@ -14,24 +14,22 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from masquerade.errors import QuotaFull
 from masquerade.server.db.tables import (
     OPENED,
+    PARTICIPATION,
+    QUOTA,
     RESERVED,
     SEALED,
     SUBMITTED,
-    ParticipationRow,
-    QuotaCountRow,
-    table_of,
 )
 
 #: States of a participation that takes up a place of its level's quota.
 COUNTED = (RESERVED, OPENED, SEALED, SUBMITTED)
 
-_COUNT, _PARTICIPATION = table_of(QuotaCountRow), table_of(ParticipationRow)
-_AT = (_COUNT.c.survey == bindparam("one"), _COUNT.c.level == bindparam("at"))
+_AT = (QUOTA.c.survey == bindparam("one"), QUOTA.c.level == bindparam("at"))
 _BEGIN = (
     # One conditional update counts and decides: of two who want the last place one gets it.
-    update(_COUNT).where(*_AT, _COUNT.c.begun < bindparam("most")).values(begun=_COUNT.c.begun + 1)
+    update(QUOTA).where(*_AT, QUOTA.c.begun < bindparam("most")).values(begun=QUOTA.c.begun + 1)
 )
-_LEAVE = update(_COUNT).where(*_AT).values(begun=_COUNT.c.begun - bindparam("how_many"))
+_LEAVE = update(QUOTA).where(*_AT).values(begun=QUOTA.c.begun - bindparam("how_many"))
 
 
 def begin(connection: Connection, survey: str, level: str, *, most: int) -> None:
@@ -59,17 +57,17 @@ def leave(connection: Connection, survey: str, level: str, how_many: int = 1) ->
 def count_anew(connection: Connection, survey: str, seats: Mapping[str, Any] | None) -> None:
     """Begin to count, or stop where there are no quotas; the survey's row is held by the caller."""
     # All rows anew, also of levels that are not offered any more.
-    connection.execute(delete(_COUNT).where(_COUNT.c.survey == survey))
+    connection.execute(delete(QUOTA).where(QUOTA.c.survey == survey))
     if seats:
         found = begun(connection, survey)
         rows = [{"survey": survey, "level": one, "begun": found.get(one, 0)} for one in seats]
-        connection.execute(insert(_COUNT), rows)
+        connection.execute(insert(QUOTA), rows)
 
 
 def wrong_counts(connection: Connection) -> list[str]:
     """Return the surveys whose counts are not what counting one by one comes to."""
     kept: dict[str, dict[str, int]] = {}
-    for row in connection.execute(select(_COUNT).order_by(_COUNT.c.survey)):
+    for row in connection.execute(select(QUOTA).order_by(QUOTA.c.survey)):
         kept.setdefault(row.survey, {})[row.level] = row.begun
     found = {survey: begun(connection, survey) for survey in kept}
     return [
@@ -82,8 +80,8 @@ def wrong_counts(connection: Connection) -> list[str]:
 def begun(connection: Connection, survey: str) -> dict[str, int]:
     """Return how many participations take up a place at each level, counted one by one."""
     query = (
-        select(_PARTICIPATION.c.level, func.count().label("people"))
-        .where(_PARTICIPATION.c.survey == survey, _PARTICIPATION.c.state.in_(COUNTED))
-        .group_by(_PARTICIPATION.c.level)
+        select(PARTICIPATION.c.level, func.count().label("people"))
+        .where(PARTICIPATION.c.survey == survey, PARTICIPATION.c.state.in_(COUNTED))
+        .group_by(PARTICIPATION.c.level)
     )
     return {row.level: row.people for row in connection.execute(query)}

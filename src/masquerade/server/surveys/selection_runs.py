@@ -16,7 +16,7 @@ from pydantic import Field
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server.db.tables import OPEN
-from masquerade.server.http.request_body import StrictBody
+from masquerade.server.http.bodies import StrictBody
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of

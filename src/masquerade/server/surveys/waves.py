@@ -9,10 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from masquerade.server.db.draft_tables import SelectionRunRow
-from masquerade.server.db.tables import table_of
-
-_RUN = table_of(SelectionRunRow)
+from masquerade.server.db.tables import SELECTION_RUN
 
 #: As many as a selection plans.
 MOST_WAVES = 5
@@ -20,7 +17,7 @@ MOST_WAVES = 5
 
 def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
     """Return the selection runs of a survey, the first one first."""
-    rows = connection.execute(select(_RUN).where(_RUN.c.survey == token))
+    rows = connection.execute(select(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
     found = [{"id": row.id, "day": row.day, **row.run} for row in rows]
     # The number comes first; runs from before there were numbers stand at the beginning.
     return sorted(found, key=lambda run: (run.get("number", 0), run["id"]))

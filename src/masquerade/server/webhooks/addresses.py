@@ -77,17 +77,10 @@ class Target:
 def read_address(url: str, *, private: bool) -> Target:
     """Return the parts of an address.
 
-    Parameters
-    ----------
-    url : str
-    private : bool
-        Whether addresses of this computer and its network are allowed.
+    Raises `ParameterError` (it is none of https, or of http where that leads to this computer and
+    `private` is set; or its port is none of `PORTS` and `private` is not set).
 
-    Raises
-    ------
-    ParameterError
-        It is none of https, or of http where that leads to this computer and `private` is set; or
-        its port is none of `PORTS` and `private` is not set.
+    `private`: whether addresses of this computer and its network are allowed.
     """
     said = f"the address is {url[:200]!r}, expected one like https://example.org/path"
     # `urlsplit` drops line breaks and tabs without a word, so they are refused before it.
@@ -122,10 +115,7 @@ def resolve(target: Target, *, private: bool) -> str:
     The message then goes to this very address: a name that leads elsewhere a moment later changes
     nothing.
 
-    Raises
-    ------
-    ParameterError
-        The name is not known, or one of its addresses is not a public one.
+    Raises `ParameterError` (the name is not known, or one of its addresses is not a public one).
     """
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)

@@ -6,25 +6,23 @@ restart whatever waits is tried at once.
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import hmac
-import http.client
 import json
 import logging
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import httpx
 from sqlalchemy import Connection, select, update
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, OperationError
-from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
+from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.tables import table_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.webhooks.addresses import Target, read_address, resolve
 from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, WAITING
@@ -36,7 +34,6 @@ PAUSES_SECONDS = (60, 300, 1800, 7200, 21600, 55000)
 _PATIENCE_SECONDS = 10.0
 _AT_ONCE = 20
 _LOGGER = logging.getLogger(__name__)
-_WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
 
 #: Takes target, address, body and headers; gives the status of the answer.
 Send = Callable[[Target, str, bytes, Mapping[str, str]], int]
@@ -45,14 +42,9 @@ Send = Callable[[Target, str, bytes, Mapping[str, str]], int]
 def signature(secret: str, body: bytes, *, seconds: int) -> str:
     """Return the header that shows who sent a message, and when.
 
-    Parameters
-    ----------
-    secret : str
-        Of the webhook.
-    body : bytes
-        As it is sent.
-    seconds : int
-        Now, since 1970; a receiver refuses messages that are minutes old.
+    `secret`: of the webhook.
+    `body`: as it is sent.
+    `seconds`: now, since 1970; a receiver refuses messages that are minutes old.
 
     Examples
     --------
@@ -67,19 +59,11 @@ def signature(secret: str, body: bytes, *, seconds: int) -> str:
 class Deliveries:
     """The sender of waiting messages.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    private : bool
-        Whether addresses of this computer and its network are allowed.
-    seals : Seals, optional
-        Opens the secrets that sign messages.
-    before : mapping, optional
-        What is done before an event is told, by its name, with the survey's token.
-    send : callable, optional
-        Replaced in tests.
-    clock : callable
-        Gives seconds since 1970.
+    `private`: whether addresses of this computer and its network are allowed.
+    `seals` (optional): opens the secrets that sign messages.
+    `before` (optional): what is done before an event is told, by its name, with the survey's token.
+    `send` (optional): replaced in tests.
+    `clock`: gives seconds since 1970.
     """
 
     def __init__(
@@ -117,12 +101,12 @@ class Deliveries:
 
     def _waiting(self, connection: Connection) -> list[Any]:
         query = (
-            select(_DELIVERY, _WEBHOOK.c.url, _WEBHOOK.c.secret)
-            .join(_WEBHOOK, _WEBHOOK.c.id == _DELIVERY.c.webhook)
-            .where(_DELIVERY.c.state == WAITING)
+            select(DELIVERY, WEBHOOK.c.url, WEBHOOK.c.secret)
+            .join(WEBHOOK, WEBHOOK.c.id == DELIVERY.c.webhook)
+            .where(DELIVERY.c.state == WAITING)
             # What was tried least comes first: an address that never answers does not hold up the
             # others.
-            .order_by(_DELIVERY.c.attempts, _DELIVERY.c.id)
+            .order_by(DELIVERY.c.attempts, DELIVERY.c.id)
         )
         now = self._clock()
         rows = connection.execute(query).all()
@@ -139,7 +123,7 @@ class Deliveries:
         if state == WAITING:
             self._due[row.id] = self._clock() + PAUSES_SECONDS[attempts - 1]
         values = {"state": state, "attempts": attempts, "outcome": outcome}
-        change = update(_DELIVERY).where(_DELIVERY.c.id == row.id).values(**values)
+        change = update(DELIVERY).where(DELIVERY.c.id == row.id).values(**values)
         # After the sending, in a transaction of its own: none is open while another computer is
         # waited for. A crash in between sends the message again, which receivers tell by its id.
         self._transactions.write(lambda c: c.execute(change))
@@ -156,7 +140,7 @@ class Deliveries:
             _LOGGER.warning("an event waits: %s", type(error).__qualname__)
             return False, "not ready yet"
         try:
-            secret = self._seals.unseal(row.secret, place_of(_WEBHOOK, "secret", row.webhook))
+            secret = self._seals.unseal(row.secret, place_of(WEBHOOK, "secret", row.webhook))
         except OperationError as error:
             return False, str(error)[:200]
         body = json.dumps(row.payload, separators=(",", ":"), sort_keys=True).encode()
@@ -173,11 +157,11 @@ class Deliveries:
             status = self._send(target, address, body, headers)
         except MasqueradeError as error:
             return False, str(error)[:200]
-        except TimeoutError:
+        except (TimeoutError, httpx.TimeoutException):
             return False, "no answer in time"
-        except ssl.SSLError:
-            return False, "the certificate or TLS is wrong"
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, httpx.HTTPError) as error:
+            if _is_of_tls(error):
+                return False, "the certificate or TLS is wrong"
             return False, f"no connection ({type(error).__name__})"
         if 300 <= status < 400:
             return False, f"answered {status}; redirects are not followed"
@@ -190,39 +174,32 @@ def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) 
     Nothing of the answer but its status is read. It takes ten seconds at most, however slowly the
     other end answers; no proxy is asked.
     """
-    with contextlib.ExitStack() as stack:
-        line = socket.create_connection((address, target.port), timeout=_PATIENCE_SECONDS)
-        stack.callback(lambda: line.close())
-        late = threading.Event()
+    url = httpx.URL(
+        scheme="https" if target.https else "http",
+        host=address,
+        port=target.port,
+        raw_path=target.path.encode(),
+    )
+    sent = {**headers, "Host": target.header, "Connection": "close"}
 
-        def cut() -> None:
-            late.set()
-            with contextlib.suppress(OSError):
-                line.shutdown(socket.SHUT_RDWR)
-
-        # The socket's own timeout begins anew with each byte; this one does not.
-        timer = threading.Timer(_PATIENCE_SECONDS, cut)
-        timer.daemon = True
-        timer.start()
-        stack.callback(timer.cancel)
-        try:
-            if target.https:
+    async def send() -> int:
+        # httpx's own timeouts begin anew with each byte; this one does not.
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            # No proxy or certificate is taken from the environment.
+            async with httpx.AsyncClient(
+                verify=ssl.create_default_context(), trust_env=False, follow_redirects=False
+            ) as client:
                 # The certificate is checked for the name, although the connection goes to the
-                # address. The handshake is a step of its own, so that `cut` can end it.
-                line = _tls().wrap_socket(
-                    line, server_hostname=target.host, do_handshake_on_connect=False
-                )
-                line.do_handshake()
-            connection = http.client.HTTPConnection(target.host, target.port)
-            connection.sock = line
-            sent = {**headers, "Host": target.header, "Connection": "close"}
-            connection.request("POST", target.path, body=body, headers=sent)
-            return connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            if late.is_set():
-                raise TimeoutError from None
-            raise
+                # address.
+                name = {"sni_hostname": target.host}
+                message = client.stream("POST", url, content=body, headers=sent, extensions=name)
+                async with message as response:
+                    return response.status_code
+
+    return asyncio.run(send())
 
 
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
+def _is_of_tls(error: BaseException | None) -> bool:
+    """Return whether an error began as one of TLS."""
+    # httpx and what is below it wrap errors, and drop some causes; the context stays.
+    return error is not None and (isinstance(error, ssl.SSLError) or _is_of_tls(error.__context__))

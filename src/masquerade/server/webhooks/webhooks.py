@@ -14,14 +14,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 from sqlalchemy import Connection, delete, insert, select
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server.db.payment_tables import DeliveryRow, WebhookRow
+from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.tables import table_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, insert_unless_there, reads, writes
 from masquerade.server.webhooks.addresses import read_address, resolve
 
 OPENED, ENDED = "survey.opened", "survey.closed"
@@ -42,8 +39,6 @@ MOST_OF_A_TEAM = 20
 KEPT_DAYS = 30
 
 WAITING, DELIVERED, FAILED = "waiting", "delivered", "failed"
-
-_WEBHOOK, _DELIVERY = table_of(WebhookRow), table_of(DeliveryRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +77,10 @@ def enqueue(
 ) -> None:
     """Have the webhooks of a team told of an event, if the transaction is kept.
 
-    Parameters
-    ----------
-    connection
-    team, event, survey, day : str
-    about : str, optional
-        What is told once only; default: the event of this survey.
-    **facts : str
-        Further fields of the message.
+    `about` (optional): what is told once only; default: the event of this survey.
+    `facts`: further fields of the message.
     """
-    rows = connection.execute(select(_WEBHOOK).where(_WEBHOOK.c.team == team)).all()
+    rows = connection.execute(select(WEBHOOK).where(WEBHOOK.c.team == team)).all()
     for row in rows:
         if event in row.events:
             _keep(connection, row.id, event, about or f"{event} {survey}", day, survey, facts)
@@ -100,15 +89,9 @@ def enqueue(
 class Webhooks:
     """The webhooks of all teams, and the log of what they were told.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    private : bool
-        Whether addresses of this computer and its network are allowed.
-    seals : Seals
-        Seals the secrets that sign messages.
+    `today`: gives the ISO date.
+    `private`: whether addresses of this computer and its network are allowed.
+    `seals`: seals the secrets that sign messages.
     """
 
     def __init__(
@@ -127,10 +110,8 @@ class Webhooks:
     def create(self, team: str, *, url: str, events: Iterable[str]) -> tuple[Webhook, str]:
         """Keep a new webhook and return it with its secret, which is not shown again.
 
-        Raises
-        ------
-        ParameterError
-            The address cannot be told anything, or an event is unknown, or there are too many.
+        Raises `ParameterError` (the address cannot be told anything, or an event is unknown, or
+        there are too many).
         """
         wanted = [name for name in EVENTS if name in set(events)]
         unknown = sorted(set(events) - set(EVENTS))
@@ -142,13 +123,13 @@ class Webhooks:
         resolve(read_address(url, private=self.private), private=self.private)
         secret = secrets.token_hex(32)
         made = Webhook(secrets.token_hex(16), url, tuple(wanted), self._today())
-        kept = self._seals.seal(secret, place_of(_WEBHOOK, "secret", made.id))
+        kept = self._seals.seal(secret, place_of(WEBHOOK, "secret", made.id))
         row = {"id": made.id, "team": team, "url": url, "secret": kept, "day": made.day}
 
         def work(connection: Connection) -> None:
             if len(_of_team(connection, team)) >= MOST_OF_A_TEAM:
                 raise ParameterError(f"a team has at most {MOST_OF_A_TEAM} webhooks; remove one.")
-            connection.execute(insert(_WEBHOOK), {**row, "events": wanted})
+            connection.execute(insert(WEBHOOK), {**row, "events": wanted})
 
         self._transactions.write(work)
         return made, secret
@@ -157,74 +138,58 @@ class Webhooks:
         """Return a team's webhooks, by address."""
         return self._transactions.read(lambda c: _of_team(c, team))
 
-    def remove(self, team: str, webhook: str) -> None:
+    @writes
+    def remove(self, connection: Connection, team: str, webhook: str) -> None:
         """Remove a webhook with what it was told.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
+        _require(connection, team, webhook)
+        connection.execute(delete(DELIVERY).where(DELIVERY.c.webhook == webhook))
+        connection.execute(delete(WEBHOOK).where(WEBHOOK.c.id == webhook))
 
-        def work(connection: Connection) -> None:
-            _require(connection, team, webhook)
-            connection.execute(delete(_DELIVERY).where(_DELIVERY.c.webhook == webhook))
-            connection.execute(delete(_WEBHOOK).where(_WEBHOOK.c.id == webhook))
-
-        self._transactions.write(work)
-
-    def test(self, team: str, webhook: str) -> None:
+    @writes
+    def test(self, connection: Connection, team: str, webhook: str) -> None:
         """Have a webhook told a message that means nothing.
 
-        Raises
-        ------
-        NotFound
-        WrongState
-            Ten such messages wait already.
+        Raises `NotFound` or `WrongState` (ten such messages wait already).
         """
+        _require(connection, team, webhook)
+        waiting = select(DELIVERY.c.id).where(
+            DELIVERY.c.webhook == webhook, DELIVERY.c.state == WAITING
+        )
+        if len(connection.execute(waiting.limit(10)).all()) == 10:
+            raise WrongState("ten messages wait for this webhook; wait until they arrive.")
+        about = f"{TEST} {secrets.token_hex(8)}"
+        _keep(connection, webhook, TEST, about, self._today(), None, {})
 
-        def work(connection: Connection) -> None:
-            _require(connection, team, webhook)
-            waiting = select(_DELIVERY.c.id).where(
-                _DELIVERY.c.webhook == webhook, _DELIVERY.c.state == WAITING
-            )
-            if len(connection.execute(waiting.limit(10)).all()) == 10:
-                raise WrongState("ten messages wait for this webhook; wait until they arrive.")
-            about = f"{TEST} {secrets.token_hex(8)}"
-            _keep(connection, webhook, TEST, about, self._today(), None, {})
-
-        self._transactions.write(work)
-
-    def log(self, team: str, *, webhook: str | None = None, limit: int = 100) -> list[Delivery]:
+    @reads
+    def log(
+        self, connection: Connection, team: str, *, webhook: str | None = None, limit: int = 100
+    ) -> list[Delivery]:
         """Return what a team's webhooks were told, what waits first, then newest days.
 
-        Raises
-        ------
-        NotFound
-            There is no such webhook of this team.
+        Raises `NotFound` (there is no such webhook of this team).
         """
-
-        def work(connection: Connection) -> list[Delivery]:
-            if webhook is not None:
-                _require(connection, team, webhook)
-            query = (
-                select(_DELIVERY)
-                .join(_WEBHOOK, _WEBHOOK.c.id == _DELIVERY.c.webhook)
-                .where(_WEBHOOK.c.team == team)
-                .order_by((_DELIVERY.c.state == WAITING).desc(), _DELIVERY.c.day.desc())
-                .order_by(_DELIVERY.c.about, _DELIVERY.c.id)
-                .limit(limit)
-            )
-            if webhook is not None:
-                query = query.where(_DELIVERY.c.webhook == webhook)
-            return [delivery_of(row) for row in connection.execute(query)]
-
-        return self._transactions.read(work)
+        if webhook is not None:
+            _require(connection, team, webhook)
+        query = (
+            select(DELIVERY)
+            .join(WEBHOOK, WEBHOOK.c.id == DELIVERY.c.webhook)
+            .where(WEBHOOK.c.team == team)
+            .order_by((DELIVERY.c.state == WAITING).desc(), DELIVERY.c.day.desc())
+            .order_by(DELIVERY.c.about, DELIVERY.c.id)
+            .limit(limit)
+        )
+        if webhook is not None:
+            query = query.where(DELIVERY.c.webhook == webhook)
+        return [delivery_of(row) for row in connection.execute(query)]
 
     def forget_old(self) -> None:
         """Delete what was told more than 30 days ago."""
         before = (date.fromisoformat(self._today()) - timedelta(days=KEPT_DAYS)).isoformat()
-        old = (_DELIVERY.c.day < before) & (_DELIVERY.c.state != WAITING)
-        self._transactions.write(lambda c: c.execute(delete(_DELIVERY).where(old)))
+        old = (DELIVERY.c.day < before) & (DELIVERY.c.state != WAITING)
+        self._transactions.write(lambda c: c.execute(delete(DELIVERY).where(old)))
 
 
 def delivery_of(row: Any) -> Delivery:
@@ -262,19 +227,18 @@ def _keep(
         "outcome": "",
         "day": day,
     }
-    make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
     # A thing is told once: the same event may be found by several processes.
-    connection.execute(make(_DELIVERY).on_conflict_do_nothing(), row)
+    insert_unless_there(connection, DELIVERY, row)
 
 
 def _of_team(connection: Connection, team: str) -> list[Webhook]:
-    query = select(_WEBHOOK).where(_WEBHOOK.c.team == team).order_by(_WEBHOOK.c.url, _WEBHOOK.c.id)
+    query = select(WEBHOOK).where(WEBHOOK.c.team == team).order_by(WEBHOOK.c.url, WEBHOOK.c.id)
     return [
         Webhook(row.id, row.url, tuple(row.events), row.day) for row in connection.execute(query)
     ]
 
 
 def _require(connection: Connection, team: str, webhook: str) -> None:
-    query = select(_WEBHOOK.c.id).where(_WEBHOOK.c.team == team, _WEBHOOK.c.id == webhook)
+    query = select(WEBHOOK.c.id).where(WEBHOOK.c.team == team, WEBHOOK.c.id == webhook)
     if connection.execute(query).first() is None:
         raise NotFound("there is no such webhook; reload the page.")

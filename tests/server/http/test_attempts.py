@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from masquerade.errors import TooManyAttempts
-from masquerade.server.accounts.throttle import (
+from masquerade.server.http.rate_limit import (
     AT_ONE_DOOR,
     AT_ONE_LOGIN,
+    ATTEMPTS_SECONDS,
     FROM_ONE_ADDRESS,
-    WINDOW_SECONDS,
     Attempts,
 )
 
@@ -40,10 +40,10 @@ def test_one_login_from_one_address() -> None:
     assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
     with pytest.raises(TooManyAttempts, match="wait 2 minutes") as refused:
         attempts.take(login=" ANN ", address="192.0.2.1")
-    assert refused.value.seconds == WINDOW_SECONDS / AT_ONE_DOOR
-    clock.now += WINDOW_SECONDS / AT_ONE_DOOR
+    assert refused.value.seconds == ATTEMPTS_SECONDS / AT_ONE_DOOR
+    clock.now += ATTEMPTS_SECONDS / AT_ONE_DOOR
     assert tries(attempts, "ann", "192.0.2.1") == 1
-    clock.now += WINDOW_SECONDS
+    clock.now += ATTEMPTS_SECONDS
     assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
 
 

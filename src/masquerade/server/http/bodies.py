@@ -1,14 +1,37 @@
-"""Bodies of a few sizes only, so that a watcher of the line cannot tell levels or answers apart."""
+"""Bodies of requests and responses: read without unknown fields, sent in a few sizes only.
+
+So a watcher of the line cannot tell levels or answers apart by the size of a response.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 BLOCK = 1024
 _ROOM = len(',"padding":""')
+_MOST_UNKNOWN = 20
+
+
+class StrictBody(BaseModel):
+    """A body whose unknown fields are refused; where there are many, all of them at once."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, given: Any) -> Any:
+        # Each unknown field would be an error of its own, and a body has room for thousands.
+        if isinstance(given, dict) and len(given) > len(cls.model_fields) + _MOST_UNKNOWN:
+            fields = ", ".join(cls.model_fields)
+            counts = {"count": len(given), "fields": fields}
+            message = "{count} fields are given; known are {fields}"
+            raise PydanticCustomError("too_many_fields", message, counts)
+        return given
 
 
 def padded(
@@ -21,17 +44,10 @@ def padded(
 ) -> Response:
     """Return a JSON object, filled up with spaces to whole kibibytes.
 
-    Parameters
-    ----------
-    content : dict
-        Not empty.
-    status : int
-    least : int
-        Length in bytes that the object is treated as if it had at least: that of the longest
+    `content`: not empty.
+    `least`: length in bytes that the object is treated as if it had at least: that of the longest
         answer that could stand in its place.
-    room : int
-        How many bytes shorter it is than that one, where this is known instead.
-    media_type : str
+    `room`: how many bytes shorter it is than that one, where this is known instead.
     """
     body = encoded(content)
     longest = max(len(body) + room, least)
