@@ -275,7 +275,7 @@ def respond(server: Any, survey: SurveyRecord, secret: str | None = None) -> Non
     """Let somebody without a browser give the first answer to every question of a survey."""
     who = server.services.identity(secret or secrets.token_hex(16))
     steps = server.services.participations
-    level, salt = survey.definition.levels[0], secrets.token_hex(16)
+    level, salt = survey.survey.levels[0], secrets.token_hex(16)
     mechanisms: Any = level.mechanisms
     begun, _ = steps.reserve(who, survey.token, level.name, idempotency_key=secrets.token_hex(16))
     steps.open(who, begun.id)

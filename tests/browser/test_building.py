@@ -99,7 +99,7 @@ def test_a_template_goes_from_draft_to_result(
     survey = generous.services.surveys.record(token)
     assert (survey.state, survey.responses) == ("closed", PEOPLE)
     text = page.locator("main").inner_text()
-    for question in survey.definition.questions:
+    for question in survey.survey.questions:
         assert question.text in text
     confirm(page, "Publish results", "Publish them")
     assert generous.services.surveys.record(token).state == "published"
@@ -147,7 +147,7 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
     look("review")
     page.get_by_role("button", name="Open it now").click()
     page.get_by_role("button", name="Work it out").click()
-    page.get_by_role("button", name="Open these places").click()
+    page.get_by_role("button", name="Open this wave").click()
     page.get_by_text("Plan wave 2").click()
     page.get_by_role("button", name="Work it out").click()
     page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
@@ -230,10 +230,10 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
     page.get_by_text("This draft").click()
     page.locator("summary", has_text="Delete draft").click()
     expect(page.get_by_text("The questions are gone then")).to_be_visible()
-    assert lifecycle.drafts.is_draft(draft.token, team=FIRST_TEAM)
+    assert lifecycle.drafts.find(draft.token, team=FIRST_TEAM) is not None
     page.get_by_role("button", name="Delete it for good").click()
     expect(page).to_have_url(f"{generous.url}/surveys")
-    assert not lifecycle.drafts.is_draft(draft.token, team=FIRST_TEAM)
+    assert lifecycle.drafts.find(draft.token, team=FIRST_TEAM) is None
 
     survey, other = open_survey(generous), open_survey(generous)
     page.goto(f"{generous.url}/surveys/{survey.token}")
@@ -374,7 +374,7 @@ def test_people_are_told_when_a_level_is_full(
         TEMPLATES["pick"].document(), team=FIRST_TEAM
     )
     survey = generous.services.surveys.drafts.open(
-        draft.token, team=FIRST_TEAM, seats={"high": 0, "medium": 5, "low": 5}
+        draft.token, team=FIRST_TEAM, quotas={"high": 0, "medium": 5, "low": 5}
     )
     phone = new_visitor()
     phone.page.goto(f"{generous.url}/s/{survey.token}")
@@ -469,13 +469,13 @@ def test_a_wave_counts_who_comes(generous: Any, owner: Any, tmp_path: Path) -> N
     page.get_by_role("link", name="Open survey").click()
     page.get_by_role("button", name="Open it now").click()
     page.get_by_label("People of all waves").fill("40")
-    page.get_by_label("Places taken, of 100").fill("80")
+    page.get_by_label("People who come, of 100 asked").fill("80")
     page.get_by_role("button", name="Work it out").click()
     expect(page.get_by_role("heading", name="Wave 1, worked out and not opened")).to_be_visible()
-    assert generous.services.surveys.record(token).seats is None
-    page.get_by_role("button", name="Open these places").click()
+    assert generous.services.surveys.record(token).quotas is None
+    page.get_by_role("button", name="Open this wave").click()
     expect(page.locator("#came")).to_have_text("0")
-    seats = generous.services.surveys.record(token).seats
+    seats = generous.services.surveys.record(token).quotas
     assert sum(seats.values()) == 30  # 0.6 of 40, for eight in ten
     answered(generous.url, token, tmp_path, 0)
     expect(page.locator("#came")).to_have_text("1")

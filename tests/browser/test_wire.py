@@ -286,7 +286,7 @@ def test_a_mask_weaker_than_promised_is_not_used(generous: Any, new_visitor: New
     """Where the server shows weaker masks than the level it promised, nothing is answered."""
     visitor = new_visitor()
     survey = open_survey(generous)
-    weaker = generous.services.surveys.open_survey(survey.definition)
+    weaker = generous.services.surveys.open_survey(survey.survey)
 
     def cheat(route: Any) -> None:
         answer = route.fetch()

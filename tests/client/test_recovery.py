@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.client.recovery import WORD_COUNT, secret_of, words_of
+from masquerade.client.identity import WORD_COUNT, secret_of, words_of
 from masquerade.errors import ParameterError
 
 VECTORS: dict[str, Any] = json.loads(

@@ -15,8 +15,8 @@ from tests.results.made_up_reports import compute, define, made_up, rows_of
 
 import masquerade
 from masquerade.results.headline import headline_kind, outlook, whole_percents
-from masquerade.results.reports import FEWEST_SHOWN, shown_counts
 from masquerade.surveys import Choice, Number, Rating
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
 from masquerade.truth import Estimate, shown_shares
 
 HOURS = Number("n", "How long?", 0, 40, "hours")
@@ -140,10 +140,10 @@ def test_prop_no_small_count_follows_from_the_total(counts: dict[str, int]) -> N
     hidden = [name for name, count in told.items() if count is None]
     for name, count in told.items():
         assert count in (None, counts[name])
-        assert count is None or count == 0 or count >= FEWEST_SHOWN or len(counts) == 1
+        assert count is None or count == 0 or count >= FEWEST_AT_LEVEL or len(counts) == 1
     if hidden and len(hidden) < len(counts):
         assert len(hidden) > 1
-        assert sum(counts[name] for name in hidden) >= FEWEST_SHOWN
+        assert sum(counts[name] for name in hidden) >= FEWEST_AT_LEVEL
 
 
 def _modules() -> list[Path]:

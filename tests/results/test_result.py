@@ -26,10 +26,10 @@ from tests.results.made_up_reports import (
 from masquerade.errors import ParameterError
 from masquerade.results import result_bytes, result_table, survey_result
 from masquerade.results.question_result import CONFIDENCE
-from masquerade.results.reports import FEWEST_SHOWN
 from masquerade.surveys import Choice, Comparison, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
 from masquerade.surveys.codebook import NO_ANSWER, Codebook
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 from masquerade.truth import (
     ESTIMATORS,
@@ -229,14 +229,14 @@ def test_levels_that_few_chose_are_not_shown() -> None:
     The smallest other level is not counted apart either: the total would tell the first.
     """
     definition = define(levels=("none", "high", "low"))
-    rows = rows_of([(0, 0)] * (FEWEST_SHOWN - 1), level="none")
-    rows += rows_of([(1, 4)] * FEWEST_SHOWN, level="high")
-    rows += rows_of([(1, 4)] * (FEWEST_SHOWN + 1), level="low")
+    rows = rows_of([(0, 0)] * (FEWEST_AT_LEVEL - 1), level="none")
+    rows += rows_of([(1, 4)] * FEWEST_AT_LEVEL, level="high")
+    rows += rows_of([(1, 4)] * (FEWEST_AT_LEVEL + 1), level="low")
     result = compute(definition, rows)
-    told = {"none": None, "high": None, "low": FEWEST_SHOWN + 1}
+    told = {"none": None, "high": None, "low": FEWEST_AT_LEVEL + 1}
     for question in result["questions"]:
         assert [part["level"] for part in question["by_level"]] == ["low"]
-        assert question["n"] == 3 * FEWEST_SHOWN
+        assert question["n"] == 3 * FEWEST_AT_LEVEL
         assert question["n_by_level"] == told
     assert {level["name"]: level["responses"] for level in result["levels"]} == told
     for level in result["levels"][:2]:

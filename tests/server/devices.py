@@ -35,7 +35,7 @@ class Device:
         begun, _ = services.participations.reserve(
             services.identity(self.participant),
             survey.token,
-            level or survey.definition.levels[0].name,
+            level or survey.survey.levels[0].name,
             idempotency_key=key or secrets.token_hex(16),
         )
         return begun
@@ -71,7 +71,7 @@ class Device:
         **wrong: Any,
     ) -> dict[str, Any]:
         """Take all steps, with the first symbol for every question by default; return the bill."""
-        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
+        sent = [0] * len(survey.survey.questions) if reports is None else list(reports)
         salt = secrets.token_hex(16)
         begun = self.open(services, survey, level=level)
         who = services.identity(self.participant)
@@ -153,8 +153,8 @@ class Phone:
         level: str | None = None,
     ) -> list[httpx.Response]:
         """Take all steps and return the answer to each; every one must succeed."""
-        sent = [0] * len(survey.definition.questions) if reports is None else list(reports)
-        level, salt = level or survey.definition.levels[0].name, secrets.token_hex(16)
+        sent = [0] * len(survey.survey.questions) if reports is None else list(reports)
+        level, salt = level or survey.survey.levels[0].name, secrets.token_hex(16)
         answers = [self.reserve(survey.token, level)]
         assert answers[0].status_code == 201, answers[0].text
         id_ = answers[0].json()["id"]

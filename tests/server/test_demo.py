@@ -133,4 +133,4 @@ def test_the_ledger_shown_is_one_of_the_made_up_people(
     page = httpx.get(server.url, trust_env=False).text
     assert entry.hash[:12] not in page
     assert server.services.ledger.entries(people[1])[-1].hash[:12] in page
-    assert finished.definition.title in page
+    assert finished.survey.title in page

@@ -41,7 +41,7 @@ def test_a_survey_opens_and_closes(services: Services) -> None:
     opened = services.surveys.open_survey(definition)
     assert services.surveys.record(opened.token) == opened
     assert (opened.state, opened.opened, opened.closed) == ("open", "2026-03-14", None)
-    assert (opened.definition, opened.hash) == (definition, definition.content_hash())
+    assert (opened.survey, opened.hash) == (definition, definition.content_hash())
     closed = services.surveys.close(opened)
     assert (closed.state, closed.closed, closed.responses) == ("closed", "2026-03-14", 0)
     assert services.surveys.record(opened.token) == closed
@@ -88,7 +88,7 @@ def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(tmp_path: P
     assert services.surveys.records() == []
     services.close()
     services = Services.open(f"sqlite:///{tmp_path / 'b.sqlite3'}", allow_clear=True)
-    assert services.surveys.open_survey(definition).definition == definition
+    assert services.surveys.open_survey(definition).survey == definition
     services.close()
 
 
@@ -374,7 +374,7 @@ def test_titles_of_any_script(services: Services) -> None:
         description="a\nb\t",
     )
     survey = services.surveys.open_survey(definition)
-    assert services.surveys.record(survey.token).definition == definition
+    assert services.surveys.record(survey.token).survey == definition
     assert definition.content_hash() == survey.hash
 
 

@@ -107,20 +107,7 @@ class Connection:
     ) -> dict[str, Any]:
         """Make a request of the participant and return the answer.
 
-        Parameters
-        ----------
-        method, path : str
-        body : dict, optional
-            Sent as JSON, padded.
-        key : str, optional
-            Names a request that begins something, so that it begins once.
-
-        Raises
-        ------
-        MasqueradeError
-            The server refuses; the class says why.
-        ServerUnavailable
-            It cannot be reached, or cannot answer now.
+        A `key` names a request that begins something, so that it begins once.
         """
         headers = {"Masquerade-Participant": self._secret()}
         if key is not None:
@@ -266,12 +253,7 @@ _REFUSALS: dict[str, type[MasqueradeError]] = {
 def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
     """Return the exception that problem details stand for.
 
-    Parameters
-    ----------
-    status : int
-        Of the answer.
-    problem : dict
-        The JSON object of an ``application/problem+json`` answer, or an empty one.
+    `problem` is the JSON object of an ``application/problem+json`` answer, or an empty one.
     """
     slug = str(problem.get("type", "")).rpartition("/")[2]
     detail = str(problem.get("detail") or f"the server refused the request ({status}).")

@@ -24,11 +24,6 @@ class LedgerFile:
 
     The file holds entries alone; balances are what the entries come to, worked out at each change,
     and a chain that was cut or changed by hand is refused.
-
-    Parameters
-    ----------
-    path : Path
-        Made when first needed, readable by its owner only.
     """
 
     def __init__(self, path: Path) -> None:

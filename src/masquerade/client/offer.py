@@ -48,17 +48,8 @@ class Offer:
     def read(cls, invitation: Mapping[str, Any], *, kept: bool = False) -> Offer:
         """Return what an invitation offers.
 
-        Parameters
-        ----------
-        invitation : mapping
-        kept : bool
-            Whether it was read before and kept, by this version or another: then its numbers were
-            this device's own.
-
-        Raises
-        ------
-        BrokenPromise
-            Something is missing, cannot be, or is better than the masks are.
+        `BrokenPromise` where something is missing, cannot be, or is better than the masks are. What
+        was `kept`, by this version or another, has numbers that were this device's own.
         """
         try:
             return cls._read(invitation, kept=kept)
@@ -109,13 +100,7 @@ class Offer:
         return self.levels[0].name if len(self.levels) == 1 else None
 
     def level(self, name: str) -> OfferedLevel:
-        """Return one of the levels.
-
-        Raises
-        ------
-        LevelNotAllowed
-            The survey does not offer it.
-        """
+        """Return one of the levels."""
         return offered_level(self.levels, name, quoted=True)
 
     def to_json(self) -> dict[str, Any]:
@@ -135,17 +120,7 @@ class Offer:
     ) -> Survey:
         """Return the survey that was opened where it is, word by word, the one invited to.
 
-        Parameters
-        ----------
-        opening : mapping
-            The server's answer.
-        participation, level : str
-            What was asked for.
-
-        Raises
-        ------
-        BrokenPromise
-            It is another; nothing may be answered.
+        `participation` and `level` are what was asked for.
         """
         said = tuple(opening.get(name) for name in ("id", "state", "level", "hash"))
         if said != (participation, "opened", level, self.covered["hash"]):
@@ -168,13 +143,7 @@ class Offer:
 
 
 def read_survey(text: str) -> Survey:
-    """Return the survey of the text that a server sent, or that was kept of it.
-
-    Raises
-    ------
-    BrokenPromise
-        It is the canonical text of no survey; nothing of it may be shown.
-    """
+    """Return the survey of the text that a server sent, or that was kept of it."""
     try:
         return Survey.from_text(text)
     except ParameterError as error:

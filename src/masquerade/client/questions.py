@@ -81,17 +81,8 @@ class MaskedQuestion:
 def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer]) -> list[int]:
     """Return the code of the answer to each question.
 
-    Parameters
-    ----------
-    questions : sequence of MaskedQuestion
-    answers : mapping of str to Answer
-        By the question's id, one for each question that is asked. One that is not asked after the
-        answers before it has none, or None; it is masked as "no answer".
-
-    Raises
-    ------
-    MissingValue, UnknownLabel, ParameterError
-        An answer is missing, none that can be given, or to no question.
+    One that is not asked after the answers before it has none, or None; it is masked as "no
+    answer".
     """
     ids = [one.question.id for one in questions]
     if extra := [name for name in answers if name not in ids]:
@@ -113,14 +104,7 @@ def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer])
 
 
 def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
-    """Return whether the question after those answered is asked.
-
-    Parameters
-    ----------
-    questions : sequence of MaskedQuestion
-    codes : sequence of int
-        Of the answers to the first questions.
-    """
+    """Return whether the question after those answered is asked."""
     upto = questions[: len(codes) + 1]
     conditions = tuple(one.show_if for one in upto)
     return shown([one.question for one in upto], conditions, [*codes, None])[-1]

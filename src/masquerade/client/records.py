@@ -22,11 +22,6 @@ class Records:
 
     A record is on the disk when a change returns, and no two changes of one record overlap, in
     whatever processes they run.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when first needed, readable by its owner only.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,13 +32,7 @@ class Records:
         return sorted(path.stem for path in self.folder.glob("*.json"))
 
     def read(self, survey: str) -> Record | None:
-        """Return what is remembered, or None.
-
-        Raises
-        ------
-        UnreadableFile
-            The file was damaged by something else.
-        """
+        """Return what is remembered, or None."""
         path = self._path(survey)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -98,17 +87,8 @@ _ID = re.compile(r"[0-9a-f]{32}")
 def first_record(survey: str, offer: Offer, level: str, *, named: str, identity: str) -> Record:
     """Return the first record of a participation; nothing is asked of the server yet.
 
-    Parameters
-    ----------
-    survey : str
-        Its token.
-    offer : Offer
-        What it was invited to, all of which is compared with what is opened.
-    level : str
-    named : str
-        The survey's name among those of all servers.
-    identity : str
-        With which the key of its charge begins.
+    `named` is the survey's name among those of all servers; the key of its charge begins with
+    `identity`.
     """
     key = secrets.token_hex(16)
     return {
@@ -125,13 +105,7 @@ def first_record(survey: str, offer: Offer, level: str, *, named: str, identity:
 
 
 def after_reservation(record: Record, answer: dict[str, Any]) -> Record:
-    """Return the record after the server's answer to a reservation.
-
-    Raises
-    ------
-    BrokenPromise
-        It is the answer to none, or to another.
-    """
+    """Return the record after the server's answer to a reservation."""
     state, name = answer.get("state"), answer.get("id")
     asked = (answer.get("survey"), answer.get("level")) == (record["survey"], record["level"])
     known = {*GOING, *ELSEWHERE, *OVER, "expired"}

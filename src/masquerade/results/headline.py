@@ -28,21 +28,9 @@ _SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the
 def headline_kind(numbers: Mapping[str, Any] | None, n: int, *, width: float) -> str:
     """Return what may stand in large figures.
 
-    Parameters
-    ----------
-    numbers : mapping, or None
-        An estimate of a result: ``shown``, ``low`` and ``high``; None where there is none.
-    n : int
-        Responses.
-    width : float
-        Of the range of what is estimated.
-
-    Returns
-    -------
-    str
-        ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
-        ``"interval"``: it is wider than a quarter of the range, so it stands for the estimate;
-        ``"estimate"``.
+    ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
+    ``"interval"``: it is wider than a quarter of the `width` of the range, so it stands for the
+    estimate; ``"estimate"``.
     """
     if n < FEWEST_FOR_HEADLINE:
         return FEW
@@ -71,22 +59,10 @@ def precision(
 ) -> dict[str, Any]:
     """Return how many people would bring the headline's interval to a quarter of the range.
 
-    Parameters
-    ----------
-    found : mapping
-        The question's result.
-    question : Question
-    offered : mapping of str to Mechanism
-        The question's mask at each level.
-
-    Returns
-    -------
-    dict
-        ``people``: at the levels as they were chosen, from the estimate's own errors or, where
-        these are small already, as planning has it; None where what is not known of how levels
-        differ is too much by itself, or nothing is known.
-        ``by_level``: if all were at that level, as planning has it (a share of one half; answers
-        that spread by a quarter of the range).
+    ``people``: at the levels as they were chosen, from the estimate's own errors or, where these
+    are small already, as planning has it; None where what is not known of how levels differ is too
+    much by itself, or nothing is known. ``by_level``: if all were at that level, as planning has it
+    (a share of one half; answers that spread by a quarter of the range).
     """
     numbers, _ = _headline_numbers(found)
     # the squared standard error of an interval that is a quarter of the range wide, in widths

@@ -82,15 +82,7 @@ def quoted(text: str) -> str:
 def methods_text(result: Mapping[str, Any]) -> str:
     """Return a paragraph on how a result was come by, ready to be pasted.
 
-    Parameters
-    ----------
-    result : mapping
-        Of `masquerade.results.survey_result`.
-
-    Returns
-    -------
-    str
-        Sentences with the names and years of what `bibliography` gives in full.
+    It has the names and years of what `bibliography` gives in full.
     """
     n, asked = result["responses"], len(result["levels"][0]["mechanisms"])
     people = "1 person" if n == 1 else f"{n:,} people"

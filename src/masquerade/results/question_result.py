@@ -11,10 +11,10 @@ import numpy as np
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.results.headline import headline, precision, range_width
-from masquerade.results.reports import shown_counts
 from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.codebook import labels_of
 from masquerade.surveys.levels import lattice_of
+from masquerade.surveys.small_counts import shown_counts
 from masquerade.truth import (
     ESTIMATORS,
     BoundedReport,
@@ -46,19 +46,8 @@ def question_result(
 ) -> dict[str, Any]:
     """Return what the reports to one question say, as a JSON object.
 
-    Parameters
-    ----------
-    question : Question
-    sent : mapping of str to (int array, Mechanism)
-        At each level.
-    estimator : str
-        Whose figures stand first.
-    pool : mapping of str to int, or None
-        Of the same levels.
-    known : list of float or None
-        Shares of a made-up crowd.
-    offered : mapping of str to Mechanism
-        The question's mask at each level that could be chosen.
+    `sent` holds the reports and the mask at each level, `offered` the mask of each level that could
+    be chosen, `pool` the people at each level, `known` the shares of a made-up crowd.
     """
     n = {name: len(reports) for name, (reports, _) in sent.items()}
     counted = shown_counts(n)

@@ -17,8 +17,9 @@ from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.results.labels import label_result
 from masquerade.results.question_result import CONFIDENCE, question_result
 from masquerade.results.ranking import ranking_result
-from masquerade.results.reports import FEWEST_SHOWN, SurveyReports, shown_counts
+from masquerade.results.reports import SurveyReports
 from masquerade.surveys.codebook import LABEL_TEMPLATE
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
 from masquerade.truth.plausibility import FALSE_ALARM
 
 
@@ -45,7 +46,7 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
     """
     codebook = reports.codebook
     n, counts = len(reports), reports.counts()
-    told = shown_counts(counts)
+    shown = shown_counts(counts)
     if codebook.pool is not None:
         _check_pool(codebook.pool, counts)
     guarantees = {name: codebook.survey.level(name).guarantee() for name in codebook.levels}
@@ -61,12 +62,12 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
         "levels": [
             {
                 "name": name,
-                "responses": told[name],
-                "share": _share(told[name], n),
+                "responses": shown[name],
+                "share": _share(shown[name], n),
                 "pool": None if codebook.pool is None else codebook.pool[name],
                 "guarantee": guarantees[name].to_json(),
                 "rho_each": rho[name].to_json(),
-                "rho_total": _total(rho[name], told[name]),
+                "rho_total": _total(rho[name], shown[name]),
                 "mechanisms": [str(mechanism) for mechanism in mechanisms],
             }
             for name, mechanisms in codebook.levels.items()
@@ -76,11 +77,11 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
         "ledger": {
             "responses": n,
             "epsilon_user_each": weakest.epsilon_user.to_json(),
-            "rho_total": {name: _total(rho[name], told[name]) for name in codebook.levels},
-            "clear_disclosures": _times(told.get(CLEAR, 0), len(codebook.questions)),
+            "rho_total": {name: _total(rho[name], shown[name]) for name in codebook.levels},
+            "clear_disclosures": _times(shown.get(CLEAR, 0), len(codebook.questions)),
         },
         "rules": {
-            "fewest_at_level": FEWEST_SHOWN,
+            "fewest_at_level": FEWEST_AT_LEVEL,
             "fewest_in_cell": FEWEST_IN_CELL,
             "fewest_for_headline": FEWEST_FOR_HEADLINE,
             "widest_headline": WIDEST_HEADLINE,

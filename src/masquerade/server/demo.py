@@ -83,7 +83,7 @@ def take_part(
     `level` (optional): default: the first that the survey offers.
     """
     who, steps = services.identity(secrets.token_hex(16)), services.participations
-    chosen = survey.definition.levels[0] if level is None else survey.definition.level(level)
+    chosen = survey.survey.levels[0] if level is None else survey.survey.level(level)
     mechanisms = [m for m in chosen.mechanisms if isinstance(m, CategoricalMechanism)]
     begun, _ = steps.reserve(who, survey.token, chosen.name, idempotency_key=secrets.token_hex(16))
     steps.open(who, begun.id)

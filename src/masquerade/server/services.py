@@ -20,7 +20,7 @@ from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.ledger_storage import LedgerDatabase
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.transactions import Transactions
@@ -28,14 +28,14 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
-from masquerade.server.payments.completion_codes import CompletionCodes
 from masquerade.server.payments.funds import Funds
+from masquerade.server.payments.rewards import CompletionCodes
 from masquerade.server.payments.wallets import Wallets
-from masquerade.server.results.cache import ResultCache
-from masquerade.server.results.stored_reports import StoredReports
+from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.frozen_surveys import Surveys
 from masquerade.server.surveys.lifecycle import Lifecycle
+from masquerade.server.surveys.selection_runs import SelectionRuns
 from masquerade.server.webhooks.webhooks import Webhooks
 
 
@@ -59,6 +59,7 @@ class Services:
     wallets: Wallets
     completion_codes: CompletionCodes
     surveys: Lifecycle
+    selection_runs: SelectionRuns
     reports: StoredReports
     results: ResultCache
     ledger: Ledger
@@ -112,6 +113,14 @@ class Services:
         teams = Teams(transactions, today=today)
         surveys = Surveys(allow_clear=allow_clear)
         endings = SurveyEndings(transactions, today=today, caps=caps)
+        lifecycle = Lifecycle(
+            transactions,
+            surveys,
+            endings,
+            today=today,
+            caps=caps,
+            commission_percent=commission_percent,
+        )
         participations = Participations(
             transactions,
             surveys,
@@ -139,7 +148,8 @@ class Services:
             funds=Funds(transactions, today=today),
             wallets=Wallets(transactions, today=today),
             completion_codes=CompletionCodes(transactions),
-            surveys=Lifecycle(transactions, surveys, endings, today=today, caps=caps),
+            surveys=lifecycle,
+            selection_runs=SelectionRuns(transactions, lifecycle, today=today),
             reports=reports,
             results=ResultCache(reports, values),
             ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
@@ -147,7 +157,6 @@ class Services:
             profiles=Profiles(transactions, surveys, participations, today=today, caps=caps),
             daily_jobs=DailyJobs(
                 transactions,
-                surveys,
                 endings,
                 today=today,
                 caps=caps,
@@ -158,9 +167,9 @@ class Services:
             person_key=values.secret("person_key"),
         )
 
-    def identity(self, secret: str) -> Identity:
+    def identity(self, secret: str) -> Pseudonyms:
         """Return the names of a participant by the secret of their device."""
-        return Identity(secret, self.person_key)
+        return Pseudonyms(secret, self.person_key)
 
     def owner_sign_in_path(self) -> str:
         """Return the path by which the owner signs in.

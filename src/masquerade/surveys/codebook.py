@@ -55,15 +55,7 @@ class Codebook:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Codebook:
-        """Return the codebook that a JSON object describes.
-
-        Raises
-        ------
-        SchemaError
-            It is none, or of a newer version.
-        ParameterError
-            Its survey cannot be.
-        """
+        """Return the codebook that a JSON object describes."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise SchemaError(
                 "this is not the codebook of a survey's reports; download it beside the reports."

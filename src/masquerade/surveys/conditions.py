@@ -32,12 +32,7 @@ class ShowIf:
     def met_by(self, question: Question, code: int) -> bool:
         """Return whether an answer to the earlier question shows this one.
 
-        Parameters
-        ----------
-        question : Question
-            The earlier question.
-        code : int
-            Of the answer; "no answer" is the code after the last label, and shows nothing.
+        "No answer" is the code after the last label, and shows nothing.
         """
         return 0 <= code < len(question.labels) and question.labels[code] in self.answers
 
@@ -49,16 +44,7 @@ class ShowIf:
     def from_json(cls, data: Any, *, of: str) -> ShowIf:
         """Return the condition that a JSON object describes.
 
-        Parameters
-        ----------
-        data : dict
-        of : str
-            Id of the question that it belongs to, for messages.
-
-        Raises
-        ------
-        ParameterError
-            It is no such object.
+        `of` is the id of the question that it belongs to, for messages.
         """
         keys = {"question", "answers"}
         if not isinstance(data, dict) or set(data) != keys or not isinstance(data["answers"], list):
@@ -74,13 +60,7 @@ Conditions = tuple[ShowIf | None, ...]
 
 
 def questions_from_json(data: Any) -> tuple[tuple[Question, ...], Conditions]:
-    """Return the questions of a JSON list, and when each is shown; empty where all always are.
-
-    Raises
-    ------
-    ParameterError
-        A question or a condition cannot be read.
-    """
+    """Return the questions of a JSON list, and when each is shown; empty where all always are."""
     if not isinstance(data, list):
         raise ParameterError(f"questions is {data!r}, expected a list.", field="questions")
     questions: list[Question] = []

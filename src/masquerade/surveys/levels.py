@@ -137,13 +137,7 @@ def offered_level(
 
 @lru_cache(maxsize=4096)
 def parse_mask(text: str) -> Mask:
-    """Return the mask of a text form; surveys share few, so each is read once.
-
-    Raises
-    ------
-    ParameterError
-        It is no mechanism, or one that no survey can use.
-    """
+    """Return the mask of a text form; surveys share few, so each is read once."""
     mechanism = parse_mechanism(text)
     if not isinstance(mechanism, Mask):
         raise ParameterError(f"{mechanism} masks no answers to surveys.")
@@ -192,18 +186,8 @@ def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
 def mask_of(question: Question, level: str, *, masking: str, rating_mask: str) -> Mask:
     """Return the mask of a question at a level of this name.
 
-    Parameters
-    ----------
-    question : Question
-    level : str
-        One of `ALL_LEVELS`, or ``"none"``.
-    masking, rating_mask : str
-        As in `Survey.at_levels`.
-
-    Raises
-    ------
-    ParameterError
-        There is no such level, or the question cannot be masked in this way.
+    `level` is one of `ALL_LEVELS`, or ``"none"``; `masking` and `rating_mask` are as in
+    `Survey.at_levels`.
     """
     if level == CLEAR:
         return RandomizedResponse(

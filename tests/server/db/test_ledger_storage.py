@@ -34,7 +34,7 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
     probe = Services.open(database_url)
     definitions = [define(title=title) for title in ("One", "Other")]
     surveys = [probe.surveys.open_survey(definition) for definition in definitions]
-    cost = surveys[0].definition.levels[0].cost("").micro_epsilon
+    cost = surveys[0].survey.levels[0].cost("").micro_epsilon
     probe.close()
     services = Services.open(database_url, caps=Caps(Loss(cost), Caps().delta))
     for _ in range(ROUNDS):
@@ -106,7 +106,7 @@ def test_two_levels_at_once_leave_one(services: Services) -> None:
     """Of one participant's attempts at several levels at once, those of one level succeed."""
     survey = services.surveys.open_survey(define(levels=("high", "medium", "low")))
     device = Device()
-    levels = [level.name for level in survey.definition.levels] * 5
+    levels = [level.name for level in survey.survey.levels] * 5
     outcomes = all_at_once(
         *(lambda name=name: device.reserve(services, survey, level=name) for name in levels)
     )
@@ -197,7 +197,7 @@ def test_tampering_in_the_database_is_found(services: Services) -> None:
     surveys = [services.surveys.open_survey(define(level="high")) for _ in range(3)]
     other = services.surveys.open_survey(define(level="low"))
     columns = set(ENTRY.c.keys())
-    digest = other.definition.levels[0].cost(other.token).digest
+    digest = other.survey.levels[0].cost(other.token).digest
     changes = {**ENTRY_CHANGES, "cost": digest}
     assert set(changes) == columns
     for column, value in [*changes.items(), ("removed", None), ("end", None)]:
@@ -284,5 +284,5 @@ def test_amounts_come_back_exactly(services: Services) -> None:
         device = Device()
         device.send(services, survey)
         charge = services.ledger.entries(services.identity(device.participant).person)[0].charge
-        assert charge.cost == survey.definition.levels[0].cost(survey.token)
+        assert charge.cost == survey.survey.levels[0].cost(survey.token)
         assert type(charge.user.micro) is int

@@ -147,7 +147,7 @@ def test_what_the_first_release_kept_is_kept(empty_database_url: str) -> None:
     engine.dispose()
     services = Services.open(empty_database_url)
     assert services.surveys.record("aa").responses == 3
-    assert services.surveys.record("aa").definition.fixed_level == "medium"
+    assert services.surveys.record("aa").survey.fixed_level == "medium"
     responses = services.reports.of_survey("bb")
     assert sorted((r.level, r.reports) for r in responses) == [("medium", (1,))] * 2
     assert {r.pseudonym for r in responses} == {

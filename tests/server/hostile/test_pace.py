@@ -94,10 +94,10 @@ def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> 
         assert begin(client, survey.token, "192.0.2.1", secret=secret).status_code == 200
         assert begin(client, survey.token, "192.0.2.1", level="low").status_code == 422
         assert begin(client, "no-such", "192.0.2.1").status_code == 404
-    server.services.surveys.set_seats(survey, {"medium": 1})
+    server.services.surveys.set_quotas(survey, {"medium": 1})
     for _ in range(2 * REWARDED):
         assert begin(client, survey.token, "192.0.2.1").status_code == 409
-    server.services.surveys.set_seats(survey, None)
+    server.services.surveys.set_quotas(survey, None)
     found = [begin(client, survey.token, "192.0.2.1").status_code for _ in range(REWARDED)]
     assert found == [201] * (REWARDED - 1) + [429]
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 200

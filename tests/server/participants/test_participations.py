@@ -106,7 +106,7 @@ def test_what_each_state_costs(services: Services, state: str, kinds: list[str])
     run = begin(services).bring_to(state)
     entries = services.ledger.entries(services.identity(run.device.participant).person)
     assert [entry.charge.kind for entry in entries] == kinds
-    level = run.survey.definition.level("medium")
+    level = run.survey.survey.level("medium")
     assert {entry.charge.cost for entry in entries} == {level.cost(run.survey.token)}
     balance = services.ledger.balance(run.who.person)
     assert balance.open == (state == RESERVED)
@@ -122,7 +122,7 @@ def test_a_bill_says_what_was_spent(services: Services) -> None:
     for number, level in enumerate(("high", "medium", "low"), start=1):
         survey = services.surveys.open_survey(define(levels=("low", "medium", "high")))
         bill = device.send(services, survey, level=level)
-        one = survey.definition.level(level).guarantee().epsilon_user
+        one = survey.survey.level(level).guarantee().epsilon_user
         total += int(one.micro)
         assert bill["survey_epsilon"] == one.to_json()
         assert (bill["survey_delta"], bill["surveys"], bill["day"]) == (0, number, "2026-03-14")
@@ -338,7 +338,7 @@ def test_the_cap_holds(database_url: str) -> None:
     services = Services.open(database_url)
     survey = services.surveys.open_survey(define())
     services.close()
-    one = survey.definition.levels[0].cost(survey.token).micro_epsilon
+    one = survey.survey.levels[0].cost(survey.token).micro_epsilon
     services = Services.open(database_url, caps=Caps(Loss(2 * one - 1), Caps().delta))
     second = services.surveys.open_survey(define(title="Second"))
     device = Device()

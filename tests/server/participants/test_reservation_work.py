@@ -138,7 +138,7 @@ def test_a_full_survey_costs_no_more(database_url: str) -> None:
     with services.engine.execution_options(write=True).begin() as connection:
         connection.execute(insert(PARTICIPATION), rows)
     for survey in (empty, full):
-        services.surveys.set_seats(survey, {"medium": STORED + 10 * TRIES})
+        services.surveys.set_quotas(survey, {"medium": STORED + 10 * TRIES})
     costs = []
     for survey in (empty, full):
         costs.append(work(services, partial(reserve_anew, services, survey)))
@@ -166,7 +166,7 @@ def test_counts_follow_every_way_in_and_out(services: Services) -> None:
     early = Device().open(services, survey, level="high")
     assert early.state == "opened"
     assert counted(services, survey.token) == {}
-    services.surveys.set_seats(survey, {"high": 9, "medium": 4})
+    services.surveys.set_quotas(survey, {"high": 9, "medium": 4})
 
     def same(**expected: int) -> None:
         assert counted(services, survey.token) == expected
@@ -201,9 +201,9 @@ def test_counts_follow_every_way_in_and_out(services: Services) -> None:
     services.profiles.leave(services.identity(leaver.participant))
     same(high=1, medium=0)
     Device().reserve(services, survey, level="medium")
-    services.surveys.set_seats(survey, None)
+    services.surveys.set_quotas(survey, None)
     assert counted(services, survey.token) == {}
-    services.surveys.set_seats(survey, {"high": 1, "medium": 1})
+    services.surveys.set_quotas(survey, {"high": 1, "medium": 1})
     same(high=1, medium=1)
     with services.engine.connect() as connection:
         assert wrong_counts(connection) == []
@@ -219,7 +219,7 @@ def test_reservations_that_lapse_are_counted_no_more(database_url: str) -> None:
     today = ["2026-03-14"]
     services = Services.open(database_url, today=lambda: today[0])
     survey = services.surveys.open_survey(define())
-    services.surveys.set_seats(survey, {"medium": 2})
+    services.surveys.set_quotas(survey, {"medium": 2})
     for _ in range(2):
         Device().reserve(services, survey)
     today[0] = "2026-03-20"
@@ -232,7 +232,7 @@ def test_reservations_that_lapse_are_counted_no_more(database_url: str) -> None:
 def test_quotas_are_exact_in_a_race(services: Services) -> None:
     """While people come, leave and find the quotas changed at once, no place is lost or doubled."""
     survey = services.surveys.open_survey(define())
-    services.surveys.set_seats(survey, {"medium": 7})
+    services.surveys.set_quotas(survey, {"medium": 7})
 
     def come(leave: bool) -> bool:
         device = Device()
@@ -242,8 +242,8 @@ def test_quotas_are_exact_in_a_race(services: Services) -> None:
         return not leave
 
     def change() -> None:
-        services.surveys.set_seats(survey, None)
-        services.surveys.set_seats(survey, {"medium": 7})
+        services.surveys.set_quotas(survey, None)
+        services.surveys.set_quotas(survey, {"medium": 7})
 
     for turn in range(3):
         works: list[Callable[[], object]] = [partial(come, n % 3 == 0) for n in range(30)]
@@ -305,7 +305,7 @@ def test_a_wrong_count_is_found(services: Services) -> None:
     """Where somebody changed a count, checking finds the survey."""
     survey, other = services.surveys.open_survey(define()), services.surveys.open_survey(define())
     for one in (survey, other):
-        services.surveys.set_seats(one, {"medium": 3})
+        services.surveys.set_quotas(one, {"medium": 3})
     Device().reserve(services, survey)
     with services.engine.execution_options(write=True).begin() as connection:
         connection.execute(update(QUOTA).where(QUOTA.c.survey == survey.token).values(begun=0))

@@ -49,7 +49,7 @@ def survey_with(services: Services, *, honest: int, liars: int, level: str) -> S
 def test_what_no_mask_gives_is_refused(services: Services) -> None:
     """A report farther than 9 sigma outside of the range is refused, the last before it is not."""
     survey = services.surveys.open_survey(define(*QUESTIONS, level="high"))
-    [noise, _] = survey.definition.levels[0].mechanisms
+    [noise, _] = survey.survey.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
     low, high = possible_reports(noise)
     assert -low == high - 40 == int(9 * noise.sigma) + 1

@@ -51,7 +51,7 @@ def answered(services: Services, people: int = 24, **asked: Any) -> SurveyRecord
     survey = services.surveys.open_survey(define(*QUESTIONS, levels=LEVELS, **asked))
     rng = np.random.default_rng(3)
     for number in range(people):
-        level = survey.definition.levels[number % 2]
+        level = survey.survey.levels[number % 2]
         reports = [
             int(rng.integers(m.symbols))
             if isinstance(m, CategoricalMechanism)
@@ -134,7 +134,7 @@ def test_an_open_survey_has_neither(sqlite_services: Services) -> None:
 def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> None:
     """The headline is what the definition said; it is part of the hash that devices saw."""
     survey = answered(sqlite_services, 12, estimator="respondent")
-    assert survey.definition.to_json()["estimator"] == "respondent"
+    assert survey.survey.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
     found = sqlite_services.results.result(sqlite_services.surveys.close(survey))
     assert found["estimator"] == "respondent"

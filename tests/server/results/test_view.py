@@ -9,8 +9,8 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
-from masquerade.server.results.axis import Axis
-from masquerade.server.results.view import Figures, result_view
+from masquerade.server.results.figures import Axis, Figures
+from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 QUESTIONS: tuple[Question, ...] = (
@@ -25,12 +25,12 @@ def shown(services: Services, *questions: Question, people: int = 24, **asked: A
     """Return the view of a closed survey and its result."""
     survey = services.surveys.open_survey(define(*(questions or QUESTIONS), **asked))
     for number in range(people):
-        level = survey.definition.levels[number % len(survey.definition.levels)]
+        level = survey.survey.levels[number % len(survey.survey.levels)]
         reports = [(number + 2 * place) % 2 for place in range(len(level.mechanisms))]
         Device().send(services, survey, reports, level=level.name)
     closed = services.surveys.close(survey)
     result = services.results.result(closed)
-    return result_view(closed.definition, result), result
+    return result_view(closed.survey, result), result
 
 
 def test_every_estimator_is_there(sqlite_services: Services) -> None:

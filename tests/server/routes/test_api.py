@@ -159,17 +159,17 @@ def test_a_survey_from_each_template(site: Site, template: str) -> None:
     """Each template, used as it is, opens a survey to answer, on pages that name it."""
     token = created(site, template)
     survey = site.services.surveys.record(token)
-    assert (survey.state, survey.definition.template) == ("open", template)
-    title = survey.definition.title
+    assert (survey.state, survey.survey.template) == ("open", template)
+    title = survey.survey.title
     assert title in html.unescape(site.owner.get("/surveys").text)
     share = html.unescape(site.owner.get(f"/surveys/{token}").text)
     assert f"{site.server.url}/s/{token}" in share
     assert 'src="data:image/svg+xml' in share
     assert site.visitor.get(f"/s/{token}").status_code == 200
-    for level in survey.definition.levels:
+    for level in survey.survey.levels:
         site.phone().take_part(survey, level=level.name)
     progress = site.owner.get(f"/api/v1/surveys/{token}/progress").json()
-    assert progress["responses"] == len(survey.definition.levels)
+    assert progress["responses"] == len(survey.survey.levels)
 
 
 def test_an_unknown_template_is_not_found(site: Site) -> None:

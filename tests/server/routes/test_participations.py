@@ -53,7 +53,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
     assert (found["questions"], found["fixed_level"], found["simulated"]) == (4, None, False)
     assert found["kinds"] == {"choice": 1, "rating": 1, "number": 1, "comparison": 1}
     assert [level["name"] for level in found["levels"]] == list(LEVELS)
-    for shown, level in zip(found["levels"], survey.definition.levels, strict=True):
+    for shown, level in zip(found["levels"], survey.survey.levels, strict=True):
         guarantee = level.guarantee()
         assert shown["epsilon_user"] == guarantee.epsilon_user.to_json()
         assert shown["epsilon_event"] == guarantee.epsilon_event.to_json()
@@ -70,7 +70,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
 def test_a_whole_run(site: Site, level: str) -> None:
     """Reserve, open, seal and send give what the contract says, each once and each again."""
     survey = site.services.surveys.open_survey(of_all_kinds())
-    chosen = survey.definition.level(level)
+    chosen = survey.survey.level(level)
     phone, key = site.phone(), secrets.token_hex(16)
     person = site.services.identity(phone.participant).person
     site.services.ledger.raise_caps(person, Caps(Loss(50_000_000)))
@@ -92,9 +92,9 @@ def test_a_whole_run(site: Site, level: str) -> None:
     text = shown["survey"]
     assert hashlib.sha256(text.encode()).hexdigest() == survey.hash
     whole = json.loads(text)
-    for question, asked in zip(whole["questions"], survey.definition.questions, strict=True):
+    for question, asked in zip(whole["questions"], survey.survey.questions, strict=True):
         assert question == {k: v for k, v in asked.to_json().items() if k != "truth"}
-    for one in survey.definition.levels:
+    for one in survey.survey.levels:
         assert whole["levels"][one.name] == list(map(str, one.mechanisms))
     for mechanism in chosen.mechanisms:
         assert shown["masks"][str(mechanism)] == mechanism.device_form()

@@ -17,7 +17,7 @@ LEVELS = ("high", "medium")
 def test_no_answer_tells_how_many_places_are_left(site: Site) -> None:
     """Quotas and how many have begun are in no answer; only that one is full is."""
     survey = site.services.surveys.open_survey(define(levels=LEVELS), listed=True)
-    site.services.surveys.set_seats(survey, {"high": 987_654, "medium": 1})
+    site.services.surveys.set_quotas(survey, {"high": 987_654, "medium": 1})
     first = site.phone()
     answers = first.take_part(survey, level="high")
     answers.append(site.phone().reserve(survey.token, "medium"))

@@ -16,7 +16,6 @@ from masquerade.server.surveys.document import (
     document_of,
     read_document,
     read_document_text,
-    survey_of,
     survey_or_issues,
 )
 from masquerade.server.surveys.forecast import expected_levels, forecast
@@ -30,6 +29,13 @@ TODAY = "2026-03-14"
 def places(document: Document) -> list[tuple[str, str]]:
     """Return what is missing, on a server that allows no answers in clear."""
     return survey_or_issues(document, allow_clear=False, today=TODAY)[1]
+
+
+def survey_of(document: Document) -> Survey:
+    """Return the survey that a finished document opens as."""
+    survey, issues = survey_or_issues(document, allow_clear=True, today="2026-03-14")
+    assert survey is not None, issues
+    return survey
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))

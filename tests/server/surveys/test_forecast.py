@@ -13,7 +13,7 @@ from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.results import Codebook, SurveyReports, survey_result
-from masquerade.server.surveys.document import Document, Issue, changed, survey_of
+from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
 from masquerade.server.surveys.forecast import (
     affordable,
     barriers,
@@ -34,6 +34,13 @@ QUESTIONS: tuple[Question, ...] = (
     Number("n", "?", 0, 40, "h"),
 )
 PEOPLE = {"high": 300, "medium": 500, "low": 300}
+
+
+def survey_of(document: Document) -> Survey:
+    """Return the survey that a finished document opens as."""
+    survey, issues = survey_or_issues(document, allow_clear=True, today="2026-03-14")
+    assert survey is not None, issues
+    return survey
 
 
 def reports_of(

@@ -91,7 +91,7 @@ def test_what_is_open_is_frozen(desk: Desk) -> None:
     """Opening freezes the definition by its hash; only a later last day can still be set."""
     survey = desk.opened(template="rate")
     token = survey["token"]
-    definition = desk.services.surveys.record(token).definition
+    definition = desk.services.surveys.record(token).survey
     assert survey["hash"] == definition.content_hash()
     path = f"/{token}"
     problem_of(desk.ask("PATCH", path, {"title": "B"}, If_Match='"v1"'), 409, "wrong-state")
@@ -229,11 +229,11 @@ def test_a_selection_is_kept_and_explained(desk: Desk) -> None:
     desk.ask("POST", f"/{draft['token']}/open")
     wave = {"budget": 20, "wave": 1, "response_rate": 0.5, "apply": True}
     run = desk.ask("POST", path, wave, Idempotency_Key=secrets.token_hex(16)).json()
-    seats = desk.services.surveys.record(draft["token"]).seats
+    seats = desk.services.surveys.record(draft["token"]).quotas
     assert seats == {level["name"]: level["seats"] for level in run["levels"]}
     assert sum(seats.values()) == 24  # 0.6 of the money, twice as many as are expected to come
-    assert desk.services.surveys.record(draft["token"]).definition == Survey.from_json(
-        desk.services.surveys.record(draft["token"]).definition.to_json()
+    assert desk.services.surveys.record(draft["token"]).survey == Survey.from_json(
+        desk.services.surveys.record(draft["token"]).survey.to_json()
     )
 
 
@@ -241,7 +241,7 @@ def test_seats_are_never_taken_twice(desk: Desk) -> None:
     """Of ten people at once at a level with three seats, three begin; the others pay nothing."""
     draft = desk.make(template="pick")
     survey = desk.lifecycle.drafts.open(
-        draft["token"], team=desk.team, seats={"high": 3, "medium": 0, "low": 9}
+        draft["token"], team=desk.team, quotas={"high": 3, "medium": 0, "low": 9}
     )
     devices = [Device() for _ in range(10)]
     outcomes = all_at_once(

@@ -9,7 +9,9 @@ from masquerade.errors import NotFound, QuotaFull, StaleVersion
 from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.document import read_document
+from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.templates import TEMPLATES
+from masquerade.server.webhooks.webhooks import EVENTS
 from masquerade.surveys.survey import commitment_of
 
 pytestmark = pytest.mark.both_databases
@@ -41,7 +43,7 @@ def test_opened_twice_at_once_it_opens_once(services: Services) -> None:
     opened = [one for one in outcomes if not isinstance(one, Exception)]
     assert [one.token for one in opened] == [draft.token]
     assert all(isinstance(one, NotFound) for one in outcomes if one is not opened[0])
-    assert not services.surveys.drafts.is_draft(draft.token, team=FIRST_TEAM)
+    assert services.surveys.drafts.find(draft.token, team=FIRST_TEAM) is None
 
 
 def test_drafts_are_their_teams(services: Services) -> None:
@@ -63,7 +65,7 @@ def test_drafts_are_their_teams(services: Services) -> None:
 def test_the_last_seat_is_taken_once(services: Services) -> None:
     """Of eight people at once at a level with two seats, two begin; an abandoned one is free."""
     draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM, seats={"high": 2})
+    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM, quotas={"high": 2})
     devices = [Device() for _ in range(8)]
     outcomes = all_at_once(
         *(lambda d=d: d.reserve(services, survey, level="high") for d in devices)
@@ -112,6 +114,44 @@ def test_days_end_surveys(database_url: str) -> None:
         for e in services.ledger.entries(services.identity(reserved.participant).person)
     ] == ["reserve", "release"]
     services.close()
+
+
+@pytest.mark.parametrize("end", ["close", "cancel"])
+def test_a_crash_after_the_end_loses_no_message(
+    services: Services, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A survey has ended with all its messages, whatever fails next, or has not ended at all."""
+    services.webhooks.create(FIRST_TEAM, url="https://8.8.8.8/x", events=EVENTS)
+    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    reserved = Device()
+    reserved.reserve(services, survey, level="high")
+    finish = getattr(services.surveys, end)
+
+    def crash(*_: object, **__: object) -> None:
+        raise OSError("the power is gone")
+
+    def events() -> list[str]:
+        return sorted(one.event for one in services.webhooks.log(FIRST_TEAM))
+
+    with monkeypatch.context() as failing:
+        failing.setattr("masquerade.server.surveys.ending.enqueue", crash)
+        with pytest.raises(OSError, match="power"):
+            finish(survey)
+    assert services.surveys.record(survey.token).state == "open"
+    assert events() == ["survey.opened"]
+    with monkeypatch.context() as failing:
+        failing.setattr(SurveyEndings, "release", crash)
+        with pytest.raises(OSError, match="power"):
+            finish(survey)
+    assert services.surveys.record(survey.token).state != "open"
+    ready = ["survey.results_ready"] if end == "close" else []
+    assert events() == sorted([*ready, "survey.closed", "survey.opened"])
+    # What the crash left is given back by the daily jobs, which send nothing twice.
+    services.daily_jobs.run()
+    person = services.identity(reserved.participant).person
+    assert [e.charge.kind for e in services.ledger.entries(person)] == ["reserve", "release"]
+    assert events() == sorted([*ready, "survey.closed", "survey.opened"])
 
 
 def test_a_draft_is_told_to_no_participant(services: Services) -> None:

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.server.devices import Device
 
-from masquerade.server.surveys.selection_runs import known_levels
-from masquerade.server.surveys.waves import next_number, planned, timeline
+from masquerade.server.surveys.selection_runs import (
+    known_levels,
+    next_wave,
+    planned_wave,
+    timeline,
+)
 
 if TYPE_CHECKING:
     from tests.server.surveys.conftest import Desk
@@ -22,9 +26,9 @@ def run_of(wave: int | None, *, applied: bool, responses: int = 0) -> dict[str, 
     return {"wave": wave, "applied": applied, "responses": responses, "levels": [level, level]}
 
 
-def seats_of(desk: Desk, token: str) -> dict[str, int]:
+def quotas_of(desk: Desk, token: str) -> dict[str, int]:
     """Return how many may take part at each level, where that is limited."""
-    seats = desk.services.surveys.record(token).seats
+    seats = desk.services.surveys.record(token).quotas
     assert seats is not None
     return seats
 
@@ -56,11 +60,11 @@ def test_each_wave_counts_who_came_until_the_next() -> None:
         (1, 20, 3, 12, True),
         (2, 20, 15, 6, False),
     ]
-    assert next_number(runs) == 3
-    last = planned(runs)
+    assert next_wave(runs) == 3
+    last = planned_wave(runs)
     assert last is not None
     assert (last["wave"], last["asked"]) == (3, 20)
-    assert planned(runs[:4]) is None
+    assert planned_wave(runs[:4]) is None
     assert timeline([], responses=5) == []
     # Somebody who withdrew is not counted against a wave.
     assert timeline(runs[:3], responses=1)[0]["came"] == 0
@@ -77,13 +81,13 @@ def test_waves_from_the_page(desk: Desk) -> None:
     assert "Plan wave 1" in page
     page = plan(desk, token, budget="20", alpha="0.25")
     assert "Wave 1, worked out and not opened" in page
-    assert desk.services.surveys.record(token).seats is None
+    assert desk.services.surveys.record(token).quotas is None
     page = plan(desk, token, budget="20", alpha="0.25", take="true")
     assert "Wave 1, worked out" not in page
     assert "Plan wave 2" in page
-    first = desk.lifecycle.runs(token)[-1]
+    first = desk.services.selection_runs.runs(token)[-1]
     assert (first["budget"], first["alpha"], first["response_rate"]) == (20, 0.25, 0.5)
-    assert sum(seats_of(desk, token).values()) == 24  # 0.6 of 20, for one in two
+    assert sum(quotas_of(desk, token).values()) == 24  # 0.6 of 20, for one in two
     assert first["expected"] == 12
     survey = desk.services.surveys.record(token)
     for level, count in (("low", 5), ("medium", 2)):
@@ -91,10 +95,10 @@ def test_waves_from_the_page(desk: Desk) -> None:
             Device().send(desk.services, survey, [0], level=level)
     assert re.search(r'id="came" data-before="0">7<', desk.client.get(f"/surveys/{token}").text)
     plan(desk, token, budget="20", take="true")
-    second = desk.lifecycle.runs(token)[-1]
+    second = desk.services.selection_runs.runs(token)[-1]
     assert (second["wave"], second["responses"]) == (2, 7)
     assert sum(level["asked"] for level in second["levels"]) == 26  # what is left of 20, for half
-    assert sum(seats_of(desk, token).values()) == 7 + 26
+    assert sum(quotas_of(desk, token).values()) == 7 + 26
     for _ in (3, 4, 5):
         plan(desk, token, budget="200", take="true")
     page = desk.client.get(f"/surveys/{token}").text
@@ -118,11 +122,11 @@ def test_a_wave_to_which_all_expected_came_is_told(
     token = draft["token"]
     desk.ask("POST", f"/{token}/open")
     plan(desk, token, budget="4", percent="100", take="true")
-    expected = desk.lifecycle.runs(token)[-1]["expected"]
+    expected = desk.services.selection_runs.runs(token)[-1]["expected"]
     survey = desk.services.surveys.record(token)
-    assert expected == sum(seats_of(desk, token).values()) > 1
+    assert expected == sum(quotas_of(desk, token).values()) > 1
     told = []
-    for level, seats in seats_of(desk, token).items():
+    for level, seats in quotas_of(desk, token).items():
         for _ in range(seats):
             desk.services.daily_jobs.run()
             desk.services.daily_jobs.run()
@@ -144,7 +148,7 @@ def test_a_refused_wave_is_said_on_the_page(desk: Desk) -> None:
     page = plan(desk, token, 422, budget="6")
     assert "nothing is left of the budget of 6" in page
     assert "Plan wave 1" in page
-    assert desk.lifecycle.runs(token) == []
+    assert desk.services.selection_runs.runs(token) == []
 
 
 def test_where_nobody_is_paid_a_wave_divides_people(desk: Desk) -> None:
@@ -212,11 +216,11 @@ def test_places_can_be_changed_while_it_is_open(desk: Desk) -> None:
     token = desk.opened(template="pick")["token"]
     levels: dict[str, Any] = {"level": ["high", "medium", "low"]}
     press(desk, token, "seats", **levels, places=["3", "0", "12"])
-    assert desk.services.surveys.record(token).seats == {"high": 3, "medium": 0, "low": 12}
+    assert desk.services.surveys.record(token).quotas == {"high": 3, "medium": 0, "low": 12}
     page = press(desk, token, "seats", 422, **levels, places=["3", "", "12"])
-    assert "places, expected a number" in page
+    assert "expected a number" in page
     press(desk, token, "seats", **levels, places=["", "", ""], limit="false")
-    assert desk.services.surveys.record(token).seats is None
+    assert desk.services.surveys.record(token).quotas is None
     seats = {"high": 1, "medium": 2, "low": 3}
     assert desk.ask("PATCH", f"/{token}", {"seats": seats}).json()["seats"] == seats
     for wrong in (
@@ -238,4 +242,4 @@ def test_a_form_that_no_page_has_is_refused(desk: Desk, data: dict[str, str]) ->
     """Values outside their ranges, which the page's fields do not give, are a 422."""
     token = desk.opened(template="pick")["token"]
     plan(desk, token, 422, **data)
-    assert desk.lifecycle.runs(token) == []
+    assert desk.services.selection_runs.runs(token) == []

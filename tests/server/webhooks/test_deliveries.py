@@ -113,7 +113,6 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
     services = open_services
     hooks = services.webhooks
     hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
-    from masquerade.server.payments.rewards import Reward
     from masquerade.server.surveys.document import read_document
 
     document = read_document(
@@ -121,12 +120,12 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
             "title": "T",
             "levels": ["high"],
             "questions": [{"kind": "choice", "id": "q", "text": "?", "options": ["A", "B"]}],
+            "plan": {"people": 3, "reward": "wallet", "prices": {"high": 3}},
         }
     )
     services.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
     draft, _ = services.surveys.drafts.create(document, team=FIRST_TEAM)
-    reward = Reward("wallet", "credits", {"high": 3})
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM, reward=reward, budget=10)
+    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
     for _ in range(3):
         Device().send(services, survey)
     services.surveys.close(survey)

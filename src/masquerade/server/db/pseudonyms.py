@@ -1,4 +1,4 @@
-"""The names of a participant, all made from a secret that is never kept.
+"""Pseudonyms: the names of a participant, all made from a secret that is never kept.
 
 In the ledger a person has one name, and in each survey another; an entry of the ledger and a
 participation share no name either. Only while the secret is at hand can one be told from another.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """One participant, for the length of a request."""
+class Pseudonyms:
+    """The names of one participant, for the length of a request."""
 
     secret: str  # 128 bits in hexadecimal, drawn by the participant's device
     key: str  # of this server, in hexadecimal

@@ -19,8 +19,8 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.surveys.ending import SurveyEndings
-from masquerade.server.surveys.frozen_surveys import Surveys, counts
-from masquerade.server.surveys.waves import finished, runs_of
+from masquerade.server.surveys.frozen_surveys import counts
+from masquerade.server.surveys.selection_runs import finished_wave, runs_of
 from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
 
 
@@ -44,7 +44,6 @@ class DailyJobs:
     def __init__(
         self,
         transactions: Transactions,
-        surveys: Surveys,
         endings: SurveyEndings,
         *,
         today: Callable[[], str],
@@ -52,7 +51,6 @@ class DailyJobs:
         reservation_days: int,
     ) -> None:
         self._transactions = transactions
-        self._surveys = surveys
         self._endings = endings
         self._today = today
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
@@ -70,13 +68,7 @@ class DailyJobs:
         lapsed = everywhere & (PARTICIPATION.c.day < before)
         self._transactions.write(lambda c: self._endings.expire(c, lapsed))
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
-
-        # The end and its message in one transaction: one is never kept without the other.
-        def lapse(connection: Connection) -> None:
-            for token in self._surveys.lapse(connection, day=self._today(), until=until):
-                self._endings.announce(connection, token)
-
-        self._transactions.write(lapse)
+        self._transactions.write(lambda c: self._endings.end_due(c, until=until))
         closed = PARTICIPATION.c.survey.in_(select(SURVEY.c.token).where(SURVEY.c.state != OPEN))
         # Before money is settled: what was set aside for them goes to the survey, and then to the
         # team.
@@ -98,8 +90,8 @@ class DailyJobs:
         taking = (SURVEY.c.seats.is_not(None), SURVEY.c.state == OPEN)
         surveys = connection.execute(select(SURVEY.c.token, SURVEY.c.team).where(*taking)).all()
         for token, team in surveys:
-            came = counts(connection, [token]).get(token, 0)
-            wave = finished(runs_of(connection, token), responses=came)
+            responses = counts(connection, [token]).get(token, 0)
+            wave = finished_wave(runs_of(connection, token), responses=responses)
             if wave is not None:
                 about, day = f"{WAVE_FINISHED} {token} {wave}", self._today()
                 enqueue(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
@@ -119,8 +111,8 @@ class DailyJobs:
                 return 1
             return 0  # taken back in the meantime
 
-        found = self._transactions.read(due)
+        raises = self._transactions.read(due)
         return sum(
             self._transactions.write(lambda c, p=person, k=caps: begin(c, p, k))  # type: ignore[misc]
-            for person, caps in found
+            for person, caps in raises
         )

@@ -36,7 +36,7 @@ from masquerade.errors import (
 )
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
     ABANDONED,
     CANCELLED,
@@ -57,8 +57,7 @@ from masquerade.server.participants.privacy_balance import (
     attempt_of,
     privacy_account_of,
 )
-from masquerade.server.payments.completion_codes import code_of, give_code
-from masquerade.server.payments.rewards import BY_CODE, budget_of_survey
+from masquerade.server.payments.rewards import BY_CODE, budget_of_survey, code_of, give_code
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.surveys.levels import OfferedLevel
@@ -95,18 +94,10 @@ class Participation:
 
 
 class Participations:
-    """The steps of the protocol.
+    """The steps of the protocol; each raises `NotFound` or `WrongState` where it cannot be taken.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    surveys : Surveys
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-    unopened_reservations : int
-        How many surveys a person may begin on a day without opening them; 0 is without limit.
+    At most `unopened_reservations` surveys can be begun by a person on a day without opening them;
+    0 is without limit.
     """
 
     def __init__(
@@ -127,7 +118,7 @@ class Participations:
 
     def reserve(
         self,
-        who: Identity,
+        who: Pseudonyms,
         survey: str,
         level: str,
         *,
@@ -136,17 +127,8 @@ class Participations:
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
 
-        Parameters
-        ----------
-        who, survey, level
-        idempotency_key : str
-        admit : callable, optional
-            Called before something new is begun; what it raises refuses that.
-
-        Returns
-        -------
-        Participation, bool
-            And whether it was begun now, not before.
+        `admit`, if given, is called before something new is begun; what it raises refuses that.
+        Returned is the participation, and whether it was begun now, not before.
 
         Raises
         ------
@@ -166,52 +148,53 @@ class Participations:
     def _reserve(
         self,
         connection: Connection,
-        who: Identity,
+        who: Pseudonyms,
         token: str,
         level: str,
         request: str,
         admit: Callable[[FrozenSurvey], None],
     ) -> tuple[Participation, bool]:
-        asked = self._surveys.asked(connection, token)
-        # The survey's row first, shared with others: it cannot close, nor change its seats, until
+        frozen = self._surveys.frozen(connection, token)
+        # The survey's row first, shared with others: it cannot close, nor change its quotas, until
         # this ends.
-        standing = self._surveys.standing(connection, token, hold=True)
-        offered = asked.definition.level(level)
-        pseudonym = who.pseudonym(asked.pseudonym_key)
-        found = connection.execute(
-            _BEGUN, {"in_survey": token, "by": pseudonym, "request": request}
+        state, quotas = self._surveys.state_and_quotas(connection, token, lock=True)
+        offered = frozen.survey.level(level)
+        pseudonym = who.pseudonym(frozen.pseudonym_key)
+        begun = connection.execute(
+            _BEGUN,
+            {"in_survey": token, "by": pseudonym, "request": request},
         ).all()
         if any(
             row.idempotency == request and (row.survey, row.level) != (token, level)
-            for row in found
+            for row in begun
         ):
             raise IdempotencyConflict(
                 "this idempotency key was used for another request; draw a new one."
             )
-        row = found[0] if found else None
+        row = begun[0] if begun else None
         # Whatever the state is now, the same request is answered by what it began.
         if row is not None and (row.state != EXPIRED or row.idempotency == request):
             if row.level != level:
                 raise AlreadyParticipated(
                     "this device has begun this survey at another level, which cannot change."
                 )
-            return self._standing(connection, who, row), False
+            return self._with_account(connection, who, row), False
         # After the lookup: who began in time gets their answer also once the survey is closed.
-        if standing.state != OPEN:
+        if state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
         if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
         tables = LedgerTables(connection)
         # Before anything is written, and only for what is new: a repetition is not counted.
-        admit(asked)
-        if standing.seats is not None:
-            begin(connection, token, level, most=int(standing.seats.get(level, 0)))
+        admit(frozen)
+        if quotas is not None:
+            begin(connection, token, level, most=int(quotas.get(level, 0)))
         attempt = 1 if row is None else row.attempt + 1
         # Random, so that it tells nothing of the order of arrival; also drawn anew for a second
         # attempt.
-        drawn = secrets.token_hex(16)
+        name = secrets.token_hex(16)
         values: dict[str, Any] = {
-            "id": drawn,
+            "id": name,
             "level": level,
             "state": RESERVED,
             "attempt": attempt,
@@ -231,65 +214,53 @@ class Participations:
         self._require_patience(tables, who)
         # Last: everybody who begins a survey locks the same accounts of its team, so for the
         # shortest time.
-        survey_budget = budget_of_survey(connection, token) if _pays(asked) else None
+        survey_budget = budget_of_survey(connection, token) if _pays(frozen) else None
         if survey_budget is not None:
             survey_budget.hold(connection, who, level, attempt, day=self._today())
         account = privacy_account_of(tables, who, self._caps)
-        return Participation(drawn, asked, offered, RESERVED, account, key), True
+        return Participation(name, frozen, offered, RESERVED, account, key), True
 
-    def open(self, who: Identity, participation: str) -> Participation:
-        """Show the questions; from here on the cost is spent.
-
-        Raises
-        ------
-        NotFound, WrongState
-        """
+    def open(self, who: Pseudonyms, participation: str) -> Participation:
+        """Show the questions; from here on the cost is spent."""
 
         def work(connection: Connection) -> Participation:
-            row, asked = self._mine(connection, who, participation)
+            row, frozen = self._mine(connection, who, participation)
             # Opening again shows the same questions, and costs nothing again.
             if row.state != OPENED:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
-                key = who.ledger_key(asked.token, row.attempt)
+                key = who.ledger_key(frozen.token, row.attempt)
                 # In the transaction in which the questions become visible: nobody sees them unpaid,
                 # and a crash takes back both.
                 self._ledger_of(LedgerTables(connection)).commit(who.person, key)
                 # How often it lapsed before stands in the ledger; here it would tell whose it is.
                 _step(connection, row, state=OPENED, day=None, attempt=0)
-            return _at(row, asked, OPENED)
+            return _at(row, frozen, OPENED)
 
         return self._transactions.write(work)
 
-    def seal(self, who: Identity, participation: str, commitment: str) -> Participation:
-        """Bind the participant to the reports that were drawn, without seeing them.
-
-        Raises
-        ------
-        NotFound, WrongState
-        CommitmentMismatch
-            Other reports were sealed before.
-        """
+    def seal(self, who: Pseudonyms, participation: str, commitment: str) -> Participation:
+        """Bind the participant to the reports that were drawn, without seeing them."""
 
         def work(connection: Connection) -> Participation:
-            row, asked = self._mine(connection, who, participation)
+            row, frozen = self._mine(connection, who, participation)
             # Sealing the same again is answered as before, for a device that lost the answer.
             if row.state in (SEALED, SUBMITTED):
                 if row.commitment != commitment:
                     raise CommitmentMismatch(
                         "other reports were sealed before; they are drawn once and never again."
                     )
-                return _at(row, asked, row.state)
+                return _at(row, frozen, row.state)
             self._require(row, OPENED)
             self._require_open(connection, row)
             _step(connection, row, state=SEALED, commitment=commitment)
-            return _at(row, asked, SEALED)
+            return _at(row, frozen, SEALED)
 
         return self._transactions.write(work)
 
     def respond(
         self,
-        who: Identity,
+        who: Pseudonyms,
         participation: str,
         *,
         reports: Sequence[int],
@@ -297,22 +268,9 @@ class Participations:
         level: str,
         survey_hash: str,
     ) -> tuple[Participation, bool]:
-        """Accept the reports that were sealed.
+        """Accept the reports that were sealed; return whether they are new, too.
 
-        Parameters
-        ----------
-        who, participation
-        reports : sequence of int
-            One for each question.
-        salt : str
-            Of the commitment.
-        level, survey_hash : str
-            What the participant's device masked for.
-
-        Returns
-        -------
-        Participation, bool
-            And whether the reports are new.
+        `level` and `survey_hash` are what the participant's device masked for.
 
         Raises
         ------
@@ -322,133 +280,123 @@ class Participations:
         commitment = commitment_of(participation, reports, salt)
 
         def work(connection: Connection) -> tuple[Participation, bool]:
-            row, asked = self._mine(connection, who, participation)
+            row, frozen = self._mine(connection, who, participation)
             if row.state == SUBMITTED:
                 # Only who knows the sealed reports gets the answer of the first time.
                 _require_sealed(row.commitment, commitment)
-                return self._standing(connection, who, row), False
+                return self._with_account(connection, who, row), False
             self._require(row, SEALED)
-            # Held here and not in `open`: results are computed once, and must have every response
+            # Locked here and not in `open`: results are computed once, and must have every response
             # that was accepted.
-            self._require_open(connection, row, hold=True)
+            self._require_open(connection, row, lock=True)
             # Level and hash are what the device masked for; other reports would be estimated
             # wrongly.
             if level != row.level:
                 raise LevelNotAllowed("these reports are for another level than was chosen.")
-            if survey_hash != asked.hash:
+            if survey_hash != frozen.hash:
                 raise SurveyHashMismatch(
                     "these reports are for another version of the survey; reload the page."
                 )
             # Range only. Whether a report is true cannot be told from it, and must not be.
-            asked.definition.level(level).check_reports(reports)
+            frozen.survey.level(level).check_reports(reports)
             _require_sealed(row.commitment, commitment)
             _step(connection, row, state=SUBMITTED, reports=list(reports))
             # In the transaction that accepts the reports, so that nobody is paid twice or not at
             # all.
-            self._reward(connection, who, row, asked)
-            return self._standing(connection, who, row, SUBMITTED), True
+            self._reward(connection, who, row, frozen)
+            return self._with_account(connection, who, row, SUBMITTED), True
 
         return self._transactions.write(work)
 
-    def withdraw(self, who: Identity, participation: str) -> Participation:
-        """Delete the reports, unless the survey is closed; what they cost stays spent.
-
-        Raises
-        ------
-        NotFound, WrongState
-        """
+    def withdraw(self, who: Pseudonyms, participation: str) -> Participation:
+        """Delete the reports, unless the survey is closed; what they cost stays spent."""
 
         def work(connection: Connection) -> Participation:
-            row, asked = self._mine(connection, who, participation)
+            row, frozen = self._mine(connection, who, participation)
             if row.state != WITHDRAWN:
                 self._require(row, SUBMITTED)
-                self._require_open(connection, row, hold=True)
+                self._require_open(connection, row, lock=True)
                 self.forget(connection, row)
-            return _at(row, asked, WITHDRAWN)
+            return _at(row, frozen, WITHDRAWN)
 
         return self._transactions.write(work)
 
-    def abandon(self, who: Identity, participation: str) -> Participation:
-        """Give up; what was reserved is given back where no question was shown yet.
-
-        Raises
-        ------
-        NotFound, WrongState
-        """
+    def abandon(self, who: Pseudonyms, participation: str) -> Participation:
+        """Give up; what was reserved is given back where no question was shown yet."""
 
         def work(connection: Connection) -> Participation:
-            row, asked = self._mine(connection, who, participation)
+            row, frozen = self._mine(connection, who, participation)
             if row.state in (EXPIRED, ABANDONED):
-                return _at(row, asked, row.state)
+                return _at(row, frozen, row.state)
             self._require(row, RESERVED, OPENED, SEALED)
-            return _at(row, asked, self.give_up(connection, who, row, asked))
+            return _at(row, frozen, self.give_up(connection, who, row, frozen))
 
         return self._transactions.write(work)
 
     def give_up(
-        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+        self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
     ) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
-        # Held, so that nobody counts who takes part while one leaves.
-        survey_state = self._surveys.state(connection, asked.token, hold=True)
-        leave(connection, asked.token, row.level)
+        # Locked, so that nobody counts who takes part while one leaves.
+        survey_state = self._surveys.state(connection, frozen.token, lock=True)
+        leave(connection, frozen.token, row.level)
         if row.state == RESERVED:
-            key = who.ledger_key(asked.token, row.attempt)
+            key = who.ledger_key(frozen.token, row.attempt)
             self._ledger_of(LedgerTables(connection)).release(who.person, key)
             # The day goes, as only the sweeper needed it.
             _step(connection, row, state=EXPIRED, day=None)
-            self._give_back(connection, row, asked)
+            self._give_back(connection, row, frozen)
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
         if survey_state == CANCELLED:
             # They were ready to answer, and it is not their doing. Too late, there is nothing left.
             with contextlib.suppress(InsufficientFunds):
-                self._pay(connection, who, row, asked)
+                self._pay(connection, who, row, frozen)
         else:
-            self._give_back(connection, row, asked)
+            self._give_back(connection, row, frozen)
         return ABANDONED
 
     def _reward(
-        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+        self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
     ) -> None:
         """Give what the survey gives to those who have answered, whatever they have."""
-        self._pay(connection, who, row, asked)
-        if asked.reward is not None and asked.reward.kind == BY_CODE:
-            give_code(connection, asked.token, code_of(who, asked.token))
+        self._pay(connection, who, row, frozen)
+        if frozen.reward is not None and frozen.reward.kind == BY_CODE:
+            give_code(connection, frozen.token, code_of(who, frozen.token))
 
     def _pay(
-        self, connection: Connection, who: Identity, row: Row[Any], asked: FrozenSurvey
+        self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
     ) -> None:
-        survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
+        survey_budget = budget_of_survey(connection, frozen.token) if _pays(frozen) else None
         if survey_budget is not None:
             # Which attempt was paid is not in the row any more: the person's own ledger says it.
             account = privacy_account_of(LedgerTables(connection), who, self._caps)
             attempt = attempt_of(row, who, account)
             survey_budget.pay(connection, who, row.level, attempt, day=self._today())
 
-    def _give_back(self, connection: Connection, row: Row[Any], asked: FrozenSurvey) -> None:
-        survey_budget = budget_of_survey(connection, asked.token) if _pays(asked) else None
+    def _give_back(self, connection: Connection, row: Row[Any], frozen: FrozenSurvey) -> None:
+        survey_budget = budget_of_survey(connection, frozen.token) if _pays(frozen) else None
         if survey_budget is not None:
             survey_budget.release(connection, row.level, 1, day=self._today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
-        """Delete the reports of a participation, whose survey is held."""
+        """Delete the reports of a participation, whose survey is locked."""
         leave(connection, row.survey, row.level)
         _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
 
     def _mine(
-        self, connection: Connection, who: Identity, participation: str
+        self, connection: Connection, who: Pseudonyms, participation: str
     ) -> tuple[Row[Any], FrozenSurvey]:
         """Return a participation of this person; somebody else's is not there."""
         # Anything else cannot be there, and a database may refuse to look for it.
         possible = _ID.fullmatch(participation)
         row = connection.execute(_MINE, {"one": participation}).first() if possible else None
         if row is not None:
-            asked = self._surveys.asked(connection, row.survey)
+            frozen = self._surveys.frozen(connection, row.survey)
             # In constant time; somebody else's is refused by the same words as one that does not
             # exist.
-            if secrets.compare_digest(row.pseudonym, who.pseudonym(asked.pseudonym_key)):
-                return row, asked
+            if secrets.compare_digest(row.pseudonym, who.pseudonym(frozen.pseudonym_key)):
+                return row, frozen
         raise NotFound("there is no such participation of yours; begin the survey again.")
 
     def _require(self, row: Row[Any], *states: str) -> None:
@@ -459,19 +407,19 @@ class Participations:
             )
 
     def _require_open(
-        self, connection: Connection, row: Row[Any], *states: str, hold: bool = False
+        self, connection: Connection, row: Row[Any], *states: str, lock: bool = False
     ) -> None:
-        """Raise where the survey is closed; with `hold` it cannot be until the transaction ends.
+        """Raise where the survey is closed; with `lock` it cannot be until the transaction ends.
 
         While it is closing, what was opened can be finished.
         """
         state = row.survey_state
-        if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
-            state = self._surveys.state(connection, row.survey, hold=True)
+        if lock and connection.dialect.name == "postgresql":  # SQLite's write lock does it
+            state = self._surveys.state(connection, row.survey, lock=True)
         if state not in (states or TAKING):
             raise WrongState("this survey is closed.", state=row.state)
 
-    def _require_patience(self, tables: LedgerTables, who: Identity) -> None:
+    def _require_patience(self, tables: LedgerTables, who: Pseudonyms) -> None:
         """Raise where a person has reserved too much today without opening it, this one counted."""
         most = self._unopened_reservations
         if most and tables.unopened(who.person, day=self._today(), most=most) > most:
@@ -480,17 +428,17 @@ class Participations:
                 "charged; open one that waits, or begin another tomorrow."
             )
 
-    def _standing(
-        self, connection: Connection, who: Identity, row: Row[Any], state: str | None = None
+    def _with_account(
+        self, connection: Connection, who: Pseudonyms, row: Row[Any], state: str | None = None
     ) -> Participation:
-        asked = self._surveys.asked(connection, row.survey)
+        frozen = self._surveys.frozen(connection, row.survey)
         account = privacy_account_of(LedgerTables(connection), who, self._caps)
-        key = who.ledger_key(asked.token, attempt_of(row, who, account))
+        key = who.ledger_key(frozen.token, attempt_of(row, who, account))
         now = state or row.state
         code = None
-        if now == SUBMITTED and asked.reward is not None and asked.reward.kind == BY_CODE:
-            code = code_of(who, asked.token)
-        return _at(row, asked, now, account, key, code)
+        if now == SUBMITTED and frozen.reward is not None and frozen.reward.kind == BY_CODE:
+            code = code_of(who, frozen.token)
+        return _at(row, frozen, now, account, key, code)
 
 
 def _require_sealed(sealed: str | None, commitment: str) -> None:
@@ -499,24 +447,24 @@ def _require_sealed(sealed: str | None, commitment: str) -> None:
         raise CommitmentMismatch("these are not the reports that were sealed.")
 
 
-def _anybody(_asked: FrozenSurvey) -> None:
+def _anybody(_frozen: FrozenSurvey) -> None:
     pass
 
 
-def _pays(asked: FrozenSurvey) -> bool:
-    return asked.reward is not None and asked.reward.pays
+def _pays(frozen: FrozenSurvey) -> bool:
+    return frozen.reward is not None and frozen.reward.pays
 
 
 def _at(
     row: Row[Any],
-    asked: FrozenSurvey,
+    frozen: FrozenSurvey,
     state: str,
     account: PrivacyAccount | None = None,
     key: str = "",
     code: str | None = None,
 ) -> Participation:
-    level = asked.definition.level(row.level)
-    return Participation(row.id, asked, level, state, account, key, code)
+    level = frozen.survey.level(row.level)
+    return Participation(row.id, frozen, level, state, account, key, code)
 
 
 def _step(connection: Connection, row: Row[Any], **values: Any) -> None:

@@ -13,7 +13,7 @@ from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
 from masquerade.accounting.statement import percent_left, spent_by
 from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.surveys.levels import OfferedLevel
 
 
@@ -60,19 +60,16 @@ class PrivacyAccount:
         }
 
 
-def privacy_account_of(tables: LedgerTables, who: Identity, caps: Caps) -> PrivacyAccount:
+def privacy_account_of(tables: LedgerTables, who: Pseudonyms, caps: Caps) -> PrivacyAccount:
     """Return where a person stands; `caps` are those of a person without entries."""
     balance, paid = tables.read_paid(who.person)
     return PrivacyAccount(balance or Balance(caps), paid)
 
 
-def attempt_of(row: Row[Any], who: Identity, account: PrivacyAccount) -> int:
+def attempt_of(row: Row[Any], who: Pseudonyms, account: PrivacyAccount) -> int:
     """Return which attempt of a person at a survey a participation is, counted from 1.
 
-    Raises
-    ------
-    BrokenChain
-        The ledger has lost what it cost.
+    `BrokenChain` where the ledger has lost what it cost.
     """
     if row.attempt:  # its questions were not shown yet
         return int(row.attempt)

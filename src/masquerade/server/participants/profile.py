@@ -14,7 +14,7 @@ from masquerade.accounting import Caps, Entry, Ledger
 from masquerade.accounting.statement import statement
 from masquerade.errors import ConfirmationNeeded
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
     CAPS_RAISE,
     OPEN,
@@ -59,18 +59,7 @@ class Departure:
 
 
 class Profiles:
-    """The profiles of all participants.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    surveys : Surveys
-    participations : Participations
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-    """
+    """The profiles of all participants."""
 
     def __init__(
         self,
@@ -92,7 +81,7 @@ class Profiles:
         """Return the ledger's names of all persons."""
         return self._transactions.read(lambda c: LedgerTables(c).persons())
 
-    def account(self, who: Identity) -> PrivacyAccount:
+    def account(self, who: Pseudonyms) -> PrivacyAccount:
         """Return where a person stands."""
         return self._transactions.read(
             lambda c: privacy_account_of(LedgerTables(c), who, self._caps)
@@ -102,7 +91,7 @@ class Profiles:
         """Return what a person has spent and has left, in sentences."""
         return statement(account.balance, account.paid)
 
-    def page(self, who: Identity, start: int, end: int) -> tuple[PrivacyAccount, Sequence[Entry]]:
+    def page(self, who: Pseudonyms, start: int, end: int) -> tuple[PrivacyAccount, Sequence[Entry]]:
         """Return where a person stands, and their entries from place `start` to before `end`."""
 
         def work(connection: Connection) -> tuple[PrivacyAccount, Sequence[Entry]]:
@@ -118,32 +107,22 @@ class Profiles:
         tokens = {entry.charge.survey for entry in entries} - {""}
         query = select(SURVEY.c.token).where(SURVEY.c.token.in_(tokens))
         return self._transactions.read(
-            lambda c: {token: self._surveys.asked(c, token) for token in c.scalars(query).all()}
+            lambda c: {token: self._surveys.frozen(c, token) for token in c.scalars(query).all()}
         )
 
-    def caps_to_come(self, who: Identity) -> tuple[Caps, str] | None:
+    def caps_to_come(self, who: Pseudonyms) -> tuple[Caps, str] | None:
         """Return the higher caps that a person confirmed and the day on which they begin."""
         query = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
         row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
-    def set_caps(self, who: Identity, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
+    def set_caps(self, who: Pseudonyms, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
         """Lower the caps at once, or raise them in some days; return whether it was at once.
 
         The last word counts: what was to come before is dropped.
 
-        Parameters
-        ----------
-        who : Identity
-        change : callable
-            Makes the new caps of those that hold at the moment of the change.
-        confirm : bool
-            Needed to raise one.
-
-        Raises
-        ------
-        ConfirmationNeeded
-            A cap would rise, and `confirm` is false.
+        `change` makes the new caps of those that hold at the moment of the change.
+        `ConfirmationNeeded` where one would rise, and `confirm` is false.
         """
 
         def work(connection: Connection) -> bool:
@@ -177,14 +156,11 @@ class Profiles:
         return self._transactions.write(work)
 
     def invitations(
-        self, who: Identity, *, after: str, limit: int
+        self, who: Pseudonyms, *, after: str, limit: int
     ) -> tuple[list[Invitation], str | None]:
         """Return surveys that a person has begun, and open ones that are listed, by token.
 
-        Returns
-        -------
-        list of Invitation, str or None
-            And after which token the next ones come.
+        With them comes the token after which the next ones are.
         """
 
         def work(connection: Connection) -> tuple[list[Invitation], str | None]:
@@ -201,33 +177,33 @@ class Profiles:
         return self._transactions.read(work)
 
     def _invited(
-        self, connection: Connection, who: Identity, after: str = ""
+        self, connection: Connection, who: Pseudonyms, after: str = ""
     ) -> Iterator[Invitation]:
         query = select(SURVEY.c.token, SURVEY.c.state).order_by(SURVEY.c.token).limit(_AT_ONCE)
         # In pages, as there is no index from a person to their surveys, and must be none.
         while rows := connection.execute(query.where(SURVEY.c.token > after)).all():
             after = rows[-1].token
-            asked = {row.token: self._surveys.asked(connection, row.token) for row in rows}
+            surveys = {row.token: self._surveys.frozen(connection, row.token) for row in rows}
             # A pseudonym is of one survey only, so that it alone finds the participation.
-            names = {who.pseudonym(one.pseudonym_key): token for token, one in asked.items()}
+            names = {who.pseudonym(one.pseudonym_key): token for token, one in surveys.items()}
             begun = select(
                 PARTICIPATION.c.survey,
                 PARTICIPATION.c.id,
                 PARTICIPATION.c.state,
                 PARTICIPATION.c.level,
-            ).where(PARTICIPATION.c.survey.in_(asked), PARTICIPATION.c.pseudonym.in_(names))
+            ).where(PARTICIPATION.c.survey.in_(surveys), PARTICIPATION.c.pseudonym.in_(names))
             mine = {row.survey: row for row in connection.execute(begun)}
             for row in rows:
                 one = mine.get(row.token)
-                if one is None and not (asked[row.token].listed and row.state == OPEN):
+                if one is None and not (surveys[row.token].listed and row.state == OPEN):
                     continue
                 yield Invitation(
-                    asked[row.token],
+                    surveys[row.token],
                     participants_state(row.state),
                     None if one is None else {"id": one.id, "state": one.state, "level": one.level},
                 )
 
-    def everything(self, who: Identity) -> dict[str, Any]:
+    def everything(self, who: Pseudonyms) -> dict[str, Any]:
         """Return everything that is held about a person and can be found by their secret."""
 
         def work(connection: Connection) -> dict[str, Any]:
@@ -249,7 +225,7 @@ class Profiles:
 
         return self._transactions.read(work)
 
-    def leave(self, who: Identity) -> Departure:
+    def leave(self, who: Pseudonyms) -> Departure:
         """Delete a person's reports of open surveys and end what they have begun.
 
         The ledger stays under its keyed name, so that a return does not begin with a new budget.
@@ -271,7 +247,7 @@ class Profiles:
                 elif (
                     # Held here only: `give_up` takes the lock itself.
                     row.state == SUBMITTED
-                    and self._surveys.state(connection, row.survey, hold=True) in TAKING
+                    and self._surveys.state(connection, row.survey, lock=True) in TAKING
                 ):
                     self._participations.forget(connection, row)
                     withdrawn += 1

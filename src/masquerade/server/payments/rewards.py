@@ -1,20 +1,29 @@
-"""Rewards for taking part: money is set aside when people begin, and paid when they are done.
+"""Rewards for taking part: money in a wallet, or a code that shows a panel that one has answered.
 
-What is paid follows from the level alone, which is chosen before a question is shown. It is paid
-because reports have arrived, whatever they are.
+Money is set aside when people begin, and paid when they are done. What is paid follows from the
+level alone, which is chosen before a question is shown. It is paid because reports have arrived,
+whatever they are.
+
+A completion code is made of the participant's secret and stored without a name, a level or a day.
+So whoever holds the database cannot tell whose response belongs to a code, and sending again gives
+the same one. The list of a survey's codes is shown once the survey is over: while it is open, a new
+code in the list would tell whose response has just come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from masquerade.errors import InsufficientFunds, QuotaFull
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.errors import InsufficientFunds, ParameterError, QuotaFull, WrongState
+from masquerade.server.db.payment_tables import CODE
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import SURVEY
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.payments.double_entry import (
     COMMISSION,
     ESCROW,
@@ -30,6 +39,15 @@ from masquerade.server.webhooks.webhooks import BUDGET_LOW, enqueue
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 #: The share of what a survey was given below which its team is told.
 LOW_PERCENT = 20
+
+
+#: How many codes can be checked at once.
+MOST_AT_ONCE = 2000
+VALID, USED, UNKNOWN = "valid", "checked-before", "unknown"
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: nothing looks like something else
+_LENGTH, _GROUP = 16, 4
+_MISREAD = str.maketrans("ILO", "110")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +102,7 @@ def reward_and_budget(
     people: Mapping[str, int],
     commission_percent: int,
 ) -> tuple[Reward | None, int]:
-    """Return what a survey gives, and the money that this takes.
-
-    `prices`: what a person gets, by level.
-    `people`: how many are expected to take part at each level.
-    """
+    """Return what a survey gives, and the money that this takes for so many people by level."""
     if kind == NOTHING:
         return None, 0
     amounts = {level: prices.get(level, 0) for level in people}
@@ -136,7 +150,7 @@ class SurveyBudget:
         return moved
 
     def hold(
-        self, connection: Connection, who: Identity, level: str, attempt: int, *, day: str
+        self, connection: Connection, who: Pseudonyms, level: str, attempt: int, *, day: str
     ) -> None:
         """Set aside what somebody will get.
 
@@ -160,7 +174,7 @@ class SurveyBudget:
             enqueue(connection, self.team, BUDGET_LOW, survey=self.survey, about=about, day=day)
 
     def pay(
-        self, connection: Connection, who: Identity, level: str, attempt: int, *, day: str
+        self, connection: Connection, who: Pseudonyms, level: str, attempt: int, *, day: str
     ) -> None:
         """Pay what was set aside for somebody."""
         amount, commission = self.reward.paid(level), self.reward.commission(level)
@@ -209,3 +223,92 @@ def budget_of_survey(connection: Connection, survey: str) -> SurveyBudget | None
     if row is None or reward is None or not reward.pays:
         return None
     return SurveyBudget(row.team, survey, reward)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionCode:
+    """A completion code, and whether it was checked off."""
+
+    code: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The completion codes of a survey."""
+
+    # given, checked: how many people have one; how many were checked off.
+    given: int
+    checked: int
+    # In an order that says nothing; None while the survey takes responses.
+    codes: list[CompletionCode] | None
+
+
+def code_of(who: Pseudonyms, survey: str) -> str:
+    """Return the code of a participant for a survey: 80 bits, in four groups."""
+    # 20 hexadecimal digits are 80 bits, which are 16 letters of 5 bits exactly.
+    number = int(who.completion(survey)[:20], 16)
+    letters = ""
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters += _ALPHABET[digit]
+    return "-".join(letters[i : i + _GROUP] for i in range(0, _LENGTH, _GROUP))
+
+
+def give_code(connection: Connection, survey: str, code: str) -> None:
+    """Make a code valid, within a transaction that accepts a response for the first time."""
+    connection.execute(insert(CODE), {"survey": survey, "code": code, "checked": False})
+
+
+def written(typed: str) -> str:
+    """Return a code as it is kept, however it was typed.
+
+    Examples
+    --------
+    >>> written(" 0o1i abcd-efgh-jkmn")
+    '0011-ABCD-EFGH-JKMN'
+    """
+    letters = re.sub(r"[\s-]+", "", typed).upper().translate(_MISREAD)
+    return "-".join(letters[i : i + _GROUP] for i in range(0, len(letters), _GROUP))
+
+
+class CompletionCodes:
+    """The codes of all surveys."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def of_survey(self, survey: str, *, over: bool) -> Codes:
+        """Return what a surveyor may see of a survey's codes; which, once it is over."""
+        query = select(CODE.c.code, CODE.c.checked).where(CODE.c.survey == survey)
+        # By the code itself, which is random: the order says nothing about who came when.
+        rows = self._transactions.read(lambda c: c.execute(query.order_by(CODE.c.code)).all())
+        codes = [CompletionCode(row.code, bool(row.checked)) for row in rows]
+        return Codes(len(codes), sum(one.checked for one in codes), codes if over else None)
+
+    @writes
+    def check(
+        self, connection: Connection, survey: str, reward: Reward | None, typed: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        """Check codes off; return each with whether it is valid, was checked before, or unknown.
+
+        A code that comes twice in one list is valid the first time.
+        """
+        codes = [written(one) for one in typed if one.strip()]
+        if not 0 < len(codes) <= MOST_AT_ONCE:
+            raise ParameterError(f"{len(codes)} codes were given; give 1 to {MOST_AT_ONCE}.")
+        if reward is None or reward.kind != BY_CODE:
+            raise WrongState("this survey gives no completion codes.")
+        return [(code, _check(connection, survey, code)) for code in codes]
+
+
+def _check(connection: Connection, survey: str, code: str) -> str:
+    # Anything else cannot be there, and a database may refuse to look for it.
+    if len(code) > 32 or not code.isascii() or "\0" in code:
+        return UNKNOWN
+    mine = (CODE.c.survey == survey) & (CODE.c.code == code)
+    # One conditional update: of two who check the same code at once, one is told that it is valid.
+    first = update(CODE).where(mine, CODE.c.checked.is_(False)).values(checked=True)
+    if connection.execute(first).rowcount == 1:
+        return VALID
+    return USED if connection.execute(select(CODE.c.code).where(mine)).first() else UNKNOWN

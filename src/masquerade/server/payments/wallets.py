@@ -17,7 +17,7 @@ from sqlalchemy import Connection, insert, select, update
 from masquerade.errors import IdempotencyConflict, NotFound, ParameterError, WrongState
 from masquerade.server.db.account_tables import TEAM
 from masquerade.server.db.payment_tables import BOOK_ACCOUNT, PAYOUT
-from masquerade.server.db.pseudonyms import Identity, keyed
+from masquerade.server.db.pseudonyms import Pseudonyms, keyed
 from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.payments.double_entry import CLEARING, WALLET, AccountKey, MoneyLedger
 
@@ -57,7 +57,7 @@ class Wallets:
         self._today = today
 
     @reads
-    def of(self, connection: Connection, who: Identity) -> tuple[list[Wallet], list[Payout]]:
+    def of(self, connection: Connection, who: Pseudonyms) -> tuple[list[Wallet], list[Payout]]:
         """Return what a person is owed, and what they asked to have paid."""
         teams = {row.id: row.name for row in connection.execute(select(TEAM))}
         # No row leads from a person to wallets: their names are made from the secret, team by
@@ -83,7 +83,7 @@ class Wallets:
     def ask(
         self,
         connection: Connection,
-        who: Identity,
+        who: Pseudonyms,
         *,
         payer: str,
         currency: str,
@@ -145,7 +145,7 @@ class Wallets:
         return Payout(id_, payer, currency, wanted, said, ASKED, row["day"]), True
 
     @writes
-    def take_back(self, connection: Connection, who: Identity, payout: str) -> Payout:
+    def take_back(self, connection: Connection, who: Pseudonyms, payout: str) -> Payout:
         """Put a payout that was refused, or is still waiting, back into the wallet.
 
         Raises `WrongState` (it was paid).

@@ -1,15 +1,19 @@
-"""The result cache: computed once when a survey is closed, and the same ever after."""
+"""Masked reports as the database has them, and results computed from them once and for ever."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import Text, func, select
+from sqlalchemy import cast as as_type
 
 from masquerade.errors import WrongState
 from masquerade.server.db.server_values import ServerValues
-from masquerade.server.db.tables import FINISHED
-from masquerade.server.results.stored_reports import StoredReports
+from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
+from masquerade.server.db.transactions import Transactions
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 if TYPE_CHECKING:
@@ -22,106 +26,147 @@ CHUNK = 5000
 _FORM = "result-2"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """All reports of one participant to one survey, under a pseudonym of that survey only."""
+
+    pseudonym: str
+    level: str
+    reports: tuple[int, ...]
+
+
+class StoredReports:
+    """The reports of all surveys."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def of_survey(self, token: str) -> list[StoredResponse]:
+        """Return all responses to a survey, in an order that says nothing about arrival."""
+        query = (
+            select(PARTICIPATION.c.pseudonym, PARTICIPATION.c.level, PARTICIPATION.c.reports)
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
+            # By the random id.
+            .order_by(PARTICIPATION.c.id)
+        )
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return [StoredResponse(row.pseudonym, row.level, tuple(row.reports)) for row in rows]
+
+    def rows(
+        self, token: str, *, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, str, str]]:
+        """Return pseudonym, level and reports (as JSON text) of people, by pseudonym.
+
+        They begin `after` a pseudonym; with a `limit` they are so many at most.
+        """
+        pseudonym = PARTICIPATION.c.pseudonym
+        query = (
+            # The JSON as it lies: nothing is parsed to be written again.
+            select(pseudonym, PARTICIPATION.c.level, as_type(PARTICIPATION.c.reports, Text))
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
+            .order_by(pseudonym)
+            .limit(limit)
+        )
+        if after:
+            query = query.where(pseudonym > after)
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return cast("list[tuple[str, str, str]]", rows)
+
+    def counts_by_level(self, token: str) -> dict[str, int]:
+        """Return how many responses each level of a survey has, where there are any."""
+        level = PARTICIPATION.c.level
+        query = (
+            select(level, func.count())
+            .where(PARTICIPATION.c.survey == token, PARTICIPATION.c.state == SUBMITTED)
+            .group_by(level)
+        )
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return {row[0]: row[1] for row in rows}
+
+
 class ResultCache:
     """Results, reports and files of closed surveys.
 
     The mathematics is the library's (`masquerade.results`), so that the files give the same
     results elsewhere. It is loaded when first needed.
-
-    Parameters
-    ----------
-    reports : StoredReports
-    values : ServerValues
-        Where results are cached.
     """
 
     def __init__(self, reports: StoredReports, values: ServerValues) -> None:
         self._reports = reports
         self._values = values
 
-    def result_text(self, survey: SurveyRecord) -> str:
-        """Return the result of a survey as JSON text.
+    def result_text(self, record: SurveyRecord) -> str:
+        """Return the result of a survey as JSON text; `WrongState` unless it is closed.
 
         It is computed when it is first asked for and then kept, so that it never changes, also
         where a later version of the program would compute it otherwise.
-
-        Raises
-        ------
-        WrongState
-            The survey still takes answers, or was cancelled.
         """
-        _require_finished(survey)
+        _require_finished(record)
         # Computed outside a transaction and stored once: of two who compute, the first one's text
         # stays.
-        return self._values.get_or_create(f"{_FORM}:{survey.token}", lambda: self._computed(survey))
+        return self._values.get_or_create(f"{_FORM}:{record.token}", lambda: self._compute(record))
 
-    def result(self, survey: SurveyRecord) -> dict[str, Any]:
+    def result(self, record: SurveyRecord) -> dict[str, Any]:
         """Return the result of a survey; see `result_text`."""
-        found: dict[str, Any] = json.loads(self.result_text(survey))
-        return found
+        result: dict[str, Any] = json.loads(self.result_text(record))
+        return result
 
-    def table(self, survey: SurveyRecord) -> str:
+    def table(self, record: SurveyRecord) -> str:
         """Return the numbers of a survey's result as CSV."""
         from masquerade.results import result_table
 
-        return result_table(self.result(survey))
+        return result_table(self.result(record))
 
-    def codebook(self, survey: SurveyRecord) -> Codebook:
+    def codebook(self, record: SurveyRecord) -> Codebook:
         """Return what one has to know to make sense of a survey's reports."""
         from masquerade.results import Codebook
 
-        _require_finished(survey)
-        counts = self._reports.counts_by_level(survey.token)
-        definition = survey.definition
+        _require_finished(record)
+        counts = self._reports.counts_by_level(record.token)
         return Codebook(
-            survey.token,
-            definition,
-            survey.hash,
-            known_shares=survey.simulated_truth,
-            n_by_level={level.name: counts.get(level.name, 0) for level in definition.levels},
+            record.token,
+            record.survey,
+            record.hash,
+            known_shares=record.simulated_truth,
+            n_by_level={level.name: counts.get(level.name, 0) for level in record.survey.levels},
         )
 
-    def file(self, survey: SurveyRecord, kind: str) -> Iterator[bytes]:
+    def file(self, record: SurveyRecord, kind: str) -> Iterator[bytes]:
         """Yield a file of a survey's masked reports, piece by piece.
 
         Pieces are read one after the other, so that who downloads slowly holds no transaction: the
         reports of a closed survey do not change.
-
-        Raises
-        ------
-        WrongState
-            The survey still takes answers, or was cancelled.
         """
         from masquerade.results import write_reports
 
-        return write_reports(self.codebook(survey), self._chunks(survey.token), kind=kind)
+        return write_reports(self.codebook(record), self._chunks(record.token), kind=kind)
 
-    def notebook(self, survey: SurveyRecord) -> dict[str, Any]:
+    def notebook(self, record: SurveyRecord) -> dict[str, Any]:
         """Return a notebook that begins with a survey's reports."""
         from masquerade.results import notebook
 
-        return notebook(self.codebook(survey), reports=f"reports-{survey.token}.parquet")
+        return notebook(self.codebook(record), reports=f"reports-{record.token}.parquet")
 
-    def cross_table(self, survey: SurveyRecord, first: str, second: str) -> CrossTable:
+    def cross_table(self, record: SurveyRecord, first: str, second: str) -> CrossTable:
         """Return how the answers to two questions of a survey go together."""
         from masquerade.results import cross_table
 
-        return cross_table(self.reports(survey), first, second)
+        return cross_table(self.reports(record), first, second)
 
-    def reports(self, survey: SurveyRecord) -> SurveyReports:
-        """Return all reports of a survey."""
+    def reports(self, record: SurveyRecord) -> SurveyReports:
+        """Return all reports of a survey, with its codebook."""
         from masquerade.results import SurveyReports
 
-        _require_finished(survey)
-        rows = self._reports.rows(survey.token)
+        _require_finished(record)
+        rows = self._reports.rows(record.token)
         # Without rows `zip` gives no columns at all.
         columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
-        return SurveyReports.from_rows(self.codebook(survey), *columns)
+        return SurveyReports.from_rows(self.codebook(record), *columns)
 
-    def _computed(self, survey: SurveyRecord) -> str:
+    def _compute(self, record: SurveyRecord) -> str:
         from masquerade.results import result_bytes, survey_result
 
-        return result_bytes(survey_result(self.reports(survey))).decode()
+        return result_bytes(survey_result(self.reports(record))).decode()
 
     def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
         # By pseudonym, a keyed hash: the order tells nothing, and the last one is where to go on.
@@ -131,8 +176,8 @@ class ResultCache:
             last = rows[-1][0]
 
 
-def _require_finished(survey: SurveyRecord) -> None:
-    if survey.state not in FINISHED:
+def _require_finished(record: SurveyRecord) -> None:
+    if record.state not in FINISHED:
         raise WrongState(
-            f"this survey is {survey.state}; results and files are there once it is closed."
+            f"this survey is {record.state}; results and files are there once it is closed."
         )

@@ -69,13 +69,7 @@ class SynthesisRequest:
     bandwidth: str = ""
 
     def domain(self) -> Domain:
-        """Return the public range.
-
-        Raises
-        ------
-        ParameterError
-            An end is missing or is no number.
-        """
+        """Return the public range."""
         from masquerade.release import Domain
 
         if not self.low or not self.high:
@@ -86,13 +80,7 @@ class SynthesisRequest:
         return Domain(self.low, self.high, step=self.step or None)
 
     def made(self, domain: Domain) -> Engine:
-        """Return the engine.
-
-        Raises
-        ------
-        ParameterError
-            The engine promises nothing, or a parameter is out of range.
-        """
+        """Return the engine."""
         from masquerade.release import parse_engine
 
         if self.engine not in ENGINES:
@@ -122,13 +110,7 @@ def promise(specification: SynthesisRequest, domain: Domain) -> dict[str, Any]:
 
 
 def from_file(data: bytes) -> GroupedClaims:
-    """Return the claims in a CSV file.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, or a row cannot be used.
-    """
+    """Return the claims in a CSV file."""
     from masquerade.answers import Claims
     from masquerade.answers.frames import read_csv_bytes
     from masquerade.release import GroupedClaims
@@ -152,10 +134,7 @@ def released(
 
     Nothing is kept. Where nobody reads on, the work ends with the next object.
 
-    Raises
-    ------
-    WrongState
-        So many are being made that one more would slow all down.
+    `WrongState` where so many are being made that one more would slow all down.
     """
     # Refused at once: who waits here would hold a connection.
     if not _RUNNING.acquire(blocking=False):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from masquerade.mechanisms.level import CLEAR
-from masquerade.server.results.axis import Axis
+from masquerade.server.results.figures import Axis, Figures
 from masquerade.surveys import Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 
@@ -42,120 +41,17 @@ ESTIMATOR_WORDS = {
 _ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The written form of a question's numbers."""
-
-    share: bool  # whether they are shares of people
-    axis: Axis  # from one end of their range to the other
-    digits: int
-    unit: str = ""
-
-    def text(self, value: float | None) -> str:
-        """Return a value that a person reads, in words."""
-        if value is None:
-            return "–"
-        return f"{self.margin(value)}{self.unit and f' {self.unit}'}"
-
-    def margin(self, value: float | None) -> str:
-        """Return an error or an end of an interval in words."""
-        if value is None:
-            return "–"
-        return f"{self._number(100 * value)} %" if self.share else self._number(value)
-
-    def spread(self, value: float | None) -> str:
-        """Return half of an interval in words: of shares, percentage points."""
-        points = self.share and value is not None
-        return f"{100 * value:.{self.digits}f} %-points" if points and value else self.margin(value)
-
-    def between(self, numbers: Mapping[str, Any], joint: str = "to") -> str:
-        """Return an interval in words, rounded outwards, so that it holds the rounded estimate."""
-        if numbers.get("low") is None:
-            return ""
-        from masquerade.results.headline import outward_interval
-
-        places = self.digits + 2 * self.share
-        ends = outward_interval(numbers["low"], numbers["high"], digits=places)
-        low, high = max(ends[0], self.axis.low), min(ends[1], self.axis.high)
-        # Cut at the ends of the range: shares outside 0 and 1 mean nothing to a reader.
-        if self.share:
-            return f"{self._number(100 * low)} {joint} {self._number(100 * high)} %"
-        unit = self.unit and f" {self.unit}"
-        return f"{self._number(low)} {joint} {self._number(high)}{unit}"
-
-    def row(
-        self, label: str, numbers: Mapping[str, Any], *, percent: float | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """Return one line of a chart and of its table.
-
-        Parameters
-        ----------
-        label : str
-        numbers : mapping
-            An estimate of a result.
-        percent : float, optional
-            Of a share: as it is rounded together with the others of its question.
-        more
-            Further entries.
-        """
-        shown, value = numbers["shown"], numbers["value"]
-        text = self.text(shown)
-        if percent is not None:
-            # What is rounded to 0 may be some share, and "0 %" alone would say none.
-            text = f"{'' if percent else 'about '}{self._number(percent)} %"
-        return {
-            "label": label,
-            "value": shown,
-            "text": text,
-            "unbiased": self.margin(value),
-            "low": numbers.get("low"),
-            "high": numbers.get("high"),
-            "between": self.between(numbers),
-            "people": self.margin(numbers.get("sampling_error")),
-            "masks": self.margin(numbers.get("mechanism_error")),
-            "levels": self.margin(numbers.get("level_error")),
-            **more,
-        }
-
-    def rows(
-        self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
-    ) -> list[dict[str, Any]]:
-        """Return one line for each answer, whose percentages add to 100."""
-        from masquerade.results.headline import whole_percents
-
-        percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)
-        return [
-            self.row(label, one, percent=percent, **more)
-            for (label, one, more), percent in zip(options, percents, strict=True)
-        ]
-
-    def _number(self, value: float) -> str:
-        text = f"{value:.{self.digits}f}".replace("-", "−")
-        # Never "−0".
-        return text.removeprefix("−") if not text.strip("−0.") else text
-
-
-def result_view(definition: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page of results shows.
-
-    Parameters
-    ----------
-    definition : Survey
-        Of the survey.
-    result : mapping
-        See `ResultCache.result`.
-    """
+def result_view(survey: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page of results shows of a `ResultCache.result`."""
     from masquerade.results import bibliography, methods_text
     from masquerade.results.methods import quoted
 
-    asked = {question.id: question for question in definition.questions}
+    by_id = {question.id: question for question in survey.questions}
     names = _estimators(result)
-    questions = [
-        _question(asked[found["id"]], found, result, names) for found in result["questions"]
-    ]
+    questions = [_question(by_id[one["id"]], one, result, names) for one in result["questions"]]
     return {
         "result": result,
-        "description": definition.description,
+        "description": survey.description,
         "in_clear": any(level["name"] == CLEAR for level in result["levels"]),
         "few": 0 < result["responses"] < FEW,
         "estimators": [
@@ -186,32 +82,32 @@ def _estimators(result: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 def _question(
     question: Question,
-    found: Mapping[str, Any],
+    estimates: Mapping[str, Any],
     result: Mapping[str, Any],
     names: Iterable[str],
 ) -> dict[str, Any]:
-    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(found["options"]))
-    mean = _of_mean(question, found)
-    heterogeneity = [found["heterogeneity"], (found["mean"] or {}).get("heterogeneity")]
+    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(estimates["options"]))
+    mean = _of_mean(question, estimates)
+    heterogeneity = [estimates["heterogeneity"], (estimates["mean"] or {}).get("heterogeneity")]
     differ = [test["probability"] for test in heterogeneity if test and test["differ"]]
     return {
-        "id": found["id"],
-        "text": found["text"],
+        "id": estimates["id"],
+        "text": estimates["text"],
         "short": _short(question),
-        "kind": found["kind"],
-        "n": found["n"],
+        "kind": estimates["kind"],
+        "n": estimates["n"],
         "differ": min(differ, default=None),
-        "doubt": found["plausibility"]["reason"],
-        "narrower": _narrower(found),
-        "views": [_view(name, found, result, shares, mean) for name in names],
-        "by_level": _levels_of_options(found, shares),
-        "levels": found["n_by_level"],
+        "doubt": estimates["plausibility"]["reason"],
+        "narrower": _narrower(estimates),
+        "views": [_view(name, estimates, result, shares, mean) for name in names],
+        "by_level": _levels_of_options(estimates, shares),
+        "levels": estimates["n_by_level"],
     }
 
 
 def _view(
     estimator: str,
-    found: Mapping[str, Any],
+    estimates: Mapping[str, Any],
     result: Mapping[str, Any],
     shares: Figures,
     mean: Figures | None,
@@ -235,13 +131,13 @@ def _view(
                     "top": option["top_probability"] if estimator == headline else None,
                 },
             )
-            for option in found["options"]
+            for option in estimates["options"]
         ]
     )
     # By the unbiased values, so that ties at 0 hide no order.
     order = [
         option["likeliest_share"] if likeliest else option["estimators"][estimator]["value"]
-        for option in found["options"]
+        for option in estimates["options"]
     ]
     best = max(range(len(order)), key=order.__getitem__, default=None)
     view: dict[str, Any] = {
@@ -252,32 +148,36 @@ def _view(
         "mean": None,
         "top": None if best is None else bars[best],
         "sure": None,
-        "headline": FEW_RESPONSES if found["n"] < FEWEST_FOR_HEADLINE else "nothing",
+        "headline": FEW_RESPONSES if estimates["n"] < FEWEST_FOR_HEADLINE else "nothing",
         "instead": "",
     }
     if mean is not None:
-        numbers = found["mean"]["estimators"][used]
+        numbers = estimates["mean"]["estimators"][used]
         everybody = mean.row(
-            "Everybody", numbers, known=found["mean"].get("known_mean"), whole=True
+            "Everybody", numbers, known=estimates["mean"].get("known_mean"), whole=True
         )
         apart = [
             mean.row(level["level"], level["mean"], people_there=level["n"])
-            for level in found["by_level"]
+            for level in estimates["by_level"]
             if level["mean"]
         ]
         view["mean"] = {"rows": [everybody, *apart], "axis": mean.axis, **everybody}
-        view["headline"] = headline_kind(numbers, found["n"], width=mean.axis.high - mean.axis.low)
+        view["headline"] = headline_kind(
+            numbers, estimates["n"], width=mean.axis.high - mean.axis.low
+        )
         view["instead"] = mean.between(numbers, "and")
-        view["sure"] = _sure(mean, numbers, found["mean"]["sensitivity"], found, result, used)
+        view["sure"] = _certainty(
+            mean, numbers, estimates["mean"]["sensitivity"], estimates, result, used
+        )
         if estimator == LIKELIEST:
             title, _ = _estimators(result)[headline]
             view["note"] = f"A mean has no likeliest shares; the one above is by “{title}”."
     elif best is not None and estimator != LIKELIEST:
-        option = found["options"][best]
+        option = estimates["options"][best]
         numbers = option["estimators"][used]
-        view["headline"] = headline_kind(numbers, found["n"], width=1)
+        view["headline"] = headline_kind(numbers, estimates["n"], width=1)
         view["instead"] = shares.between(numbers, "and")
-        view["sure"] = _sure(shares, numbers, option["sensitivity"], found, result, used)
+        view["sure"] = _certainty(shares, numbers, option["sensitivity"], estimates, result, used)
         view["sure"] |= {
             "of": option["label"],
             "top": option["top_probability"] if estimator == headline else None,
@@ -290,33 +190,33 @@ def _view(
     return view
 
 
-def _sure(
+def _certainty(
     figures: Figures,
     numbers: Mapping[str, Any],
     wider: Mapping[str, Any],
-    found: Mapping[str, Any],
+    estimates: Mapping[str, Any],
     result: Mapping[str, Any],
     estimator: str,
 ) -> dict[str, Any]:
     """Return where the error comes from, and what would make it smaller."""
     from masquerade.results import outlook
 
-    sees = outlook(numbers, found["n"], confidence=result["confidence"])
+    outcome = outlook(numbers, estimates["n"], confidence=result["confidence"])
     sure: dict[str, Any] = {
         "of": None,
         "interval": figures.between(numbers),
         "errors": [],
         "more": [],
         "unmasked": None,
-        "forecast": figures.spread(found["forecast_standard_error"]),
+        "forecast": figures.spread(estimates["forecast_standard_error"]),
         "error": figures.spread(numbers.get("standard_error")),
         "top": None,
         "together": None,
         "sensitivity": None,
     }
-    if estimator == "eb" and len(found["n_by_level"]) > 1:
+    if estimator == "eb" and len(estimates["n_by_level"]) > 1:
         sure["sensitivity"] = (figures.text(wider["shown"]), figures.between(wider))
-    if sees is None:
+    if outcome is None:
         return sure
     words = {
         "sampling": ("People", "who happened to answer"),
@@ -330,13 +230,13 @@ def _sure(
             "error": figures.spread(numbers[f"{name}_error"]),
             "part": part,
         }
-        for name, part in sees["parts"].items()
+        for name, part in outcome["parts"].items()
         # Less than 0.05 % would be shown as 0.0 %.
         if part >= 0.0005
     ]
-    sure["more"] = [(people, figures.spread(margin)) for people, margin in sees["more"]]
-    sure["margin"] = figures.spread(sees["margin"])
-    sure["unmasked"] = sees["unmasked"]
+    sure["more"] = [(people, figures.spread(margin)) for people, margin in outcome["more"]]
+    sure["margin"] = figures.spread(outcome["margin"])
+    sure["unmasked"] = outcome["unmasked"]
     return sure
 
 
@@ -347,9 +247,9 @@ def _short(question: Question) -> str:
     return question.text
 
 
-def _levels_of_options(found: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
+def _levels_of_options(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
     """Return each answer with its share at every level that is shown."""
-    apart = [level for level in found["by_level"] if level["options"]]
+    apart = [level for level in estimates["by_level"] if level["options"]]
     # Within a level the answers' percentages add to 100.
     columns = [
         shares.rows(
@@ -358,8 +258,8 @@ def _levels_of_options(found: Mapping[str, Any], shares: Figures) -> list[dict[s
         for level in apart
     ]
     return [
-        {"label": option["label"], "rows": [column[place] for column in columns]}
-        for place, option in enumerate(found["options"])
+        {"label": option["label"], "rows": [column[index] for column in columns]}
+        for index, option in enumerate(estimates["options"])
         if apart
     ]
 
@@ -368,9 +268,9 @@ def _likeliest(option: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": option["likeliest_share"], "shown": option["likeliest_share"]}
 
 
-def _narrower(found: Mapping[str, Any]) -> str:
+def _narrower(estimates: Mapping[str, Any]) -> str:
     """Return in words what would make a wide interval a quarter of the range."""
-    needed = found["precision"]
+    needed = estimates["precision"]
     masked = {name: people for name, people in needed["by_level"].items() if name != CLEAR}
     best = min(masked, key=masked.__getitem__, default=None)
     if needed["people"] is not None:
@@ -384,14 +284,14 @@ def _narrower(found: Mapping[str, Any]) -> str:
     return f"{words}."
 
 
-def _of_mean(question: Question, found: Mapping[str, Any]) -> Figures | None:
-    if not found["mean"] or found["mean"]["value"] is None:
+def _of_mean(question: Question, estimates: Mapping[str, Any]) -> Figures | None:
+    if not estimates["mean"] or estimates["mean"]["value"] is None:
         return None
     if not isinstance(question, Number | Rating):
         return None
     low, high = float(question.low), float(question.high)
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
-    return Figures(False, Axis(low, high), digits, found["unit"])
+    return Figures(False, Axis(low, high), digits, estimates["unit"])
 
 
 def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, WrongState
 from masquerade.server.db.tables import TAKING
-from masquerade.server.payments.completion_codes import MOST_AT_ONCE, Codes
+from masquerade.server.payments.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form
@@ -67,7 +67,7 @@ def _page(
 ) -> Response:
     survey = actor.survey(token)
     context = {
-        "survey": survey,
+        "record": survey,
         "codes": _codes(actor, survey),
         "gives": survey.reward is not None and survey.reward.kind == "codes",
         "typed": shown.get("typed", "") if shown and error else "",

@@ -11,7 +11,7 @@ from fastapi import Depends, Path, Request, Security
 from fastapi.security import APIKeyHeader
 
 from masquerade.errors import Unauthenticated
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.metrics import Metrics
 from masquerade.server.http.rate_limit import Beginnings
 from masquerade.server.services import Services
@@ -50,7 +50,7 @@ InMetrics = Annotated[Metrics, Depends(_metrics)]
 
 async def _participant(
     services: InServices, secret: Annotated[str | None, Security(_SCHEME)]
-) -> Identity:
+) -> Pseudonyms:
     """Return whose request it is.
 
     Raises
@@ -66,7 +66,7 @@ async def _participant(
     return services.identity(secret)
 
 
-Participant = Annotated[Identity, Depends(_participant)]
+Participant = Annotated[Pseudonyms, Depends(_participant)]
 
 #: An id or a digest in an address; anything else a database may refuse to look for.
 HexId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]

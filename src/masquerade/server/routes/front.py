@@ -29,15 +29,15 @@ def front(request: Request) -> Response:
 def demo(services: InServices, request: Request) -> Response:
     surveys = services.surveys.records()
     finished = next(one for one in surveys if one.simulated_truth is not None)
-    survey, definition = finished.token, finished.definition
+    survey, definition = finished.token, finished.survey
     responses = services.reports.of_survey(survey)
     ledgers = (services.ledger.entries(person) for person in services.profiles.persons())
     context = {
-        "survey": finished,
+        "record": finished,
         "summary": summary(finished),
         # The demonstration's own, not one that a visitor made in it.
         "opened": next(
-            (s for s in surveys if s.state == OPEN and s.definition.questions == QUESTIONS), None
+            (s for s in surveys if s.state == OPEN and s.survey.questions == QUESTIONS), None
         ),
         "view": result_view(definition, services.results.result(finished)),
         "reports": [

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from masquerade.accounting import Caps, Entry, Rho
 from masquerade.exact import MICRO, Loss
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.bodies import padded, spare
 from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json
 from masquerade.server.participants.profile import RAISE_DAYS
@@ -181,7 +181,7 @@ def leave(services: InServices, participant: Participant) -> Response:
     )
 
 
-def _caps(services: Services, who: Identity, account: PrivacyAccount) -> dict[str, Any]:
+def _caps(services: Services, who: Pseudonyms, account: PrivacyAccount) -> dict[str, Any]:
     later = services.profiles.caps_to_come(who)
     return {
         **caps_json(account.balance.caps),
@@ -212,12 +212,12 @@ def _room(entries: list[dict[str, Any]], surveys: dict[str, FrozenSurvey]) -> in
 
 def _entry(entry: Entry, surveys: dict[str, FrozenSurvey]) -> dict[str, Any]:
     charge = entry.charge
-    asked = surveys.get(charge.survey)
+    frozen = surveys.get(charge.survey)
     return {
         "sequence": entry.sequence,
         "kind": charge.kind,
         "survey": charge.survey or None,
-        "title": None if asked is None else asked.definition.title,
+        "title": None if frozen is None else frozen.survey.title,
         "mechanisms": list(charge.mechanisms),
         "epsilon_event": charge.event.to_json(),
         "epsilon_user": charge.user.to_json(),

@@ -48,8 +48,8 @@ def levels(settings: InSettings) -> Response:
 
 
 def _invitation(services: Services, token: str) -> dict[str, Any]:
-    asked, state = services.surveys.frozen(token)
-    return invitation(asked, state=participants_state(state))
+    frozen, state = services.surveys.frozen(token)
+    return invitation(frozen, state=participants_state(state))
 
 
 def _level(level: Level) -> dict[str, Any]:

@@ -34,21 +34,21 @@ routes = APIRouter(include_in_schema=False, prefix="/r/{token}")
 
 @routes.get("")
 def page(services: InServices, request: Request, token: str) -> Response:
-    survey = _published(services, token)
+    record = _published(services, token)
     context = {
-        "survey": survey,
-        "summary": summary(survey),
-        "view": result_view(survey.definition, services.results.result(survey)),
+        "record": record,
+        "summary": summary(record),
+        "view": result_view(record.survey, services.results.result(record)),
     }
     return _kept(request, render(request, "result/publication.html", context))
 
 
 @routes.get("/embed")
 def embed(services: InServices, request: Request, token: str) -> Response:
-    survey = _published(services, token)
+    record = _published(services, token)
     context = {
-        "survey": survey,
-        "view": result_view(survey.definition, services.results.result(survey)),
+        "record": record,
+        "view": result_view(record.survey, services.results.result(record)),
         "public_link": public_link(request, token),
     }
     answer = _kept(request, render(request, "result/embed.html", context))

@@ -24,21 +24,24 @@ from masquerade.server.routes.dependencies import InSettings
 from masquerade.server.routes.forms import Text, form
 from masquerade.server.routes.publication import published_context
 from masquerade.server.routes.survey_views import (
-    draft_of,
     draft_response,
-    is_draft,
+    find_draft,
     share_link,
     summary,
 )
 from masquerade.server.settings import Settings
-from masquerade.server.surveys.document import Document, read_document_text, survey_of
-from masquerade.server.surveys.drafts import DRAFT, Draft
+from masquerade.server.surveys.document import Document, read_document_text
+from masquerade.server.surveys.drafts import DRAFT, Draft, Review
 from masquerade.server.surveys.invitation import introduction
 from masquerade.server.surveys.lifecycle import progress_json
-from masquerade.server.surveys.opening import open_draft, planned_reward
-from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
+from masquerade.server.surveys.selection_runs import (
+    MOST_WAVES,
+    SelectionRequest,
+    next_wave,
+    planned_wave,
+    timeline,
+)
 from masquerade.server.surveys.templates import TEMPLATES, template_named
-from masquerade.server.surveys.waves import MOST_WAVES, next_number, planned, timeline
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.levels import ALL_LEVELS
 
@@ -137,7 +140,7 @@ def preview(settings: InSettings, actor: Reader, token: str) -> Response:
 def _review(
     settings: Settings, actor: Actor, token: str, *, error: MasqueradeError, **_: Any
 ) -> Response:
-    if is_draft(actor, token):
+    if find_draft(actor, token) is not None:
         return _draft_page(settings, actor, token, "review", error=error)
     actor.survey(token)  # opened in another tab
     return RedirectResponse(f"/surveys/{token}", 303)
@@ -146,33 +149,27 @@ def _review(
 @form(routes, f"{PAGE}/open", then=PAGE, refused=_review)
 @audited("opened a survey")
 def open_(settings: InSettings, actor: Writer, token: str, version: Annotated[int, Form()]) -> None:
-    open_draft(
-        actor.services.surveys,
-        actor.team.id,
-        token,
-        commission_percent=actor.services.commission_percent,
-        version=version,
-    )
+    actor.services.surveys.drafts.open(token, team=actor.team.id, version=version)
 
 
 @routes.get(PAGE)
 def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
-    if is_draft(actor, token):
+    if find_draft(actor, token) is not None:
         if actor.may("survey:write"):
             return RedirectResponse(f"/surveys/{token}/edit", 303)
         return _draft_page(settings, actor, token, "review")
-    survey = actor.survey(token)
-    if survey.state in TAKING:
+    record = actor.survey(token)
+    if record.state in TAKING:
         return live_page(actor, token)
     # Some roles see results only once they are everybody's.
-    visible = actor.may("results:read") or survey.state == PUBLISHED
+    visible = actor.may("results:read") or record.state == PUBLISHED
     context = {
-        "survey": survey,
-        "summary": summary(survey),
-        "view": result_view(survey.definition, actor.services.results.result(survey))
-        if survey.state in FINISHED and visible
+        "record": record,
+        "summary": summary(record),
+        "view": result_view(record.survey, actor.services.results.result(record))
+        if record.state in FINISHED and visible
         else None,
-        "synthesis": any(isinstance(q, Number | Rating) for q in survey.definition.questions),
+        "synthesis": any(isinstance(q, Number | Rating) for q in record.survey.questions),
         **published_context(actor.request, token),
     }
     return actor.page("surveyor/survey.html", context)
@@ -186,61 +183,52 @@ def _draft_page(
     *,
     error: MasqueradeError | None = None,
 ) -> Response:
-    if not is_draft(actor, token):
+    draft, drafts = find_draft(actor, token), actor.services.surveys.drafts
+    if draft is None:
         return RedirectResponse(f"/surveys/{actor.survey(token).token}", 303)
-    lifecycle, draft = actor.services.surveys, draft_of(actor, token)
-    known = draft_response(actor, draft)
+    review = drafts.review(draft.document)
     context = {
         "draft": draft,
-        "known": asdict(known),
+        "known": asdict(draft_response(draft, review)),
         "document": draft.document,
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
-        **_introduced(draft, known.forecast, actor.services.commission_percent),
-        "caps": caps_json(lifecycle.drafts.caps),
+        "introduction": _introduction(draft, review),
+        "set_aside": review.budget,
+        "caps": caps_json(drafts.caps),
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
 
 
-def _introduced(
-    draft: Draft, forecast: dict[str, Any] | None, commission_percent: int
-) -> dict[str, Any]:
-    """Return what people see before they begin, and what is set aside to pay them.
-
-    Of what cannot be opened yet there is neither.
-    """
-    if forecast is None:
-        return {"introduction": None, "set_aside": 0}
-    definition = survey_of(draft.document)
-    people = {level["name"]: level["asked"] for level in forecast["levels"]}
-    reward, budget = planned_reward(draft.document.plan, people, commission_percent)
-    first_page = introduction(
-        definition, token=draft.token, hash_=definition.content_hash(), reward=reward
-    )
-    return {"introduction": first_page, "set_aside": budget}
+def _introduction(draft: Draft, review: Review) -> dict[str, Any] | None:
+    """Return what people see before they begin; None where the draft is not finished."""
+    if review.survey is None:
+        return None
+    hash_ = review.survey.content_hash()
+    return introduction(review.survey, token=draft.token, hash_=hash_, reward=review.reward)
 
 
 def live_page(
     actor: Actor, token: str, *, error: MasqueradeError | None = None, **_: Any
 ) -> Response:
     """Return the page of a survey that is open or closing, with why a change was refused."""
-    survey, lifecycle = actor.survey(token), actor.services.surveys
-    if error and survey.state not in TAKING:
+    record, lifecycle = actor.survey(token), actor.services.surveys
+    if error and record.state not in TAKING:
         raise error
     link = share_link(actor, token)
-    progress = progress_json(survey, lifecycle.progress(survey))
-    plan, runs = lifecycle.document(survey).plan, lifecycle.runs(token)
+    progress = progress_json(record, lifecycle.progress(record))
+    plan, runs = lifecycle.document(record).plan, actor.services.selection_runs.runs(token)
     context: dict[str, Any] = {
-        "survey": survey,
+        "record": record,
         "link": link,
         "qr": qr_code(link),
         "progress": progress,
-        "target": sum(survey.seats.values()) if survey.seats else plan.people,
-        "summary": summary(survey),
+        "target": sum(record.quotas.values()) if record.quotas else plan.people,
+        "summary": summary(record),
         "today": lifecycle.drafts.today,
         "plan": plan,
         "waves": timeline(runs, responses=progress["responses"]),
-        "planned": planned(runs),
-        "next_wave": next_number(runs),
+        "planned": planned_wave(runs),
+        "next_wave": next_wave(runs),
         "most_waves": MOST_WAVES,
         # One for each form of the page, so that a second click does nothing.
         "keys": [secrets.token_hex(16) for _ in range(2)],
@@ -263,12 +251,12 @@ def quota(
     places: Annotated[list[str], Form()],
     limit: Annotated[bool, Form()] = True,
 ) -> None:
-    survey, numbers = actor.survey(token), {}
+    record, numbers = actor.survey(token), {}
     for name, text in zip(level, places, strict=False) if limit else ():
         if not (text.isascii() and text.isdigit()):
-            raise ParameterError(f"level {name!r} has {text!r} places, expected a number.")
+            raise ParameterError(f"level {name!r} has the quota {text!r}, expected a number.")
         numbers[name] = int(text)
-    actor.services.surveys.set_seats(survey, numbers if limit else None)
+    actor.services.surveys.set_quotas(record, numbers if limit else None)
 
 
 @form(routes, f"{PAGE}/waves", then=f"{PAGE}#waves", refused=live_page)
@@ -282,8 +270,8 @@ def waves(
     budget: Annotated[int | None, Form(ge=0, le=10**9)] = None,
     take: Annotated[bool, Form()] = False,
 ) -> None:
-    lifecycle = actor.services.surveys
-    wave = next_number(lifecycle.runs(actor.survey(token).token))
+    runs = actor.services.selection_runs
+    wave = next_wave(runs.runs(actor.survey(token).token))
     if wave > MOST_WAVES:
         raise ParameterError(
             f"wave is {wave}, expected 1 to {MOST_WAVES}. Set how many can take part."
@@ -298,4 +286,4 @@ def waves(
     )
     # What the form said, not the wave: a second click comes when that is already the next one.
     request = (f"{actor.account.id} {key}", body_text([token, budget, alpha, percent, take]))
-    run_selection(lifecycle, actor.team.id, token, selection, request=request)
+    runs.decide(actor.team.id, token, selection, request=request)

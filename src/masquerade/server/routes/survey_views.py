@@ -7,7 +7,7 @@ from typing import Any
 
 from masquerade.server.routes.authorization import Actor, base_address
 from masquerade.server.surveys.document import Document
-from masquerade.server.surveys.drafts import Draft
+from masquerade.server.surveys.drafts import Draft, Review
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 
@@ -55,9 +55,8 @@ class SurveyResponse:
     document: dict[str, Any]
 
 
-def draft_response(actor: Actor, draft: Draft) -> DraftResponse:
-    """Return a draft as it is told."""
-    review = actor.services.surveys.drafts.review(draft.document)
+def draft_response(draft: Draft, review: Review) -> DraftResponse:
+    """Return a draft as programs read it."""
     return DraftResponse(
         token=draft.token,
         state=draft.state,
@@ -66,42 +65,41 @@ def draft_response(actor: Actor, draft: Draft) -> DraftResponse:
         document=draft.document.to_json(),
         forecast=review.forecast,
         valid=not review.issues,
-        errors=[Issue(pointer, detail) for pointer, detail in review.issues],
+        errors=verdict(review).errors,
     )
 
 
-def survey_response(actor: Actor, token: str) -> SurveyResponse:
-    """Return an actor's survey as it is told."""
-    survey = actor.survey(token)
+def verdict(review: Review) -> Verdict:
+    """Return whether a draft can be opened, and why not."""
+    issues = [Issue(pointer, detail) for pointer, detail in review.issues]
+    return Verdict(valid=not issues, errors=issues)
+
+
+def survey_response(actor: Actor, record: SurveyRecord) -> SurveyResponse:
+    """Return an actor's survey as programs read it."""
     return SurveyResponse(
-        token=survey.token,
-        state=survey.state,
-        hash=survey.hash,
-        link=share_link(actor, token),
-        opened=survey.opened,
-        closes=survey.closes,
-        closed=survey.closed,
-        responses=survey.responses,
-        seats=survey.seats,
-        document=actor.services.surveys.document(survey).to_json(),
+        token=record.token,
+        state=record.state,
+        hash=record.hash,
+        link=share_link(actor, record.token),
+        opened=record.opened,
+        closes=record.closes,
+        closed=record.closed,
+        responses=record.responses,
+        seats=record.quotas,
+        document=actor.services.surveys.document(record).to_json(),
     )
 
 
 def document_of(actor: Actor, token: str) -> Document:
     """Return the document of an actor's draft or survey."""
-    if is_draft(actor, token):
-        return draft_of(actor, token).document
-    return actor.services.surveys.document(actor.survey(token))
+    draft = find_draft(actor, token)
+    return draft.document if draft else actor.services.surveys.document(actor.survey(token))
 
 
-def is_draft(actor: Actor, token: str) -> bool:
-    """Return whether there is such a draft of an actor's team."""
-    return actor.services.surveys.drafts.is_draft(token, team=actor.team.id)
-
-
-def draft_of(actor: Actor, token: str) -> Draft:
-    """Return a draft of an actor's team."""
-    return actor.services.surveys.drafts.draft(token, team=actor.team.id)
+def find_draft(actor: Actor, token: str) -> Draft | None:
+    """Return a draft of an actor's team, or None."""
+    return actor.services.surveys.drafts.find(token, team=actor.team.id)
 
 
 def share_link(actor: Actor, token: str) -> str:
@@ -109,17 +107,16 @@ def share_link(actor: Actor, token: str) -> str:
     return f"{base_address(actor.request)}/s/{token}"
 
 
-def summary(survey: SurveyRecord) -> dict[str, Any]:
+def summary(record: SurveyRecord) -> dict[str, Any]:
     """Return what pages say of a survey; without right answers and counts."""
-    definition = survey.definition
+    survey = record.survey
     return {
-        "token": survey.token,
-        "title": definition.title,
-        "answers": len(definition.questions),
-        "levels": [level.to_json() for level in definition.levels],
+        "token": record.token,
+        "title": survey.title,
+        "answers": len(survey.questions),
+        "levels": [level.to_json() for level in survey.levels],
         "questions": [
-            {"text": question.text, "labels": _labels(question)}
-            for question in definition.questions
+            {"text": question.text, "labels": _labels(question)} for question in survey.questions
         ],
     }
 

@@ -24,10 +24,10 @@ from masquerade.server.routes.survey_views import (
     SurveyResponse,
     Verdict,
     document_of,
-    draft_of,
     draft_response,
-    is_draft,
+    find_draft,
     survey_response,
+    verdict,
 )
 from masquerade.server.surveys.document import (
     Document,
@@ -38,8 +38,7 @@ from masquerade.server.surveys.document import (
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.forecast import error_by_cost
 from masquerade.server.surveys.lifecycle import Listed, progress_json
-from masquerade.server.surveys.opening import open_draft
-from masquerade.server.surveys.selection_runs import SelectionRequest, run_selection
+from masquerade.server.surveys.selection_runs import SelectionRequest
 from masquerade.server.surveys.templates import template_named
 
 Match = Annotated[str | None, Header(description="The ETag of what was read")]
@@ -120,12 +119,13 @@ def listing(
 
 @routes.get("/{token}", summary="A survey or draft")
 def read(actor: Reader, token: str, response: Response) -> DraftResponse | SurveyResponse:
-    if is_draft(actor, token):
-        return _draft(actor, draft_of(actor, token), response)
-    return survey_response(actor, token)
+    draft = find_draft(actor, token)
+    if draft is not None:
+        return _draft(actor, draft, response)
+    return survey_response(actor, actor.survey(token))
 
 
-@routes.patch("/{token}", summary="Change a draft, or the last day and the seats of an open survey")
+@routes.patch("/{token}", summary="Change a draft, or last day and quotas of an open survey")
 @audited("changed a draft or survey")
 def change(
     actor: Writer,
@@ -135,36 +135,36 @@ def change(
     if_match: Match = None,
 ) -> DraftResponse | SurveyResponse:
     surveys = actor.services.surveys
-    if is_draft(actor, token):
+    if find_draft(actor, token) is not None:
         version = _version(if_match)
         draft = surveys.drafts.change(token, changes, team=actor.team.id, version=version)
         return _draft(actor, draft, response)
-    survey = actor.survey(token)
+    record = actor.survey(token)
     if set(changes) == {"closes"}:
-        surveys.extend(survey, changes["closes"])
+        surveys.extend(record, changes["closes"])
     elif set(changes) == {"seats"}:
-        quota = changes["seats"]
-        if quota is not None and not isinstance(quota, dict):
-            raise ParameterError(f"seats is {quota!r}, expected an object of levels and numbers.")
-        surveys.set_seats(survey, quota)
+        quotas = changes["seats"]
+        if quotas is not None and not isinstance(quotas, dict):
+            raise ParameterError(f"seats is {quotas!r}, expected an object of levels and numbers.")
+        surveys.set_quotas(record, quotas)
     else:
         raise WrongState(
-            f"this survey is {survey.state}, so what it asks is frozen. One at a time, its "
-            'last day or its seats can still change: {"closes": "YYYY-MM-DD"}, or '
+            f"this survey is {record.state}, so what it asks is frozen. One at a time, its "
+            'last day or its quotas can still change: {"closes": "YYYY-MM-DD"}, or '
             '{"seats": {level: number}}.',
-            state=survey.state,
+            state=record.state,
         )
-    return survey_response(actor, token)
+    return survey_response(actor, actor.survey(token))
 
 
 @routes.delete("/{token}", status_code=204, summary="Delete a draft")
 @audited("deleted a draft")
 def remove(actor: Writer, token: str, if_match: Match = None) -> None:
-    if not is_draft(actor, token):
-        survey = actor.survey(token)
+    if find_draft(actor, token) is None:
+        record = actor.survey(token)
         raise WrongState(
-            f"this survey is {survey.state}; only a draft can be deleted. Cancel it instead.",
-            state=survey.state,
+            f"this survey is {record.state}; only a draft can be deleted. Cancel it instead.",
+            state=record.state,
         )
     version = None if if_match is None else _version(if_match)
     actor.services.surveys.drafts.delete(token, team=actor.team.id, version=version)
@@ -185,8 +185,8 @@ def document(actor: Reader, token: str) -> Response:
 @routes.post("/{token}/validate", summary="All that keeps a draft from being opened")
 @audited(None)
 def validate(actor: Reader, token: str) -> Verdict:
-    draft = draft_response(actor, draft_of(actor, token))
-    return Verdict(valid=draft.valid, errors=draft.errors)
+    drafts = actor.services.surveys.drafts
+    return verdict(drafts.review(drafts.draft(token, team=actor.team.id).document))
 
 
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
@@ -209,32 +209,25 @@ def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"]
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
 @audited("opened a survey")
 def open_(actor: Writer, token: str, if_match: Match = None) -> SurveyResponse:
-    services = actor.services
+    drafts = actor.services.surveys.drafts
     version = None if if_match is None else _version(if_match)
-    open_draft(
-        services.surveys,
-        actor.team.id,
-        token,
-        commission_percent=services.commission_percent,
-        version=version,
-    )
-    return survey_response(actor, token)
+    return survey_response(actor, drafts.open(token, team=actor.team.id, version=version))
 
 
 @routes.post("/{token}/close", summary="Let nobody begin it any more")
 @form(pages, PAGE + "/close", then=PAGE, refused=live_page)
 @audited("closed a survey")
 def close(actor: Writer, token: str, closing: Closing) -> SurveyResponse:
-    actor.services.surveys.close(actor.survey(token), grace_days=closing.grace_days)
-    return survey_response(actor, token)
+    surveys = actor.services.surveys
+    record = surveys.close(actor.survey(token), grace_days=closing.grace_days)
+    return survey_response(actor, record)
 
 
 @routes.post("/{token}/cancel", summary="End a survey without results")
 @form(pages, PAGE + "/cancel", then=PAGE, refused=live_page)
 @audited("cancelled a survey")
 def cancel(actor: Writer, token: str) -> SurveyResponse:
-    actor.services.surveys.cancel(actor.survey(token))
-    return survey_response(actor, token)
+    return survey_response(actor, actor.services.surveys.cancel(actor.survey(token)))
 
 
 @routes.post("/{token}/publish", summary="Let everybody see the results")
@@ -242,7 +235,7 @@ def cancel(actor: Writer, token: str) -> SurveyResponse:
 @audited("published results")
 def publish(actor: Writer, token: str) -> SurveyResponse:
     actor.services.surveys.publish(actor.survey(token))
-    return survey_response(actor, token)
+    return survey_response(actor, actor.survey(token))
 
 
 @routes.post("/{token}/unpublish", summary="Show the results to the team alone again")
@@ -250,13 +243,13 @@ def publish(actor: Writer, token: str) -> SurveyResponse:
 @audited("took published results back")
 def unpublish(actor: Writer, token: str) -> SurveyResponse:
     actor.services.surveys.unpublish(actor.survey(token))
-    return survey_response(actor, token)
+    return survey_response(actor, actor.survey(token))
 
 
 @routes.get("/{token}/progress", summary="How many answered, by level")
 def progress(actor: Reader, token: str) -> dict[str, Any]:
-    survey = actor.survey(token)
-    return progress_json(survey, actor.services.surveys.progress(survey))
+    record = actor.survey(token)
+    return progress_json(record, actor.services.surveys.progress(record))
 
 
 @routes.post(
@@ -274,7 +267,8 @@ def select(
         f"{actor.account.id} run {idempotency_key}",
         body_text([token, selection.model_dump()]),
     )
-    run = run_selection(actor.services.surveys, actor.team.id, token, selection, request=request)
+    runs = actor.services.selection_runs
+    run = runs.decide(actor.team.id, token, selection, request=request)
     response.headers["Location"] = f"/api/v1/surveys/{token}/selection-runs/{run['id']}"
     return run
 
@@ -282,17 +276,17 @@ def select(
 @routes.get("/{token}/selection-runs", summary="All selections of a survey, in their order")
 def selections(actor: Reader, token: str) -> dict[Literal["runs"], list[dict[str, Any]]]:
     _require_own(actor, token)
-    return {"runs": actor.services.surveys.runs(token)}
+    return {"runs": actor.services.selection_runs.runs(token)}
 
 
 @routes.get("/{token}/selection-runs/{run}", summary="A selection and why it is as it is")
 def selection(actor: Reader, token: str, run: str) -> dict[str, Any]:
     _require_own(actor, token)
-    return actor.services.surveys.run(token, run)
+    return actor.services.selection_runs.run(token, run)
 
 
 def _require_own(actor: Actor, token: str) -> None:
-    if not is_draft(actor, token):
+    if find_draft(actor, token) is None:
         actor.survey(token)
 
 
@@ -321,4 +315,4 @@ def _version(if_match: str | None) -> int:
 
 def _draft(actor: Actor, draft: Draft, response: Response) -> DraftResponse:
     response.headers["ETag"] = f'"v{draft.version}"'
-    return draft_response(actor, draft)
+    return draft_response(draft, actor.services.surveys.drafts.review(draft.document))

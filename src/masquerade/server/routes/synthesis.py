@@ -104,5 +104,5 @@ async def synthetic(
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
-def _asks_for_numbers(survey: SurveyRecord) -> bool:
-    return any(isinstance(question, Number | Rating) for question in survey.definition.questions)
+def _asks_for_numbers(record: SurveyRecord) -> bool:
+    return any(isinstance(question, Number | Rating) for question in record.survey.questions)

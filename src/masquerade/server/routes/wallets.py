@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
-from masquerade.server.db.pseudonyms import Identity
+from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.bodies import padded, spare
 from masquerade.server.payments.wallets import Payout, Wallets
 from masquerade.server.routes.dependencies import InServices, Participant
@@ -76,7 +76,7 @@ def take_back(services: InServices, participant: Participant, payout: str) -> Re
     return _payout(services.wallets.take_back(participant, payout))
 
 
-def wallet_json(service: Wallets, participant: Identity) -> dict[str, Any]:
+def wallet_json(service: Wallets, participant: Pseudonyms) -> dict[str, Any]:
     """Return what a person is owed and asked for."""
     wallets, payouts = service.of(participant)
     return {"wallets": [asdict(one) for one in wallets], "payouts": [asdict(p) for p in payouts]}

@@ -16,8 +16,14 @@ from pydantic import Field, ValidationError
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
 from masquerade.server.http.bodies import StrictBody
-from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.conditions import (
+    Conditions,
+    ShowIf,
+    check_conditions,
+    questions_from_json,
+)
 from masquerade.surveys.levels import ALL_LEVELS, OfferedLevel, parse_mask
+from masquerade.surveys.questions import Question
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
 
 #: Version of the format; a file of another one is refused.
@@ -88,10 +94,7 @@ class Document(StrictBody):
 def read_document(data: Any) -> Document:
     """Return the document that a JSON object describes, finished or not.
 
-    Raises
-    ------
-    InvalidDocument
-        With an issue for each field that has not its form.
+    Where it is none, `InvalidDocument` has an issue for each field that has not its form.
     """
     if not isinstance(data, dict):
         raise InvalidDocument([("", "a survey is a JSON object with title and questions.")])
@@ -108,13 +111,7 @@ def read_document(data: Any) -> Document:
 
 
 def read_document_text(text: str) -> Document:
-    """Return the document of a file.
-
-    Raises
-    ------
-    InvalidDocument
-        It is no JSON (the message names line and column), or no document.
-    """
+    """Return the document of a file; `InvalidDocument` names line and column of wrong JSON."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -127,12 +124,7 @@ def read_document_text(text: str) -> Document:
 
 
 def changed(document: Document, changes: Any) -> Document:
-    """Return a document with some fields, or some of its plan's, set anew.
-
-    Raises
-    ------
-    InvalidDocument
-    """
+    """Return a document with some fields, or some of its plan's, set anew."""
     if not isinstance(changes, dict):
         raise InvalidDocument([("", "a change is a JSON object of fields.")])
     whole = document.to_json()
@@ -143,15 +135,8 @@ def changed(document: Document, changes: Any) -> Document:
     return read_document(merged)
 
 
-def survey_of(document: Document) -> Survey:
-    """Return the survey that a finished document opens as.
-
-    Raises
-    ------
-    MasqueradeError
-        The document is not finished; `survey_or_issues` names all that is wrong.
-    """
-    questions, conditions = questions_from_json(document.questions)
+def _survey(document: Document, questions: tuple[Question, ...], conditions: Conditions) -> Survey:
+    """Return the survey that a document opens as; raise where it is not finished."""
     fields: dict[str, Any] = {
         "title": document.title.strip(),
         "description": document.description.strip(),
@@ -196,7 +181,7 @@ def survey_or_issues(
     document: Document, *, allow_clear: bool, today: str
 ) -> tuple[Survey | None, list[Issue]]:
     """Return the survey that a document opens as, or None with all that keeps it from that."""
-    issues = _question_issues(document.questions)
+    questions, conditions, issues = _read_questions(document.questions)
     if not document.title.strip():
         issues.append(("/title", "Give the survey a title."))
     if "\0" in document.title:
@@ -220,7 +205,7 @@ def survey_or_issues(
     if issues:
         return None, issues
     try:
-        return survey_of(document), []
+        return _survey(document, questions, conditions), []
     except (MasqueradeError, ValueError) as error:
         return None, [_issue(error, document.questions)]
 
@@ -240,26 +225,33 @@ def _plan_issues(document: Document) -> list[Issue]:
     return issues
 
 
-def _question_issues(questions: Sequence[dict[str, Any]]) -> list[Issue]:
+def _read_questions(
+    data: Sequence[dict[str, Any]],
+) -> tuple[tuple[Question, ...], Conditions, list[Issue]]:
+    """Return the questions that can be read, when each is shown, and what is wrong with others."""
     issues: list[Issue] = []
-    ids: set[Any] = set()
-    for index, data in enumerate(questions):
+    questions: list[Question] = []
+    conditions: list[ShowIf | None] = []
+    for index, one in enumerate(data):
         try:
-            [question], _ = questions_from_json([data])
+            # One by one, so that each wrong question is an issue of its own.
+            [question], condition = questions_from_json([one])
         except ParameterError as error:
             field = "" if error.field is None else f"/{error.field}"
             issues.append((f"/questions/{index}{field}", _sentence(error)))
             continue
-        if question.id in ids:
+        if question.id in (other.id for other in questions):
             issues.append((f"/questions/{index}/id", "Another question has this id."))
-        ids.add(question.id)
+        questions.append(question)
+        conditions += condition or (None,)
+    rules = tuple(conditions) if any(conditions) else ()
     # Conditions refer to other questions, so they are checked once each question reads by itself.
     if not issues:
         try:
-            check_conditions(*questions_from_json(list(questions)))
+            check_conditions(questions, rules)
         except ParameterError as error:
-            issues.append(_issue(error, questions))
-    return issues
+            issues.append(_issue(error, data))
+    return tuple(questions), rules, issues
 
 
 def _issue(error: Exception, questions: Sequence[dict[str, Any]]) -> Issue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -14,7 +14,7 @@ from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import Reward, SurveyBudget
+from masquerade.server.payments.rewards import Reward, SurveyBudget, reward_and_budget
 from masquerade.server.surveys.document import (
     Document,
     Issue,
@@ -46,38 +46,25 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The review of a document, worked out once for each of its versions."""
+    """The review of a document: what it opens as, or why it cannot be opened."""
 
-    survey: Survey | None  # the one that it opens as; None where it is not finished
+    survey: Survey | None  # None where it is not finished
     forecast: dict[str, Any] | None  # what that can be expected to tell and to cost
     # All that keeps it from being opened: as it is written, or because nobody could take part.
     issues: list[Issue]
+    people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
+    reward: Reward | None = None  # what the plan gives to those who take part
+    budget: int = 0  # the money of the team that this takes
 
     def require(self) -> tuple[Survey, dict[str, Any]]:
-        """Return the survey and its forecast.
-
-        Raises
-        ------
-        InvalidDocument
-            There are issues.
-        """
+        """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
         if self.survey is None or self.forecast is None or self.issues:
             raise InvalidDocument(self.issues)
         return self.survey, self.forecast
 
 
 class Drafts:
-    """The drafts of all teams.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    surveys : Surveys
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-    """
+    """The drafts of all teams."""
 
     def __init__(
         self,
@@ -86,16 +73,13 @@ class Drafts:
         *,
         today: Callable[[], str],
         caps: Caps,
+        commission_percent: int = 0,
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
-        self._caps = caps
-
-    @property
-    def caps(self) -> Caps:
-        """Of a person who has none of their own yet."""
-        return self._caps
+        self._commission_percent = commission_percent
+        self.caps = caps
 
     @property
     def today(self) -> str:
@@ -105,24 +89,10 @@ class Drafts:
     def create(
         self, document: Document, *, team: str, request: tuple[str, str] | None = None
     ) -> tuple[Draft, bool]:
-        """Keep a new draft.
+        """Keep a new draft; return it, and whether it was made now.
 
-        Parameters
-        ----------
-        document : Document
-        team : str
-        request : tuple of str, optional
-            Idempotency key, with whose it is, and the request's body.
-
-        Returns
-        -------
-        Draft, bool
-            And whether it was made now; the same request again gives the same draft.
-
-        Raises
-        ------
-        IdempotencyConflict
-            The key was used for another request.
+        `request` is the idempotency key, with whose it is, and the body. The same request again
+        gives the same draft; another body under its key raises `IdempotencyConflict`.
         """
         # Drawn now, so that links to the draft hold once it is open.
         token = secrets.token_hex(8)
@@ -142,48 +112,24 @@ class Drafts:
             connection.execute(insert(SURVEY_DRAFT), values)
             return token, True
 
-        found, new = self._transactions.write(work)
-        if not new:
-            try:
-                return self.draft(found, team=team), False
-            except NotFound:  # opened or deleted in the meantime
-                return Draft(found, team, document, 1, self._today()), False
-        return Draft(token, team, document, 1, self._today()), True
+        name, new = self._transactions.write(work)
+        # None: opened or deleted in the meantime.
+        earlier = None if new else self.find(name, team=team)
+        return earlier or Draft(name, team, document, 1, self._today()), new
 
     def draft(self, token: str, *, team: str) -> Draft:
-        """Return a draft of a team.
-
-        Raises
-        ------
-        NotFound
-            There is none, or it is another team's.
-        """
+        """Return a draft of a team; `NotFound` where there is none, or it is another team's."""
         return self._transactions.read(lambda c: _draft(c, token, team))
 
-    def is_draft(self, token: str, *, team: str) -> bool:
-        """Return whether a team has a draft of this token."""
+    def find(self, token: str, *, team: str) -> Draft | None:
+        """Return a draft of a team, or None."""
         try:
-            self.draft(token, team=team)
+            return self.draft(token, team=team)
         except NotFound:
-            return False
-        return True
+            return None
 
     def change(self, token: str, changes: Any, *, team: str, version: int) -> Draft:
-        """Change a draft, finished or not.
-
-        Parameters
-        ----------
-        token : str
-        changes : dict
-            Fields to set anew, some of the plan's among them.
-        team : str
-        version : int
-            That was read.
-
-        Raises
-        ------
-        StaleVersion, InvalidDocument, NotFound
-        """
+        """Set some fields of a draft anew, finished or not; `version` is the one that was read."""
 
         def work(connection: Connection) -> Draft:
             old = _draft(connection, token, team, hold=True)
@@ -200,12 +146,7 @@ class Drafts:
         return self._transactions.write(work)
 
     def delete(self, token: str, *, team: str, version: int | None = None) -> None:
-        """Delete a draft.
-
-        Raises
-        ------
-        StaleVersion, NotFound
-        """
+        """Delete a draft."""
 
         def work(connection: Connection) -> None:
             old = _draft(connection, token, team, hold=True)
@@ -229,7 +170,17 @@ class Drafts:
         if survey is None:
             return Review(None, None, issues)
         figures = forecast(document, survey, caps=self.caps)
-        return Review(survey, figures, barriers(survey, figures, caps=self.caps))
+        plan = document.plan
+        people = {level["name"]: level["asked"] for level in figures["levels"]}
+        reward, budget = reward_and_budget(
+            plan.reward,
+            currency=plan.currency,
+            prices=plan.prices,
+            people=people,
+            commission_percent=self._commission_percent,
+        )
+        issues = barriers(survey, figures, caps=self.caps)
+        return Review(survey, figures, issues, people, reward, budget)
 
     def open(
         self,
@@ -237,31 +188,12 @@ class Drafts:
         *,
         team: str,
         version: int | None = None,
-        seats: Mapping[str, int] | None = None,
-        reward: Reward | None = None,
-        budget: int = 0,
+        quotas: Mapping[str, int] | None = None,
     ) -> SurveyRecord:
-        """Open a draft: what it asks cannot change from here on.
+        """Open a draft with the reward of its plan: what it asks cannot change from here on.
 
-        Parameters
-        ----------
-        token, team
-        version : int, optional
-            That was read.
-        seats : mapping of str to int, optional
-            How many people may take part at each level.
-        reward : Reward, optional
-            What people get.
-        budget : int
-            How much of the team's money the survey may spend on that.
-
-        Raises
-        ------
-        InvalidDocument
-            It is not finished.
-        InsufficientFunds
-            The team has less.
-        StaleVersion, NotFound
+        Without `version` the present one is opened, and without `quotas` those of the plan.
+        `InsufficientFunds` where the team has less than the plan takes.
         """
 
         def work(connection: Connection) -> SurveyRecord:
@@ -270,7 +202,10 @@ class Drafts:
                 _require_version(old, version)
             # Of what is in the row now, under its lock; a review from before may be of another
             # version.
-            survey, _ = self.review(old.document).require()
+            review = self.review(old.document)
+            survey, _ = review.require()
+            plan = old.document.plan
+            planned = review.people if plan.quotas else None
             connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
             self._surveys.insert(
                 connection,
@@ -281,13 +216,14 @@ class Drafts:
                 team=team,
                 token=token,
                 document=old.document.to_json(),
-                closes=old.document.plan.closes,
-                seats=None if seats is None else dict(seats),
-                reward=reward,
+                closes=plan.closes,
+                quotas=planned if quotas is None else dict(quotas),
+                reward=review.reward,
             )
-            if reward is not None:
+            if review.reward is not None:
                 # In the transaction that opens: a team without the money keeps its draft.
-                SurveyBudget(team, token, reward).fill(connection, budget, day=self._today())
+                money = SurveyBudget(team, token, review.reward)
+                money.fill(connection, review.budget, day=self._today())
             # The message is written beside the change and sent later: it survives a crash, and is
             # never sent for a change that was taken back.
             enqueue(connection, team, OPENED, survey=token, day=self._today())

@@ -1,4 +1,8 @@
-"""The end of a survey: reservations lapse, money goes back, webhooks hear of it."""
+"""The end of a survey: reservations lapse, money goes back, webhooks hear of it.
+
+All of it but the ledger's reservations is in the transaction that ends the survey. These are given
+back after it, each person's by itself; what a crash leaves of them the daily jobs give back.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,11 @@ from masquerade.errors import NotReserved
 from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables
 from masquerade.server.db.tables import (
     CANCELLED,
+    CLOSED,
+    CLOSING,
     EXPIRED,
     FINISHED,
+    OPEN,
     OPENED,
     PARTICIPATION,
     RESERVED,
@@ -34,16 +41,7 @@ CLAIM_DAYS = 30
 
 
 class SurveyEndings:
-    """The steps that follow the end of surveys and of reservations.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-    """
+    """The steps that follow the end of surveys and of reservations."""
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str], caps: Caps) -> None:
         self._transactions = transactions
@@ -51,35 +49,46 @@ class SurveyEndings:
         self._database = LedgerDatabase(transactions)
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
-    def end(self, token: str) -> None:
-        """Give back what is reserved for a survey that is closed, and tell that it is."""
-        mine = PARTICIPATION.c.survey == token
+    def end(self, connection: Connection, token: str) -> None:
+        """Expire what is reserved for a survey, in the transaction that ends or closes it."""
+        # The caller has changed the survey's row: nobody begins it, nor do its quotas change.
+        self._expire(connection, PARTICIPATION.c.survey == token)
+        self.settle(connection, token)
+        self._announce(connection, token)
 
-        def work(connection: Connection) -> None:
-            self.expire(connection, mine)
-            self.settle(connection, token)
-            self.announce(connection, token)
-
-        # After the step that closed the survey, in a transaction of its own. What a crash leaves
-        # undone the daily jobs do, all but the messages.
-        self._transactions.write(work)
-        # After the commit, and each person by itself: one long transaction would lock many
-        # accounts.
-        self.release(lambda tables: tables.reservations_of(token))
-        # Before anybody reads results: from here on nothing more comes to it.
-        self._transactions.rewrite()
+    def end_due(self, connection: Connection, *, until: str) -> None:
+        """Close surveys whose last day is over; open ones take what was begun `until` a day."""
+        # ISO dates compare as texts.
+        day = self._today()
+        past = SURVEY.c.closes < day
+        # First those that are closing: what begins to close below keeps its days of grace.
+        closed = connection.scalars(
+            update(SURVEY)
+            .where(SURVEY.c.state == CLOSING, past)
+            .values(state=CLOSED, closed=day, closes=None)
+            .returning(SURVEY.c.token)
+        ).all()
+        connection.execute(
+            update(SURVEY).where(SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
+        )
+        for token in closed:
+            self._announce(connection, token)
 
     def expire(self, connection: Connection, condition: Any) -> None:
-        """Let reservations lapse, with the money and the places that were set aside for them."""
-        counted = or_(SURVEY.c.reward.is_not(None), SURVEY.c.seats.is_not(None))
-        # Held, so that no survey begins to count while they leave.
+        """Let reservations of any surveys lapse."""
+        # Locked, so that no survey begins to count while they leave.
         connection.execute(
             select(SURVEY.c.token).where(SURVEY.c.state.in_(TAKING)).with_for_update(read=True)
         )
+        self._expire(connection, condition)
+
+    def _expire(self, connection: Connection, condition: Any) -> None:
+        """Let reservations lapse, with the money and the quotas that were set aside for them."""
+        counted = or_(SURVEY.c.reward.is_not(None), SURVEY.c.seats.is_not(None))
         special = select(SURVEY.c.token).where(counted)
         change = update(PARTICIPATION).where(PARTICIPATION.c.state == RESERVED, condition)
         change = change.values(state=EXPIRED, day=None)
-        # Most surveys have neither seats nor money: one statement, without reading a row.
+        # Most surveys have neither quotas nor money: one statement, without reading a row.
         connection.execute(change.where(PARTICIPATION.c.survey.not_in(special)))
         lapsed = change.where(PARTICIPATION.c.survey.in_(special))
         rows = connection.execute(lapsed.returning(PARTICIPATION.c.survey, PARTICIPATION.c.level))
@@ -123,7 +132,7 @@ class SurveyEndings:
                 )
             survey_budget.settle(connection, keep=keep, day=day)
 
-    def announce(self, connection: Connection, token: str) -> None:
+    def _announce(self, connection: Connection, token: str) -> None:
         """Tell the team's webhooks that a survey is over."""
         columns = (SURVEY.c.team, SURVEY.c.state, SURVEY.c.closed)
         row = connection.execute(select(*columns).where(SURVEY.c.token == token)).one()
@@ -132,6 +141,13 @@ class SurveyEndings:
         enqueue(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
         if row.state in FINISHED:
             enqueue(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
+
+    def release_reservations(self, token: str) -> None:
+        """Give back to people what they reserved for a survey that is over, after its commit."""
+        # Each person by itself: one long transaction would lock many accounts.
+        self.release(lambda tables: tables.reservations_of(token))
+        # Before anybody reads results: from here on nothing more comes to it.
+        self._transactions.rewrite()
 
     def release(self, find: Callable[[LedgerTables], list[tuple[str, str]]]) -> int:
         """Give back the reservations, by person and key, that `find` reads; return how many."""

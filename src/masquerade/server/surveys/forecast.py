@@ -28,14 +28,7 @@ PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
     """Return how many people a plan asks for, what they cost, and what they will tell.
 
-    Parameters
-    ----------
-    document : Document
-        For its plan.
-    survey : Survey
-        The one that the document opens as.
-    caps : Caps
-        Of a person who has taken part in nothing yet.
+    `caps` are those of a person who has taken part in nothing yet.
     """
     from masquerade.selection import quotas_by_level
 
@@ -79,10 +72,8 @@ def error_by_cost(
 ) -> list[dict[str, Any]]:
     """Return what the plan costs, whom it asks and what it tells, at budgets in equal steps.
 
-    Returns
-    -------
-    list of dict
-        ``cost``, ``asked``, and ``margin`` of the first question, from the smallest budget on.
+    Each has ``cost``, ``asked``, and ``margin`` of the first question; the smallest budget is
+    first.
     """
     whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
     # What the plan costs without a budget is the right end of the curve.
@@ -98,15 +89,7 @@ def error_by_cost(
 
 
 def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> list[dict[str, Any]]:
-    """Return how wide the 95 % interval of each question's estimate will be.
-
-    Parameters
-    ----------
-    survey : Survey
-    people : mapping of str to int
-        How many answer at each level.
-    estimator : str
-    """
+    """Return how wide the 95 % interval of each question's estimate will be."""
     from masquerade.truth.expected_margin import expected_margin, report_variance
 
     found = []
@@ -128,13 +111,7 @@ def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> lis
 def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
     """Return how many of `people` are expected at each level; they add up to all of them.
 
-    Parameters
-    ----------
-    names : list of str
-        Levels that the survey offers.
-    shares : mapping of str to float
-        As planned; where empty, those that were observed elsewhere.
-    people : int
+    `shares` are as planned; where empty, those that were observed elsewhere.
     """
     # A level of another name was observed nowhere: a quarter, as for one of four.
     given = shares or {name: PRIOR_SHARES.get(name, 0.25) for name in names}
@@ -207,16 +184,7 @@ def affordable(offered: OfferedLevel, caps: Caps) -> bool:
 
 
 def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[Issue]:
-    """Return what keeps everybody from a survey that could be opened: where it is, and what to do.
-
-    Parameters
-    ----------
-    survey : Survey
-    figures : mapping
-        Its `forecast`.
-    caps : Caps
-        Of a person who has taken part in nothing yet.
-    """
+    """Return what keeps everybody from a survey that could be opened: where, and what to do."""
     if not any(affordable(level, caps) for level in survey.levels):
         masked = [level for level in survey.levels if level.name != CLEAR]
         if not masked:

@@ -1,4 +1,4 @@
-"""Surveys as they are kept: opened once, closed once, never changed in between."""
+"""Survey records: opened once, closed once, never changed in between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import (
     CLOSED,
-    CLOSING,
     FIRST_TEAM,
     OPEN,
     PARTICIPATION,
@@ -32,16 +31,16 @@ from masquerade.surveys.survey import Survey
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _STATE = select(SURVEY.c.state, SURVEY.c.seats).where(SURVEY.c.token == bindparam("one"))
 # FOR SHARE: many may take part at once, and only who changes the survey waits for them.
-_STATE_HELD = _STATE.with_for_update(read=True)
+_STATE_LOCKED = _STATE.with_for_update(read=True)
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyRecord:
-    """A survey as it is kept."""
+    """A survey with its state and number of responses."""
 
     token: str  # unguessable name, part of the share link
-    definition: Survey
-    hash: str  # of the definition
+    survey: Survey
+    hash: str  # of the survey's canonical text
     # ``"open"``, ``"closing"`` (nobody begins it, what was begun can be finished), ``"closed"``,
     # ``"published"`` or ``"cancelled"``.
     state: str
@@ -56,22 +55,14 @@ class SurveyRecord:
     # As it was written; None for what was opened without a draft.
     document: dict[str, Any] | None = None
     closes: str | None = None  # the last day on which it is open, or takes what was begun
-    seats: dict[str, int] | None = None  # how many people may take part at each level
+    quotas: dict[str, int] | None = None  # how many people may take part at each level
     reward: Reward | None = None  # what people get for taking part
 
 
 class FrozenSurvey:
     """The part of a survey that never changes once it is open.
 
-    Attributes
-    ----------
-    token, pseudonym_key : str
-    text, hash : str
-        The canonical form of the definition, and its SHA-256.
-    definition : Survey
-    simulated, listed : bool
-    reward : Reward or None
-        As it was at the opening; what the survey was given since is in its row only.
+    Its reward is as it was at the opening; what the survey was given since is in its row only.
     """
 
     def __init__(self, row: Any) -> None:
@@ -80,17 +71,17 @@ class FrozenSurvey:
         self.simulated: bool = row.simulated_truth is not None
         self.listed: bool = row.listed
         self.reward = Reward.from_json(row.reward)
-        self._definition: dict[str, Any] = row.definition
+        self._json: dict[str, Any] = row.definition
 
     @cached_property
-    def definition(self) -> Survey:
-        """The definition: questions and levels."""
-        return Survey.from_json(self._definition)
+    def survey(self) -> Survey:
+        """The survey itself: questions and levels."""
+        return Survey.from_json(self._json)
 
     @cached_property
     def text(self) -> str:
-        """The canonical form of what is asked, which devices read and hash."""
-        return self.definition.text()
+        """The canonical text, which devices read and hash."""
+        return self.survey.text()
 
     @cached_property
     def hash(self) -> str:
@@ -110,34 +101,34 @@ class Surveys:
 
     def __init__(self, *, allow_clear: bool) -> None:
         self.allow_clear = allow_clear
-        self._asked: dict[str, FrozenSurvey] = {}
+        self._frozen: dict[str, FrozenSurvey] = {}
 
-    def asked(self, connection: Connection, token: str) -> FrozenSurvey:
-        """Return what is asked in a survey; raise `NotFound` where there is none of this token."""
+    def frozen(self, connection: Connection, token: str) -> FrozenSurvey:
+        """Return what never changes of a survey; `NotFound` where there is none of this token."""
         # Never removed: what is cached cannot change, and no lock is needed, as two threads would
         # store equal values.
-        known = self._asked.get(token)
-        if known is None:
-            known = FrozenSurvey(_row(connection, token))
-            self._asked[token] = known
-        return known
+        frozen = self._frozen.get(token)
+        if frozen is None:
+            frozen = FrozenSurvey(_row(connection, token))
+            self._frozen[token] = frozen
+        return frozen
 
-    def standing(self, connection: Connection, token: str, *, hold: bool = False) -> Any:
-        """Return a survey's `state` and `seats`; with `hold` they stay until the transaction ends.
+    def state_and_quotas(
+        self, connection: Connection, token: str, *, lock: bool = False
+    ) -> tuple[str, dict[str, int] | None]:
+        """Return what can change of a survey; with `lock` it stays until the transaction ends."""
+        query = _STATE_LOCKED if lock else _STATE
+        row = connection.execute(query, {"one": token}).one()
+        return row.state, row.seats
 
-        The seats are how many people may take part at each level, or None.
-        """
-        query = _STATE_HELD if hold else _STATE
-        return connection.execute(query, {"one": token}).one()
-
-    def state(self, connection: Connection, token: str, *, hold: bool = False) -> str:
-        """Return a survey's state; with `hold` it stays that way until the transaction ends."""
-        return str(self.standing(connection, token, hold=hold).state)
+    def state(self, connection: Connection, token: str, *, lock: bool = False) -> str:
+        """Return a survey's state; with `lock` it stays that way until the transaction ends."""
+        return self.state_and_quotas(connection, token, lock=lock)[0]
 
     def insert(
         self,
         connection: Connection,
-        definition: Survey,
+        survey: Survey,
         *,
         day: str,
         simulated_truth: dict[str, list[float]] | None,
@@ -146,11 +137,11 @@ class Surveys:
         token: str | None = None,
         document: dict[str, Any] | None = None,
         closes: str | None = None,
-        seats: dict[str, int] | None = None,
+        quotas: dict[str, int] | None = None,
         reward: Reward | None = None,
     ) -> SurveyRecord:
         """Keep a new survey, open; its token is a draft's, or drawn."""
-        names = [level.name for level in definition.levels]
+        names = [level.name for level in survey.levels]
         if CLEAR in names and not self.allow_clear:
             raise ParameterError(
                 "this survey would let people send answers as they are, which this server does "
@@ -162,9 +153,9 @@ class Surveys:
             insert(SURVEY),
             {
                 "token": token,
-                "title": definition.title,
-                "definition": definition.to_json(),
-                "hash": definition.content_hash(),
+                "title": survey.title,
+                "definition": survey.to_json(),
+                "hash": survey.content_hash(),
                 # 256 random bits: without this key no pseudonym can be computed from a secret.
                 "pseudonym_key": secrets.token_hex(32),
                 "state": OPEN,
@@ -174,30 +165,30 @@ class Surveys:
                 "team": team,
                 "document": document,
                 "closes": closes,
-                "seats": seats,
+                "seats": quotas,
                 "reward": None if reward is None else reward.to_json(),
             },
         )
         # All levels at once, so that no first response at a level has to write its cost.
         tables = LedgerTables(connection)
-        for level in definition.levels:
+        for level in survey.levels:
             tables.keep_cost(level.cost(token))
         # After the row of the survey, to which the counts refer.
-        count_anew(connection, token, seats)
+        count_anew(connection, token, quotas)
         return self.read(connection, token)
 
     def read(self, connection: Connection, token: str) -> SurveyRecord:
         """Return a survey with the number of its responses."""
         row = _row(connection, token)
-        return self._survey(connection, row, counts(connection, [token]).get(token, 0))
+        return self._record(connection, row, counts(connection, [token]).get(token, 0))
 
     def read_all(self, connection: Connection, *, team: str | None = None) -> list[SurveyRecord]:
         """Return all surveys, or a team's, open ones first, each group by title."""
         query = select(SURVEY) if team is None else select(SURVEY).where(SURVEY.c.team == team)
         rows = connection.execute(query).all()
-        found = counts(connection, None if team is None else [row.token for row in rows])
-        surveys = [self._survey(connection, row, found.get(row.token, 0)) for row in rows]
-        return sorted(surveys, key=lambda s: (s.state not in TAKING, s.definition.title, s.token))
+        responses = counts(connection, None if team is None else [row.token for row in rows])
+        records = [self._record(connection, row, responses.get(row.token, 0)) for row in rows]
+        return sorted(records, key=lambda s: (s.state not in TAKING, s.survey.title, s.token))
 
     def step(
         self, connection: Connection, token: str, *, states: Sequence[str], **values: Any
@@ -209,46 +200,16 @@ class Surveys:
 
     def set_quotas(self, connection: Connection, token: str, quotas: dict[str, int] | None) -> bool:
         """Say how many an open survey takes at each level; return whether it was open."""
-        # The change holds the survey's row, so nobody comes or goes while they are counted.
+        # The change locks the survey's row, so nobody comes or goes while they are counted.
         done = self.step(connection, token, states=(OPEN,), seats=quotas)
         if done:
             count_anew(connection, token, quotas)
         return done
 
-    def lapse(self, connection: Connection, *, day: str, until: str) -> list[str]:
-        """Let what ends by itself end: grace first, then the last day of being open.
-
-        Parameters
-        ----------
-        connection
-        day : str
-            Today.
-        until : str
-            The day to which surveys that end today take what was begun.
-
-        Returns
-        -------
-        list of str
-            Tokens of those that are closed now.
-        """
-        # ISO dates compare as texts.
-        past = SURVEY.c.closes < day
-        # First those that are closing: what begins to close below keeps its days of grace.
-        closed = connection.scalars(
-            update(SURVEY)
-            .where(SURVEY.c.state == CLOSING, past)
-            .values(state=CLOSED, closed=day, closes=None)
-            .returning(SURVEY.c.token)
-        ).all()
-        connection.execute(
-            update(SURVEY).where(SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
-        )
-        return list(closed)
-
-    def _survey(self, connection: Connection, row: Any, responses: int) -> SurveyRecord:
+    def _record(self, connection: Connection, row: Any, responses: int) -> SurveyRecord:
         return SurveyRecord(
             token=row.token,
-            definition=self.asked(connection, row.token).definition,
+            survey=self.frozen(connection, row.token).survey,
             hash=row.hash,
             state=row.state,
             opened=row.opened,
@@ -259,7 +220,7 @@ class Surveys:
             team=row.team,
             document=row.document,
             closes=row.closes,
-            seats=row.seats,
+            quotas=row.seats,
             reward=Reward.from_json(row.reward),
         )
 

@@ -11,25 +11,25 @@ from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.surveys.survey import Survey
 
 
-def invitation(asked: FrozenSurvey, *, state: str) -> dict[str, Any]:
+def invitation(frozen: FrozenSurvey, *, state: str) -> dict[str, Any]:
     """Return what everybody may know of a survey."""
-    return {**_fixed(asked), "state": state}
+    return {**_fixed(frozen), "state": state}
 
 
 # By identity of the frozen survey, which never changes; the state does, and is added outside.
 @lru_cache(maxsize=1024)
-def _fixed(asked: FrozenSurvey) -> dict[str, Any]:
+def _fixed(frozen: FrozenSurvey) -> dict[str, Any]:
     return introduction(
-        asked.definition,
-        token=asked.token,
-        hash_=asked.hash,
-        simulated=asked.simulated,
-        reward=asked.reward,
+        frozen.survey,
+        token=frozen.token,
+        hash_=frozen.hash,
+        simulated=frozen.simulated,
+        reward=frozen.reward,
     )
 
 
 def introduction(
-    definition: Survey,
+    survey: Survey,
     *,
     token: str,
     hash_: str,
@@ -39,30 +39,30 @@ def introduction(
     """Return what everybody may know of a survey whatever its state, open or to be opened."""
     return {
         "token": token,
-        "title": definition.title,
-        "description": definition.description,
-        "topic": definition.topic,
+        "title": survey.title,
+        "description": survey.description,
+        "topic": survey.topic,
         "hash": hash_,
-        "reveal": definition.reveal,
+        "reveal": survey.reveal,
         "simulated": simulated,
-        "questions": len(definition.questions),
-        "kinds": definition.kinds,
-        "template": definition.template,
-        "estimator": definition.estimator,
-        "levels": [level.to_json() for level in definition.levels],
-        "masks": masks_json(definition),
-        "linked": [list(group) for group in definition.levels[0].linked],
-        "fixed_level": definition.fixed_level,
+        "questions": len(survey.questions),
+        "kinds": survey.kinds,
+        "template": survey.template,
+        "estimator": survey.estimator,
+        "levels": [level.to_json() for level in survey.levels],
+        "masks": masks_json(survey),
+        "linked": [list(group) for group in survey.levels[0].linked],
+        "fixed_level": survey.fixed_level,
         "reward": _reward(reward),
     }
 
 
-def masks_json(definition: Survey) -> dict[str, dict[str, Any]]:
+def masks_json(survey: Survey) -> dict[str, dict[str, Any]]:
     """Return the device form of each mechanism of any level, by its text form.
 
     All levels together, so that nothing about the level that was chosen shows.
     """
-    used = {str(m): m for level in definition.levels for m in level.mechanisms}
+    used = {str(m): m for level in survey.levels for m in level.mechanisms}
     return {text: mechanism.device_form() for text, mechanism in used.items()}
 
 
@@ -74,13 +74,13 @@ def _reward(reward: Reward | None) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=1024)
-def masks_of(asked: FrozenSurvey) -> dict[str, dict[str, Any]]:
+def masks_of(frozen: FrozenSurvey) -> dict[str, dict[str, Any]]:
     """Return the device form of each mechanism of a survey; see `masks_json`."""
-    return masks_json(asked.definition)
+    return masks_json(frozen.survey)
 
 
 @lru_cache(maxsize=1024)
-def longest_mechanisms(asked: FrozenSurvey) -> int:
+def longest_mechanisms(frozen: FrozenSurvey) -> int:
     """Return the length in bytes of the mechanisms' names at the level where they are longest."""
     # Answers are padded to this length, so that their size does not tell the level.
-    return max(len(encoded([str(m) for m in one.mechanisms])) for one in asked.definition.levels)
+    return max(len(encoded([str(m) for m in one.mechanisms])) for one in frozen.survey.levels)

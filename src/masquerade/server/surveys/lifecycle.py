@@ -10,26 +10,27 @@ While a survey is closing nobody begins it, and what was opened can be finished.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import (
     CANCELLED,
     CLOSED,
     CLOSING,
+    FINISHED,
     FIRST_TEAM,
     OPEN,
+    OPENED,
     PARTICIPATION,
     PUBLISHED,
-    SELECTION_RUN,
+    SEALED,
+    SUBMITTED,
     SURVEY,
     SURVEY_DRAFT,
     TAKING,
@@ -40,13 +41,9 @@ from masquerade.server.surveys.document import Document, document_of, read_docum
 from masquerade.server.surveys.drafts import DRAFT, Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, SurveyRecord, Surveys, counts
-from masquerade.server.surveys.waves import runs_of
+from masquerade.server.surveys.quotas import check_quotas
+from masquerade.surveys.small_counts import shown_counts
 from masquerade.surveys.survey import Survey
-
-_BEGUN = ("opened", "sealed")
-_MOST = 1_000_000  # seats at a level
-#: Levels at which fewer people answered are not shown apart.
-LEAST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +68,7 @@ class Progress:
 
 
 class Lifecycle:
-    """The states of surveys, and the changes that surveyors make to them.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    surveys : Surveys
-    endings : SurveyEndings
-    today : callable
-        Gives the ISO date.
-    caps : Caps
-        Of a person who has none of their own yet.
-
-    Attributes
-    ----------
-    drafts : Drafts
-        Surveys that are not open yet.
-    """
+    """The states of surveys, and the changes that surveyors make to them."""
 
     def __init__(
         self,
@@ -97,21 +78,19 @@ class Lifecycle:
         *,
         today: Callable[[], str],
         caps: Caps,
+        commission_percent: int = 0,
     ) -> None:
-        self.drafts = Drafts(transactions, surveys, today=today, caps=caps)
+        # Surveys that are not open yet.
+        self.drafts = Drafts(
+            transactions, surveys, today=today, caps=caps, commission_percent=commission_percent
+        )
         self._transactions = transactions
         self._surveys = surveys
         self._endings = endings
         self._today = today
 
     def record(self, token: str, *, team: str | None = None) -> SurveyRecord:
-        """Return a survey that is open or was.
-
-        Raises
-        ------
-        NotFound
-            There is none of this token, or it is not of `team`.
-        """
+        """Return a survey that is open or was; `NotFound` where none is, or it is not of `team`."""
         record = self._transactions.read(lambda c: self._surveys.read(c, token))
         if team not in (None, record.team):
             # The same words as for no survey at all: a token of another team tells nothing.
@@ -123,16 +102,10 @@ class Lifecycle:
         return self._transactions.read(lambda c: self._surveys.read_all(c, team=team))
 
     def frozen(self, token: str) -> tuple[FrozenSurvey, str]:
-        """Return what a survey asks and its state, without counting responses.
-
-        Raises
-        ------
-        NotFound
-            There is none of this token.
-        """
+        """Return what never changes of a survey, and its state, without counting responses."""
         # One transaction: text and state are of one moment.
         return self._transactions.read(
-            lambda c: (self._surveys.asked(c, token), self._surveys.state(c, token))
+            lambda c: (self._surveys.frozen(c, token), self._surveys.state(c, token))
         )
 
     def open_survey(
@@ -164,50 +137,49 @@ class Lifecycle:
 
         return self._transactions.write(work)
 
-    def close(self, survey: SurveyRecord, *, grace_days: int = 0) -> SurveyRecord:
+    def close(self, record: SurveyRecord, *, grace_days: int = 0) -> SurveyRecord:
         """Let nobody begin a survey any more, and end it once what was begun is finished.
 
-        It is returned as it is afterwards.
-
-        Parameters
-        ----------
-        survey : SurveyRecord
-        grace_days : int
-            How many days after this one what was opened can be finished; 0 ends it now.
-
-        Raises
-        ------
-        WrongState
-            It is neither open nor closing.
+        Who was shown the questions can finish until `grace_days` after this one; 0 ends it now.
         """
         if not 0 <= grace_days <= 30:
             raise ParameterError(f"grace_days is {grace_days}, expected 0 to 30.")
-        token, day = survey.token, self._today()
+        token, day = record.token, self._today()
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
 
-        def work(connection: Connection) -> bool:
+        def values(connection: Connection) -> dict[str, Any]:
             # Counted in the transaction of the step, and not before it.
-            ends = grace_days == 0 or not _unfinished(connection, token)
-            values = {"state": CLOSED, "closed": day, "closes": None}
-            if not ends:
-                values = {"state": CLOSING, "closes": until}
-            return self._surveys.step(connection, token, states=TAKING, **values)
+            if grace_days == 0 or not _unfinished(connection, token):
+                return {"state": CLOSED, "closed": day, "closes": None}
+            return {"state": CLOSING, "closes": until}
 
-        if not self._transactions.write(work):
-            raise _wrong(survey, "only an open one can be closed")
-        # After the commit of the step: nobody can begin any more, so what is given back stays so.
-        self._endings.end(token)
-        return self.record(token)
+        return self._end(record, values, "only an open one can be closed")
 
-    def extend(self, survey: SurveyRecord, closes: str | None) -> None:
-        """Move the last day of an open survey to a later one, or take it away.
+    def cancel(self, record: SurveyRecord) -> SurveyRecord:
+        """End a survey without results; what people were charged stays charged."""
+        values = {"state": CANCELLED, "closed": self._today(), "closes": None}
+        # Releases reservations and money; what was shown to people stays paid for.
+        return self._end(record, lambda _: values, "only an open one can be cancelled")
 
-        Raises
-        ------
-        WrongState, ParameterError
-        """
+    def _end(
+        self, record: SurveyRecord, values: Callable[[Connection], dict[str, Any]], rule: str
+    ) -> SurveyRecord:
+        def work(connection: Connection) -> None:
+            step = values(connection)
+            if not self._surveys.step(connection, record.token, states=TAKING, **step):
+                raise _wrong(record, rule)
+            # One transaction: after a crash the survey has ended and its messages wait to be
+            # sent, or neither.
+            self._endings.end(connection, record.token)
+
+        self._transactions.write(work)
+        self._endings.release_reservations(record.token)
+        return self.record(record.token)
+
+    def extend(self, record: SurveyRecord, closes: str | None) -> None:
+        """Move the last day of an open survey to a later one, or take it away."""
         # Earlier days are refused: people were told until when they can answer.
-        earliest = survey.closes or self._today()
+        earliest = record.closes or self._today()
         try:
             late = closes is None or date.fromisoformat(closes).isoformat() >= earliest
         except (TypeError, ValueError):
@@ -217,103 +189,54 @@ class Lifecycle:
                 f"the last day is {closes!r}, expected a day (YYYY-MM-DD) not before {earliest}; "
                 "an open survey can only be given more time."
             )
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=(OPEN,), closes=closes)
-        ):
-            raise _wrong(survey, "only an open one can be extended")
+        self._step(record, (OPEN,), "only an open one can be extended", closes=closes)
 
-    def set_seats(self, survey: SurveyRecord, seats: Mapping[str, int] | None) -> None:
-        """Say how many people may take part at each level of an open survey.
+    def set_quotas(self, record: SurveyRecord, quotas: Mapping[str, int] | None) -> None:
+        """Set how many people may take part at each level of an open survey; None: all who come.
 
         Who has begun goes on, also where more have than may from now on.
-
-        Parameters
-        ----------
-        survey : SurveyRecord
-        seats : mapping of str to int, or None
-            For each level that the survey offers; None: as many as come.
-
-        Raises
-        ------
-        WrongState, ParameterError
         """
-        new = None if seats is None else dict(seats)
-        names = {level.name for level in survey.definition.levels}
-        if new is not None and set(new) != names:
-            raise ParameterError(
-                f"seats are given for {sorted(new)}, expected one number for each of "
-                f"{sorted(names)}; or none at all, for as many as come."
-            )
-        for name, count in (new or {}).items():
-            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= _MOST:
-                raise ParameterError(
-                    f"level {name!r} has {count!r} seats, expected a number from 0 to {_MOST}."
-                )
-        if not self._transactions.write(lambda c: self._surveys.set_quotas(c, survey.token, new)):
-            raise _wrong(survey, "only an open one takes more people")
+        if quotas is not None:
+            check_quotas(quotas, (level.name for level in record.survey.levels))
+        new = None if quotas is None else dict(quotas)
+        if not self._transactions.write(lambda c: self._surveys.set_quotas(c, record.token, new)):
+            raise _wrong(record, "only an open one takes more people")
 
-    def cancel(self, survey: SurveyRecord) -> None:
-        """End a survey without results; what people were charged stays charged.
+    def publish(self, record: SurveyRecord) -> None:
+        """Let everybody see the results; publishing again changes nothing."""
+        self._step(record, FINISHED, "only a closed one can be published", state=PUBLISHED)
 
-        Raises
-        ------
-        WrongState
-        """
-        values = {"state": CANCELLED, "closed": self._today(), "closes": None}
+    def unpublish(self, record: SurveyRecord) -> None:
+        """Show the results to the team alone again; doing so twice changes nothing."""
+        self._step(record, FINISHED, "only a published one can be unpublished", state=CLOSED)
+
+    def _step(self, record: SurveyRecord, states: tuple[str, ...], rule: str, **new: Any) -> None:
+        """Change a survey that is in one of `states`; `WrongState` where it is not."""
         if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=TAKING, **values)
+            lambda c: self._surveys.step(c, record.token, states=states, **new)
         ):
-            raise _wrong(survey, "only an open one can be cancelled")
-        # Releases reservations and money; what was shown to people stays paid for.
-        self._endings.end(survey.token)
+            raise _wrong(record, rule)
 
-    def publish(self, survey: SurveyRecord) -> None:
-        """Let everybody see the results; publishing again changes nothing.
-
-        Raises
-        ------
-        WrongState
-        """
-        # From closed or published, so that a repetition is no error.
-        if not self._transactions.write(
-            lambda c: self._surveys.step(
-                c, survey.token, states=(CLOSED, PUBLISHED), state=PUBLISHED
-            )
-        ):
-            raise _wrong(survey, "only a closed one can be published")
-
-    def unpublish(self, survey: SurveyRecord) -> None:
-        """Show the results to the team alone again; doing so twice changes nothing.
-
-        Raises
-        ------
-        WrongState
-        """
-        if not self._transactions.write(
-            lambda c: self._surveys.step(c, survey.token, states=(CLOSED, PUBLISHED), state=CLOSED)
-        ):
-            raise _wrong(survey, "only a published one can be unpublished")
-
-    def progress(self, survey: SurveyRecord) -> Progress:
+    def progress(self, record: SurveyRecord) -> Progress:
         """Return how far a survey is."""
 
         def work(connection: Connection) -> Progress:
             query = (
                 select(PARTICIPATION.c.level, func.count().label("people"))
-                .where(PARTICIPATION.c.survey == survey.token, PARTICIPATION.c.state == "submitted")
+                .where(PARTICIPATION.c.survey == record.token, PARTICIPATION.c.state == SUBMITTED)
                 .group_by(PARTICIPATION.c.level)
             )
-            found = {row.level: row.people for row in connection.execute(query)}
-            levels = {level.name: found.get(level.name, 0) for level in survey.definition.levels}
-            return Progress(levels, _unfinished(connection, survey.token))
+            people = {row.level: row.people for row in connection.execute(query)}
+            levels = {level.name: people.get(level.name, 0) for level in record.survey.levels}
+            return Progress(levels, _unfinished(connection, record.token))
 
         return self._transactions.read(work)
 
-    def document(self, survey: SurveyRecord) -> Document:
+    def document(self, record: SurveyRecord) -> Document:
         """Return the document of a survey that is open or was."""
-        if survey.document is not None:
-            return read_document(survey.document)
-        return document_of(survey.definition, listed=survey.listed)
+        if record.document is not None:
+            return read_document(record.document)
+        return document_of(record.survey, listed=record.listed)
 
     def listed(self, *, team: str, after: str = "", limit: int = 100_000) -> list[Listed]:
         """Return a team's surveys and drafts, by token."""
@@ -341,7 +264,7 @@ class Lifecycle:
                 .limit(limit)
             ).all()
             count = counts(connection, [row.token for row in surveys])
-            found = [
+            listed = [
                 Listed(
                     row.token,
                     row.document["title"],
@@ -353,7 +276,7 @@ class Lifecycle:
                 )
                 for row in drafts
             ]
-            found += [
+            listed += [
                 Listed(
                     row.token,
                     row.title,
@@ -365,86 +288,31 @@ class Lifecycle:
                 )
                 for row in surveys
             ]
-            return sorted(found, key=lambda one: one.token)[:limit]
+            return sorted(listed, key=lambda one: one.token)[:limit]
 
         return self._transactions.read(work)
 
-    def keep_run(
-        self, token: str, run: dict[str, Any], *, request: tuple[str, str]
-    ) -> dict[str, Any]:
-        """Keep a selection run and return it; the same request again returns the first one.
 
-        Raises
-        ------
-        IdempotencyConflict
-            The key was used for another request.
-        """
-        # Drawn outside, because the transaction may run several times.
-        drawn = secrets.token_hex(16)
-        before = select(func.count()).where(SELECTION_RUN.c.survey == token)
-
-        def work(connection: Connection) -> str:
-            known = earlier_token(connection, request, drawn, today=self._today())
-            if known is None:
-                # Within the transaction; two runs at once may still share a number, so the id
-                # decides between them.
-                number = int(connection.execute(before).scalar_one()) + 1
-                row = {"id": drawn, "survey": token, "day": self._today()}
-                connection.execute(insert(SELECTION_RUN), {**row, "run": {"number": number, **run}})
-            return known or drawn
-
-        return self.run(token, self._transactions.write(work))
-
-    def runs(self, token: str) -> list[dict[str, Any]]:
-        """Return the selection runs of a survey, the first one first."""
-        return self._transactions.read(lambda c: runs_of(c, token))
-
-    def run(self, token: str, run: str) -> dict[str, Any]:
-        """Return a selection run of a survey.
-
-        Raises
-        ------
-        NotFound
-        """
-        query = select(SELECTION_RUN).where(
-            SELECTION_RUN.c.survey == token, SELECTION_RUN.c.id == run
-        )
-        # Anything else cannot be there, and a database may refuse to look for it.
-        possible = run.isascii() and "\0" not in run
-        row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
-        if row is None:
-            raise NotFound("there is no such selection run.")
-        return {"id": row.id, "day": row.day, **row.run}
-
-
-def progress_json(survey: SurveyRecord, progress: Progress) -> dict[str, Any]:
+def progress_json(record: SurveyRecord, progress: Progress) -> dict[str, Any]:
     """Return counts alone: how many answered, and at which level where these are not too few."""
-    # A level without anybody is shown: that nobody chose it tells of no one.
-    few = {name for name, count in progress.responses.items() if 0 < count < LEAST_SHOWN}
-    total = sum(progress.responses.values())
-    # One hidden level could be told from the total: a second one is hidden with it.
-    shown = {name: count for name, count in progress.responses.items() if name not in few}
-    if len(few) == 1 and shown:
-        # The smallest shown one, as it costs least to hide.
-        del shown[min(shown, key=lambda name: (shown[name], name))]
     return {
-        "state": survey.state,
-        "responses": total,
+        "state": record.state,
+        "responses": sum(progress.responses.values()),
         "levels": [
-            {"name": name, "responses": shown.get(name), "seats": (survey.seats or {}).get(name)}
-            for name in progress.responses
+            {"name": name, "responses": count, "seats": (record.quotas or {}).get(name)}
+            for name, count in shown_counts(progress.responses).items()
         ],
         "unfinished": progress.unfinished,
-        "closes": survey.closes,
+        "closes": record.closes,
     }
 
 
 def _unfinished(connection: Connection, token: str) -> int:
     query = select(func.count()).where(
-        PARTICIPATION.c.survey == token, PARTICIPATION.c.state.in_(_BEGUN)
+        PARTICIPATION.c.survey == token, PARTICIPATION.c.state.in_((OPENED, SEALED))
     )
     return int(connection.execute(query).scalar_one())
 
 
-def _wrong(survey: SurveyRecord, rule: str) -> WrongState:
-    return WrongState(f"this survey is {survey.state}; {rule}.", state=survey.state)
+def _wrong(record: SurveyRecord, rule: str) -> WrongState:
+    return WrongState(f"this survey is {record.state}; {rule}.", state=record.state)

@@ -1,6 +1,7 @@
-"""Selection runs: how many people of each level to ask, decided, kept and explained.
+"""Selection runs and waves: how many people of each level to ask, decided, stored and explained.
 
-A run sees levels, prices and how many people came; never a person, and never a report.
+A run sees levels, prices and how many people came; never a person, and never a report. A wave is a
+run that was applied to an open survey as one of several rounds.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from sqlalchemy import Connection, func, insert, select
 
 from masquerade.accounting import Caps
-from masquerade.errors import ParameterError, WrongState
-from masquerade.server.db.tables import OPEN
+from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.server.db.idempotency import earlier_token
+from masquerade.server.db.tables import OPEN, SELECTION_RUN
+from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT
@@ -23,6 +28,9 @@ from masquerade.server.surveys.forecast import expected_levels, margins, offers_
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
 from masquerade.surveys.survey import Survey
+
+#: As many as a selection plans.
+MOST_WAVES = 5
 
 
 class SelectionRequest(StrictBody):
@@ -39,110 +47,147 @@ class SelectionRequest(StrictBody):
     apply: bool = Field(default=False, description="Whether an open survey takes so many people")
 
 
-def run_selection(
-    lifecycle: Lifecycle,
-    team: str,
-    token: str,
-    selection: SelectionRequest,
-    *,
-    request: tuple[str, str],
-) -> dict[str, Any]:
-    """Decide how many people of each level to ask, keep that, and return it.
+class SelectionRuns:
+    """The selection runs of all surveys and drafts."""
 
-    Raises
-    ------
-    NotFound, WrongState, InvalidDocument, ParameterError, IdempotencyConflict
-    """
-    if lifecycle.drafts.is_draft(token, team=team):
-        survey, state = None, DRAFT
-        document = lifecycle.drafts.draft(token, team=team).document
-        definition, _ = lifecycle.drafts.review(document).require()
-        came = {level.name: 0 for level in definition.levels}
-    else:
-        survey = lifecycle.record(token, team=team)
-        state, document = survey.state, lifecycle.document(survey)
-        definition = survey.definition
-        # Only what the page shows; see `known_levels`.
-        came = known_levels(survey, lifecycle.progress(survey), document.plan.shares)
-    if selection.apply and state != OPEN:
-        raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
-    run = {"state": state, **_decided(document, definition, came, selection, lifecycle.drafts.caps)}
-    # Kept before it is applied; a repeated request returns the first run.
-    kept = lifecycle.keep_run(token, run, request=request)
-    if selection.apply and survey is not None:
-        seats = {level["name"]: level["seats"] for level in run["levels"]}
-        lifecycle.set_seats(survey, seats)
-    return kept
+    def __init__(
+        self, transactions: Transactions, lifecycle: Lifecycle, *, today: Callable[[], str]
+    ) -> None:
+        self._transactions = transactions
+        self._lifecycle = lifecycle
+        self._today = today
+
+    def decide(
+        self, team: str, token: str, selection: SelectionRequest, *, request: tuple[str, str]
+    ) -> dict[str, Any]:
+        """Decide how many people of each level to ask, store that, and return it."""
+        lifecycle = self._lifecycle
+        draft = lifecycle.drafts.find(token, team=team)
+        if draft is not None:
+            record, state, document = None, DRAFT, draft.document
+            survey, _ = lifecycle.drafts.review(document).require()
+            responded = {level.name: 0 for level in survey.levels}
+        else:
+            record = lifecycle.record(token, team=team)
+            state, document, survey = record.state, lifecycle.document(record), record.survey
+            # Only what the page shows; see `known_levels`.
+            responded = known_levels(record, lifecycle.progress(record), document.plan.shares)
+        if selection.apply and state != OPEN:
+            raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
+        decision = _decision(document, survey, responded, selection, lifecycle.drafts.caps)
+        run = {"state": state, **decision}
+        # Stored before it is applied; a repeated request returns the first run.
+        stored = self._store(token, run, request=request)
+        if selection.apply and record is not None:
+            lifecycle.set_quotas(record, {one["name"]: one["seats"] for one in stored["levels"]})
+        return stored
+
+    def runs(self, token: str) -> list[dict[str, Any]]:
+        """Return the selection runs of a survey, the first one first."""
+        return self._transactions.read(lambda c: runs_of(c, token))
+
+    def run(self, token: str, run: str) -> dict[str, Any]:
+        """Return a selection run of a survey; `NotFound` where there is none of this name."""
+        query = select(SELECTION_RUN).where(
+            SELECTION_RUN.c.survey == token, SELECTION_RUN.c.id == run
+        )
+        # Anything else cannot be there, and a database may refuse to look for it.
+        possible = run.isascii() and "\0" not in run
+        row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
+        if row is None:
+            raise NotFound("there is no such selection run.")
+        return {"id": row.id, "day": row.day, **row.run}
+
+    def _store(
+        self, token: str, run: dict[str, Any], *, request: tuple[str, str]
+    ) -> dict[str, Any]:
+        """Store a run and return it; the same request again returns the first one."""
+        # Drawn outside, because the transaction may run several times.
+        name = secrets.token_hex(16)
+        before = select(func.count()).where(SELECTION_RUN.c.survey == token)
+
+        def work(connection: Connection) -> str:
+            earlier = earlier_token(connection, request, name, today=self._today())
+            if earlier is None:
+                # Within the transaction; two runs at once may still share a number, so the id
+                # decides between them.
+                number = int(connection.execute(before).scalar_one()) + 1
+                row = {"id": name, "survey": token, "day": self._today()}
+                connection.execute(insert(SELECTION_RUN), {**row, "run": {"number": number, **run}})
+            return earlier or name
+
+        return self.run(token, self._transactions.write(work))
 
 
 def known_levels(
     survey: SurveyRecord, progress: Progress, shares: Mapping[str, float]
 ) -> dict[str, int]:
-    """Return how many answered at each level, as far as the page of a survey tells it.
+    """Return how many answered at each level, as far as the page of a survey shows it.
 
     Levels that are not counted apart get their sum in the proportions that were expected, so that
     a run tells no more than the page. The total is exact.
     """
-    shown = progress_json(survey, progress)
-    known = {level["name"]: level["responses"] for level in shown["levels"]}
+    page = progress_json(survey, progress)
+    known = {level["name"]: level["responses"] for level in page["levels"]}
     hidden = [name for name, count in known.items() if count is None]
-    rest = shown["responses"] - sum(count or 0 for count in known.values())
+    rest = page["responses"] - sum(count or 0 for count in known.values())
     planned = {name: shares[name] for name in hidden if shares.get(name)}
     return {**known, **expected_levels(hidden, planned, rest)}
 
 
-def _decided(
+def _decision(
     document: Document,
-    definition: Survey,
-    came: dict[str, int],
+    survey: Survey,
+    responded: dict[str, int],
     selection: SelectionRequest,
     caps: Caps,
 ) -> dict[str, Any]:
-    """Return what a run decides, and all that it was decided by."""
+    """Return the decision of a run, and all that it was decided by."""
     from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
 
     plan = document.plan
-    names = [level.name for level in definition.levels]
+    names = [level.name for level in survey.levels]
     prices = {name: plan.prices.get(name, 0) for name in names}
     # More may have come than were planned, and none of them can be left out.
-    people = max(plan.people, sum(came.values()))
+    people = max(plan.people, sum(responded.values()))
     expected = expected_levels(names, plan.shares, people)
     # At no level can there be fewer people than have answered there.
-    expected = {name: max(expected[name], came[name]) for name in names}
+    expected = {name: max(expected[name], responded[name]) for name in names}
     paid = any(prices.values())
     # Where nobody is paid, a wave divides people: each costs one.
     costs = prices if paid or selection.wave is None else dict.fromkeys(names, 1)
-    offers = offers_of(definition, expected, costs, caps)
+    offers = offers_of(survey, expected, costs, caps)
     budget = plan.budget if selection.budget is None else selection.budget
     alpha = float(plan.alpha if selection.alpha is None else selection.alpha)
     policy = selection.policy or plan.policy
     if selection.wave is None:
-        seats = quotas_by_level(
+        quotas = quotas_by_level(
             offers,
             budget=budget,
             policy=policy,
             alpha=alpha,
             precision_target=selection.precision_target,
         )
-        # Seats include those who came; fewer would count people as too many afterwards.
-        total = {name: max(seats[name], came[name]) for name in names}
+        # Those who answered are among them; fewer would count people as too many afterwards.
+        total = {name: max(quotas[name], responded[name]) for name in names}
     else:
         if policy != "precision":
             raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
         if budget is None:
             budget = sum(expected[name] * costs[name] for name in names)
-        seats = quotas_of_wave(
+        quotas = quotas_of_wave(
             offers,
             budget=float(budget),
             wave=selection.wave,
             response_rate=selection.response_rate,
-            responded=came,
+            responded=responded,
             alpha=alpha,
         )
-        total = {name: came[name] + seats[name] for name in names}
+        total = {name: responded[name] + quotas[name] for name in names}
     worth = worth_by_level(offers, budget=budget, alpha=alpha)
     inputs = [
-        [o.name, o.people, o.price, o.noise_variance, o.privacy_share, came[o.name]] for o in offers
+        [o.name, o.people, o.price, o.noise_variance, o.privacy_share, responded[o.name]]
+        for o in offers
     ]
     return {
         "policy": policy,
@@ -156,13 +201,13 @@ def _decided(
         "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
         "cost": sum(total[name] * prices[name] for name in names),
         "currency": plan.currency,
-        "responses": sum(came.values()),
-        "expected": round(sum(seats.values()) * selection.response_rate),
+        "responses": sum(responded.values()),
+        "expected": round(sum(quotas.values()) * selection.response_rate),
         "levels": [
             {
                 "name": offer.name,
-                "responded": came[offer.name],
-                "asked": seats[offer.name],
+                "responded": responded[offer.name],
+                "asked": quotas[offer.name],
                 "seats": total[offer.name],
                 "price": prices[offer.name],
                 "noise_variance": offer.noise_variance,
@@ -173,7 +218,7 @@ def _decided(
             }
             for offer in offers
         ],
-        "questions": margins(definition, total, estimator=document.estimator),
+        "questions": margins(survey, total, estimator=document.estimator),
         "why": _why(policy, alpha, selection, paid=paid),
         "applied": selection.apply,
     }
@@ -181,8 +226,8 @@ def _decided(
 
 def _why(policy: str, alpha: float, selection: SelectionRequest, *, paid: bool) -> str:
     how = {
-        "precision": "whoever adds most precision for money and privacy comes first, with seats "
-        "for every level",
+        "precision": "whoever adds most precision for money and privacy comes first, with some "
+        "people at every level",
         "stratified-random": "each level by its share of the people, at random",
         "random": "anybody, at random",
     }[policy]
@@ -196,3 +241,60 @@ def _why(policy: str, alpha: float, selection: SelectionRequest, *, paid: bool) 
         if not paid:
             parts.append("Nobody is paid, so the budget counts people.")
     return " ".join(parts)
+
+
+def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
+    """Return the selection runs of a survey, the first one first."""
+    rows = connection.execute(select(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
+    runs = [{"id": row.id, "day": row.day, **row.run} for row in rows]
+    # The number comes first; runs from before there were numbers stand at the beginning.
+    return sorted(runs, key=lambda run: (run.get("number", 0), run["id"]))
+
+
+def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, Any]]:
+    """Return the waves that were applied, in their order, and what came of each.
+
+    Each is the run, with ``asked``: people it asked for; ``came_before``: how many had answered
+    when it was applied; ``came``: how many since, until the next wave; ``over``: whether one
+    follows.
+    """
+    waves = _applied_waves(runs)
+    starts = [run["responses"] for run in waves]
+    ends = [*starts, responses][1:]
+    return [
+        {
+            **run,
+            "asked": sum(level["asked"] for level in run["levels"]),
+            "came_before": start,
+            # Responses can be withdrawn after a wave began.
+            "came": max(0, end - start),
+            "over": index + 1 < len(waves),
+        }
+        for index, (run, start, end) in enumerate(zip(waves, starts, ends, strict=True))
+    ]
+
+
+def finished_wave(runs: list[dict[str, Any]], *, responses: int) -> int | None:
+    """Return the last wave that was applied, once as many have come as it expected; else None."""
+    waves = timeline(runs, responses=responses)
+    if not waves or waves[-1]["came"] < waves[-1]["expected"]:
+        return None
+    return int(waves[-1]["wave"])
+
+
+def planned_wave(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the last wave that was worked out, unless it, or one after it, was applied."""
+    waves = [run for run in runs if run["wave"] is not None]
+    if not waves or waves[-1]["applied"]:
+        return None
+    last = waves[-1]
+    return {**last, "asked": sum(level["asked"] for level in last["levels"])}
+
+
+def next_wave(runs: list[dict[str, Any]]) -> int:
+    """Return the number of the next wave; above `MOST_WAVES` there is none."""
+    return 1 + len(_applied_waves(runs))
+
+
+def _applied_waves(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [run for run in runs if run["applied"] and run["wave"] is not None]

@@ -220,13 +220,7 @@ TEMPLATES = {
 
 
 def template_named(name: str) -> Template:
-    """Return a template.
-
-    Raises
-    ------
-    NotFound
-        There is none of this name.
-    """
+    """Return a template."""
     if name not in TEMPLATES:
         raise NotFound(f"there is no template {name!r}; choose one of {', '.join(TEMPLATES)}.")
     return TEMPLATES[name]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.server.results.axis import Axis
+from masquerade.server.results.figures import Axis
 
 FINITE = st.floats(-1e6, 1e6)
 

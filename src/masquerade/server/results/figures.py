@@ -1,0 +1,161 @@
+"""Figures of results: numbers in words, and their places on the axis of a chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Of the width, kept free at both ends so that a dot at an end is whole.
+_MARGIN = 0.025
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A stretch of numbers that a chart shows from left to right."""
+
+    # low, high: its ends, low below high.
+    low: float
+    high: float
+    percent: bool = False  # whether its numbers are shares
+
+    @classmethod
+    def around(cls, values: Iterable[float | None]) -> Axis:
+        """Return an axis that holds all values, and 0."""
+        known = [0.0, *(value for value in values if value is not None)]
+        # An axis needs a width, also where all values are 0.
+        low, high = min(known), max(known)
+        return cls(low, high if high > low else low + 1)
+
+    def at(self, value: float) -> str:
+        """Return where a value stands; what lies outside stands at the nearer end.
+
+        Examples
+        --------
+        >>> Axis(0, 10).at(5), Axis(0, 10).at(99)
+        ('50.00%', '97.50%')
+        """
+        part = (value - self.low) / (self.high - self.low)
+        inside = min(max(part, 0.0), 1.0)
+        return f"{100 * (_MARGIN + (1 - 2 * _MARGIN) * inside):.2f}%"
+
+    def width(self, low: float, high: float) -> str:
+        """Return how wide the stretch between two values is."""
+        return f"{max(0.0, float(self.at(high)[:-1]) - float(self.at(low)[:-1])):.2f}%"
+
+    def outside(self, value: float) -> bool:
+        """Return whether a value lies beyond an end."""
+        return not self.low <= value <= self.high
+
+    def ticks(self) -> list[tuple[str, str]]:
+        """Return place and text of some round numbers within the axis.
+
+        Examples
+        --------
+        >>> [text for _, text in Axis(0, 80).ticks()]
+        ['0', '20', '40', '60', '80']
+        >>> [text for _, text in Axis(0, 1, percent=True).ticks()]
+        ['0 %', '25 %', '50 %', '75 %', '100 %']
+        """
+        span = self.high - self.low
+        # The power of ten below the width; steps are round parts of it.
+        size = 10.0 ** math.floor(math.log10(span))
+        most = 4 if self.percent else 5
+        steps = [one * size * part for part in (0.1, 1.0) for one in _STEPS]
+        step = next(step for step in steps if span / step <= most + 1e-9)
+        # 1e-9 is for rounding: a tick that falls on an end must not be lost.
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [(self.at(k * step), self._text(k * step)) for k in range(first, last + 1)]
+
+    def _text(self, value: float) -> str:
+        if self.percent:
+            return f"{100 * value:.3g} %"
+        # A true minus sign, as wide as a digit.
+        return f"{value:.6g}".replace("-", "−")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The written form of a question's numbers."""
+
+    share: bool  # whether they are shares of people
+    axis: Axis  # from one end of their range to the other
+    digits: int
+    unit: str = ""
+
+    def text(self, value: float | None) -> str:
+        """Return a value that a person reads, in words."""
+        if value is None:
+            return "–"
+        return f"{self.margin(value)}{self.unit and f' {self.unit}'}"
+
+    def margin(self, value: float | None) -> str:
+        """Return an error or an end of an interval in words."""
+        if value is None:
+            return "–"
+        return f"{self._number(100 * value)} %" if self.share else self._number(value)
+
+    def spread(self, value: float | None) -> str:
+        """Return half of an interval in words: of shares, percentage points."""
+        points = self.share and value is not None
+        return f"{100 * value:.{self.digits}f} %-points" if points and value else self.margin(value)
+
+    def between(self, numbers: Mapping[str, Any], joint: str = "to") -> str:
+        """Return an interval in words, rounded outwards, so that it holds the rounded estimate."""
+        if numbers.get("low") is None:
+            return ""
+        from masquerade.results.headline import outward_interval
+
+        places = self.digits + 2 * self.share
+        ends = outward_interval(numbers["low"], numbers["high"], digits=places)
+        low, high = max(ends[0], self.axis.low), min(ends[1], self.axis.high)
+        # Cut at the ends of the range: shares outside 0 and 1 mean nothing to a reader.
+        if self.share:
+            return f"{self._number(100 * low)} {joint} {self._number(100 * high)} %"
+        unit = self.unit and f" {self.unit}"
+        return f"{self._number(low)} {joint} {self._number(high)}{unit}"
+
+    def row(
+        self, label: str, numbers: Mapping[str, Any], *, percent: float | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Return one line of a chart and of its table, with further entries.
+
+        A share's `percent` is rounded together with those of the others of its question.
+        """
+        text = self.text(numbers["shown"])
+        if percent is not None:
+            # What is rounded to 0 may be some share, and "0 %" alone would say none.
+            text = f"{'' if percent else 'about '}{self._number(percent)} %"
+        return {
+            "label": label,
+            "value": numbers["shown"],
+            "text": text,
+            "unbiased": self.margin(numbers["value"]),
+            "low": numbers.get("low"),
+            "high": numbers.get("high"),
+            "between": self.between(numbers),
+            "people": self.margin(numbers.get("sampling_error")),
+            "masks": self.margin(numbers.get("mechanism_error")),
+            "levels": self.margin(numbers.get("level_error")),
+            **more,
+        }
+
+    def rows(
+        self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """Return one line for each answer, whose percentages add to 100."""
+        from masquerade.results.headline import whole_percents
+
+        percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)
+        return [
+            self.row(label, one, percent=percent, **more)
+            for (label, one, more), percent in zip(options, percents, strict=True)
+        ]
+
+    def _number(self, value: float) -> str:
+        text = f"{value:.{self.digits}f}".replace("-", "−")
+        # Never "−0".
+        return text.removeprefix("−") if not text.strip("−0.") else text
