@@ -54,6 +54,8 @@ CHROMIUM_ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Else a process for a page that may come is started at every page.
+    "--disable-features=SpareRendererForSitePerProcess",
 )
 
 
@@ -183,9 +185,11 @@ def postgres_server() -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def waiting_for_the_disk() -> Iterator[Any]:
     """Let SQLite not wait for the disk in this process; give what prepares a connection really.
+
+    Each fixture that makes a database takes it.
 
     What is written survives the end of a process all the same; only of a computer it would not.
     """
@@ -216,7 +220,7 @@ _MIGRATED = "migrated"
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrated_file(tmp_path_factory: pytest.TempPathFactory, waiting_for_the_disk: Any) -> Path:
     """An SQLite database with the schema of now and nothing in it, to be copied."""
     file = tmp_path_factory.mktemp("migrated") / "masquerade.sqlite3"
     _migrate(f"sqlite:///{file}")
@@ -246,7 +250,9 @@ def _postgres_database(server: PostgresServer, *, like: str = "template1") -> It
 
 
 @pytest.fixture(params=_KINDS)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def database_url(
+    request: pytest.FixtureRequest, tmp_path: Path, waiting_for_the_disk: Any
+) -> Iterator[str]:
     """URL of a database of each kind, with the schema of now and nothing in it."""
     if request.param == "sqlite":
         file = tmp_path / "masquerade.sqlite3"
@@ -259,7 +265,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 @pytest.fixture(params=_KINDS)
-def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def empty_database_url(
+    request: pytest.FixtureRequest, tmp_path: Path, waiting_for_the_disk: Any
+) -> Iterator[str]:
     """URL of an empty database of each kind, without a schema."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'masquerade.sqlite3'}"

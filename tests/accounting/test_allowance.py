@@ -56,7 +56,8 @@ def test_number_answers_of_each_level(
 
 
 @pytest.mark.parametrize(
-    ("cap", "power", "basic", "simple", "concentrated", "exact", "ledger"), TABLE
+    ("cap", "power", "basic", "simple", "concentrated", "exact", "ledger"),
+    [*(pytest.param(*row, marks=pytest.mark.exhaustive) for row in TABLE[:2]), *TABLE[2:]],
 )
 def test_ratings_of_each_level(
     cap: int,

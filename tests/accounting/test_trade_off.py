@@ -77,7 +77,7 @@ MECHANISMS = [
     (QuantisedResponse(0, 10, epsilon=2, levels=3), 3),
     (DiscreteLaplace(1, 5, epsilon=1), 2),
     (DiscreteGaussian(1, 5, sigma=3), 2),
-    (DiscreteGaussian(1, 3, sigma=6), 2),
+    pytest.param(DiscreteGaussian(1, 3, sigma=6), 2, marks=pytest.mark.exhaustive),
 ]
 
 

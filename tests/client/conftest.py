@@ -53,7 +53,9 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def shared_server(
+    tmp_path_factory: pytest.TempPathFactory, waiting_for_the_disk: Any
+) -> Iterator[Any]:
     """One server on SQLite for all tests, each of which opens surveys of its own."""
     database = f"sqlite:///{tmp_path_factory.mktemp('client') / 'server.sqlite3'}"
     caps = Caps(Loss(100_000_000))

@@ -124,7 +124,11 @@ def test_the_default_is_the_best_single_choice(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "mechanism", "reached"),
-    [("rte", "two-layer", 0.80), ("rte", "one-layer", 0.77), ("bluebird", "two-layer", 0.80)],
+    [
+        pytest.param("rte", "two-layer", 0.80, marks=pytest.mark.exhaustive),
+        ("rte", "one-layer", 0.77),
+        ("bluebird", "two-layer", 0.80),
+    ],
 )
 def test_the_default_behind_masks(folder: Path, name: str, mechanism: str, reached: float) -> None:
     """At a single-report epsilon of 1, over 20 trials, at least this.

@@ -31,10 +31,10 @@ def ask(table: LimitTable, told: Connection) -> None:
 
 
 def test_processes_admit_together_what_one_admits() -> None:
-    """Three processes that ask at once for two askers admit each of them the quota, exactly."""
+    """Two processes that ask at once for two askers admit each of them the quota, exactly."""
     table, context = LimitTable.shared(), multiprocessing.get_context("spawn")
     lines, processes = [], []
-    for _ in range(3):
+    for _ in range(2):
         here, there = context.Pipe()
         process = context.Process(target=ask, args=(table, there))
         process.start()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.patience import PATIENCE_SECONDS
@@ -23,7 +23,9 @@ NewDatabase = Callable[[str], str]
 
 
 @pytest.fixture
-def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewDatabase]:
+def new_database(
+    request: pytest.FixtureRequest, tmp_path: Path, waiting_for_the_disk: Any
+) -> Iterator[NewDatabase]:
     """Make more empty databases, of a kind that is named."""
     numbers = itertools.count(1)
     made: list[tuple[PostgresServer, str]] = []
@@ -114,6 +116,6 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def crowd(monkeypatch: pytest.MonkeyPatch) -> Crowd:
+def crowd(monkeypatch: pytest.MonkeyPatch, waiting_for_the_disk: Any) -> Crowd:
     """Return people who are the same in each order."""
     return Crowd(Draws(monkeypatch))

@@ -128,7 +128,12 @@ def linked(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("people", "files"),
-    [(8, 8), (12, 6), (24, 8), pytest.param(50, 16, marks=pytest.mark.exhaustive)],
+    [
+        (8, 8),
+        pytest.param(12, 6, marks=pytest.mark.exhaustive),
+        (24, 8),
+        pytest.param(50, 16, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_audit_an_attack_on_a_stolen_file_is_at_chance_after_a_rewriting(
     crowd: Crowd, tmp_path: Path, people: int, files: int
@@ -201,13 +206,19 @@ def test_a_file_is_rewritten_at_each_event(crowd: Crowd, tmp_path: Path, event: 
 KILLED = """
 import os, sys, threading
 from masquerade.server import Services
-from masquerade.server.db import sqlite_order
 
-services = Services.open(sys.argv[1], rewrites=False)
-threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()
-print("ready", flush=True)
-while True:
-    services.transactions.rewrite()
+def rewrite_until_killed(seconds):
+    services = Services.open(sys.argv[1], rewrites=False)
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), 9)).start()
+    while True:
+        services.transactions.rewrite()
+
+# Each in a process of its own, which need not import everything again.
+for seconds in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        rewrite_until_killed(float(seconds))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -222,15 +233,22 @@ def test_killed_while_rewriting(crowd: Crowd, tmp_path: Path) -> None:
         crowd.come(services, survey, person, long=True)
     rows = everything(services)
     services.close()
-    for number in range(8):
-        with subprocess.Popen(
-            [sys.executable, "-c", KILLED, f"sqlite:///{file}", str(0.05 + 0.013 * number)],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.wait(PATIENCE_SECONDS) == -9
-        with closing(plain(file)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, f"sqlite:///{file}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(8):
+            process.stdin.write(f"{0.05 + 0.013 * number}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "-9\n"
+            with closing(plain(file)) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        process.stdin.close()
+        assert process.wait(PATIENCE_SECONDS) == 0
     services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
     assert services.transactions.rewrite()
     assert everything(services) == rows

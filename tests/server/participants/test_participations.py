@@ -43,8 +43,6 @@ from masquerade.server.participants.participations import Participation
 from masquerade.surveys import Number
 from masquerade.surveys.survey import commitment_of
 
-pytestmark = pytest.mark.both_databases
-
 # What each step leads to, from each state; a state that is not there refuses the step.
 STEPS: dict[str, dict[str, str]] = {
     "open": {RESERVED: OPENED, OPENED: OPENED},
@@ -132,6 +130,7 @@ def test_a_bill_says_what_was_spent(services: Services) -> None:
     assert services.ledger.balance(services.profiles.persons()[0]).spent_epsilon == total
 
 
+@pytest.mark.both_databases
 def test_the_response_is_kept_as_it_was_sealed(services: Services) -> None:
     """Reports come back under the survey's pseudonym and the chosen level, as they were sent."""
     run = begin(services).bring_to(SUBMITTED)
@@ -143,6 +142,7 @@ def test_the_response_is_kept_as_it_was_sealed(services: Services) -> None:
     assert [1, 4] not in [row[-1] for row in everything(services)["participation"]]
 
 
+@pytest.mark.both_databases
 def test_the_commitment_is_the_published_hash() -> None:
     """The commitment is SHA-256 of the canonical JSON, as any device works it out."""
     text = '{"participation":"' + "ab" * 16 + '","reports":[0,-7,12],"salt":"' + "cd" * 16 + '"}'
@@ -152,6 +152,7 @@ def test_the_commitment_is_the_published_hash() -> None:
     assert again == text
 
 
+@pytest.mark.both_databases
 def test_only_what_was_sealed_is_accepted(services: Services) -> None:
     """Other reports, another salt, level or hash are refused, before and after the right ones."""
     run = begin(services).bring_to(SEALED)
@@ -187,6 +188,7 @@ def test_only_what_was_sealed_is_accepted(services: Services) -> None:
     assert everything(services) == after
 
 
+@pytest.mark.both_databases
 def test_reports_of_noise_may_leave_the_range_but_not_by_everything(services: Services) -> None:
     """Reports up to 9 sigma (of 30 here) beyond the scale are kept; further ones are refused."""
     survey = services.surveys.open_survey(define(Number("n", "?", 0, 10, "h"), level="high"))
@@ -205,6 +207,7 @@ def test_reports_of_noise_may_leave_the_range_but_not_by_everything(services: Se
             Device().send(services, survey, [report])
 
 
+@pytest.mark.both_databases
 def test_a_level_is_chosen_once(services: Services) -> None:
     """The same level again is the same participation; another is refused, at every state."""
     for state in (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, ABANDONED):
@@ -219,6 +222,7 @@ def test_a_level_is_chosen_once(services: Services) -> None:
         Device().reserve(services, run.survey, level="none")
 
 
+@pytest.mark.both_databases
 def test_a_lapsed_reservation_can_be_begun_again(services: Services) -> None:
     """Who never saw a question may begin again, at any level, as a new participation."""
     run = begin(services).bring_to(EXPIRED)
@@ -238,6 +242,7 @@ def test_a_lapsed_reservation_can_be_begun_again(services: Services) -> None:
     services.ledger.verify()
 
 
+@pytest.mark.both_databases
 def test_idempotency_keys(services: Services) -> None:
     """A key sent again gives what it gave, even once lapsed; for another request it is refused."""
     survey, other = (services.surveys.open_survey(define(levels=("high", "low"))) for _ in range(2))
@@ -298,6 +303,7 @@ def test_a_closed_survey_takes_nothing_more(services: Services) -> None:
     services.ledger.verify()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["reserve", "open", "abandon", "respond"])
 @pytest.mark.parametrize("moment", ["the ledger", "the commit"])
 def test_a_step_is_kept_with_its_ledger_or_not_at_all(
@@ -333,6 +339,7 @@ def test_a_step_is_kept_with_its_ledger_or_not_at_all(
     services.ledger.verify()
 
 
+@pytest.mark.both_databases
 def test_the_cap_holds(database_url: str) -> None:
     """What does not fit is refused with needed and residual; exactly enough is enough."""
     services = Services.open(database_url)
@@ -357,6 +364,7 @@ def test_the_cap_holds(database_url: str) -> None:
     exact.close()
 
 
+@pytest.mark.both_databases
 def test_answers_in_clear_are_counted_apart(database_url: str) -> None:
     """Level none spends no epsilon but clear answers, of which the default cap allows none."""
     definition = define(levels=("none", "low"))

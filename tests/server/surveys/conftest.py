@@ -87,7 +87,9 @@ def new_member(connection: Connection, team: str, role: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Services]]:
+def site(
+    tmp_path_factory: pytest.TempPathFactory, waiting_for_the_disk: Any
+) -> Iterator[tuple[str, Services]]:
     """A server for the tests of a module, each of which has a team of its own."""
     folder = tmp_path_factory.mktemp("site")
     settings = Settings(f"sqlite:///{folder / 'a.sqlite3'}", rate_participant=0, rate_address=0)
