@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate, pairwise, starmap
 from operator import mul
 from typing import Any
 
@@ -353,7 +354,9 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         if not blocks:
             raise ParameterError("a survey without blocks adds up nothing; give one a question.")
         self.blocks = tuple(blocks)
-        bits = sum(block.bits for block in self.blocks)
+        ends = list(accumulate((block.bits for block in self.blocks), initial=0))
+        self._places = list(zip(self.blocks, starmap(slice, pairwise(ends)), strict=True))
+        bits = ends[-1]
         squared = [block.squared for block in self.blocks if block.squared]
         super().__init__(
             FIELD_128,
@@ -420,11 +423,7 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         return Fraction(self.chunk + 1, p) + Fraction(2 * (wire - 1), p - wire)
 
     def _parts(self, encoded: Sequence[int]) -> list[tuple[Block, Sequence[int]]]:
-        parts, start = [], 0
-        for block in self.blocks:
-            parts.append((block, encoded[start : start + block.bits]))
-            start += block.bits
-        return parts
+        return [(block, encoded[place]) for block, place in self._places]
 
 
 def prio3_survey(

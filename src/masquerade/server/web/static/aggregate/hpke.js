@@ -75,22 +75,18 @@ export async function sealFrom(ephemeral, config, plaintext, { info, aad }) {
   if (secret.every((byte) => byte === 0)) throw new RangeError("a public key is of low order.");
   // ExtractAndExpand (4.1)
   const kemSuite = joined(text("KEM"), bigEndian(kem, 2));
-  const shared = await extractAndExpand({
-    suite: kemSuite, salt: NOTHING, extractLabel: "eae_prk", keyMaterial: secret,
-    expandLabel: "shared_secret", info: joined(enc, publicKey), length: 32,
-  });
+  const fromSecret = await labeledExtract(kemSuite, NOTHING, "eae_prk", secret);
+  const shared = await fromSecret("shared_secret", joined(enc, publicKey), 32);
   // KeySchedule (5.1)
   const suite = joined(text("HPKE"), ...[kem, HKDF_SHA256, AES_128_GCM].map((id) => bigEndian(id, 2)));
+  const hashes = [["psk_id_hash", NOTHING], ["info_hash", info]];
   const schedule = joined(
-    [BASE],
-    await labeledExtract(suite, "psk_id_hash", NOTHING),
-    await labeledExtract(suite, "info_hash", info),
+    [BASE], ...(await Promise.all(hashes.map(([label, bytes]) => labeledHash(suite, label, bytes)))),
   );
-  const derive = (expandLabel, length) => extractAndExpand({
-    suite, salt: shared, extractLabel: "secret", keyMaterial: NOTHING, expandLabel,
-    info: schedule, length,
-  });
-  const [key, nonce] = await Promise.all([derive("key", 16), derive("base_nonce", 12)]);
+  const fromShared = await labeledExtract(suite, shared, "secret", NOTHING);
+  const [key, nonce] = await Promise.all([
+    fromShared("key", schedule, 16), fromShared("base_nonce", schedule, 12),
+  ]);
   const cipher = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
   // One message a key, so that the nonce of the first is the only one.
   const sealed = await subtle.encrypt({ name: "AES-GCM", iv: nonce, additionalData: aad }, cipher, plaintext);
@@ -110,18 +106,20 @@ function labeled(suite, label, bytes) {
   return joined(VERSION, suite, text(label), bytes);
 }
 
-/** LabeledExtract without a salt, which is a key of zeros (RFC 5869, 2.2). */
-async function labeledExtract(suite, label, bytes) {
+/** LabeledExtract by itself, without a salt, which is a key of zeros (RFC 5869, 2.2). */
+async function labeledHash(suite, label, bytes) {
   const hmac = { name: "HMAC", hash: "SHA-256" };
   const key = await webCrypto().importKey("raw", new Uint8Array(32), hmac, false, ["sign"]);
   return new Uint8Array(await webCrypto().sign("HMAC", key, labeled(suite, label, bytes)));
 }
 
-/** LabeledExtract and then LabeledExpand (section 4), which WebCrypto does in one. */
-async function extractAndExpand({ suite, salt, extractLabel, keyMaterial, expandLabel, info, length }) {
-  const material = labeled(suite, extractLabel, keyMaterial);
+/** Return LabeledExpand of what LabeledExtract gives: WebCrypto does the two in one (section 4). */
+async function labeledExtract(suite, salt, label, bytes) {
+  const material = labeled(suite, label, bytes);
   const key = await webCrypto().importKey("raw", material, "HKDF", false, ["deriveBits"]);
-  const expanded = joined(bigEndian(length, 2), labeled(suite, expandLabel, info));
-  const parameters = { name: "HKDF", hash: "SHA-256", salt, info: expanded };
-  return new Uint8Array(await webCrypto().deriveBits(parameters, key, 8 * length));
+  return async (expandLabel, context, length) => {
+    const info = joined(bigEndian(length, 2), labeled(suite, expandLabel, context));
+    const parameters = { name: "HKDF", hash: "SHA-256", salt, info };
+    return new Uint8Array(await webCrypto().deriveBits(parameters, key, 8 * length));
+  };
 }

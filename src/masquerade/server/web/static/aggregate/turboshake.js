@@ -33,26 +33,29 @@ for (let round = 0, register = 1; round < 24; round++) {
 const turned = new Int32Array(2 * LANES);
 const parity = new Int32Array(10);
 
+// Written without arrays made on the way: a device splits one response, so this code mostly runs
+// before the browser has compiled it.
 function permute(state) {
   for (let round = 0; round < ROUNDS; round++) {
     // theta: each lane takes the parity of two columns
     for (let x = 0; x < 10; x++) {
       parity[x] = state[x] ^ state[x + 10] ^ state[x + 20] ^ state[x + 30] ^ state[x + 40];
     }
-    for (let x = 0; x < 5; x++) {
-      const [left, right] = [2 * ((x + 4) % 5), 2 * ((x + 1) % 5)];
-      const [low, high] = [parity[right], parity[right + 1]];
-      const addLow = parity[left] ^ ((low << 1) | (high >>> 31));
-      const addHigh = parity[left + 1] ^ ((high << 1) | (low >>> 31));
-      for (let lane = 2 * x; lane < 2 * LANES; lane += 10) {
+    for (let x = 0; x < 10; x += 2) {
+      const low = parity[(x + 2) % 10];
+      const high = parity[(x + 3) % 10];
+      const addLow = parity[(x + 8) % 10] ^ ((low << 1) | (high >>> 31));
+      const addHigh = parity[(x + 9) % 10] ^ ((high << 1) | (low >>> 31));
+      for (let lane = x; lane < 2 * LANES; lane += 10) {
         state[lane] ^= addLow;
         state[lane + 1] ^= addHigh;
       }
     }
     // rho and pi: each lane is turned, and goes elsewhere
     for (let lane = 0; lane < LANES; lane++) {
-      let [low, high] = [state[2 * lane], state[2 * lane + 1]];
-      if (TURNS[lane] >= 32) [low, high] = [high, low];
+      const swapped = TURNS[lane] >> 5; // by 32 or more: the halves change places
+      const low = state[2 * lane + swapped];
+      const high = state[2 * lane + 1 - swapped];
       const by = TURNS[lane] & 31;
       const place = 2 * PLACES[lane];
       // a shift by 32 is none in JavaScript, so the other half is shifted twice
@@ -74,7 +77,8 @@ function permute(state) {
 /** An endless stream of bytes from a message. */
 export class TurboShake128 {
   #state = new Int32Array(2 * LANES);
-  #used = 0; // bytes of the current block that were read
+  #block = new Uint8Array(RATE); // what the state gives, lowest byte of each half first
+  #used = 0; // bytes of the block that were read
 
   /**
    * @param {Uint8Array} message
@@ -92,19 +96,28 @@ export class TurboShake128 {
       }
       permute(this.#state);
     }
+    this.#show();
   }
 
   /** Return the next bytes of the stream. */
   read(length) {
     const bytes = new Uint8Array(length);
-    for (let place = 0; place < length; place++) {
+    for (let place = 0; place < length; ) {
       if (this.#used === RATE) {
         permute(this.#state);
-        this.#used = 0;
+        this.#show();
       }
-      bytes[place] = this.#state[this.#used >> 2] >>> (8 * (this.#used & 3));
-      this.#used += 1;
+      const next = this.#block.subarray(this.#used, this.#used + length - place);
+      bytes.set(next, place);
+      place += next.length;
+      this.#used += next.length;
     }
     return bytes;
+  }
+
+  #show() {
+    const view = new DataView(this.#block.buffer);
+    for (let word = 0; word < RATE / 4; word++) view.setInt32(4 * word, this.#state[word], true);
+    this.#used = 0;
   }
 }
