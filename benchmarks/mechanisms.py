@@ -103,7 +103,7 @@ def promises() -> None:
 
 def fresh(points: int) -> object:
     """Return a guarantee that nothing remembers."""
-    from masquerade.exact.gaussian_tail import epsilon_of_one_report
+    from masquerade.exact.epsilon_at_delta import epsilon_of_one_report
 
     epsilon_of_one_report.cache_clear()
     sigma = Fraction(3 * (points - 1), 4)

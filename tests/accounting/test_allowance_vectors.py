@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.accounting import Caps, MaskedNumber
-from masquerade.accounting.gaussian_room import is_gaussian
+from masquerade.accounting.caps import is_gaussian
 from masquerade.exact import Loss
 
 FILE = Path(__file__).parents[1] / "vectors" / "caps.json"

@@ -21,7 +21,7 @@ from masquerade.accounting import (
     rho_of,
     spent,
 )
-from masquerade.accounting.gaussian_room import is_gaussian
+from masquerade.accounting.caps import is_gaussian
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 

@@ -25,7 +25,7 @@ from masquerade.accounting import (
     gaussian_delta,
     rho_of_cap,
 )
-from masquerade.accounting.gaussian_room import INFLATION, is_gaussian, room_of
+from masquerade.accounting.caps import INFLATION, is_gaussian, room_of
 from masquerade.errors import InsufficientBudget
 from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from masquerade.cli.output import disk_trouble
+from masquerade.cli.terminal import disk_trouble
 from masquerade.server import Services
 from masquerade.server.db.engine import connect, migrate, revisions
 from masquerade.server.demo import seed_demo

@@ -12,7 +12,7 @@ import pytest
 from tests.client.surveys import ANSWERS
 
 from masquerade.cli import main
-from masquerade.cli.prompts import plain
+from masquerade.cli.terminal import plain
 from masquerade.client import Identity
 from masquerade.surveys import Choice, Rating
 

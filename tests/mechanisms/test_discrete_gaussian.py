@@ -17,7 +17,7 @@ from scipy import stats
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Loss, SimulatedCoins, epsilon_of_rho
-from masquerade.exact.gaussian_tail import delta_at_most, epsilon_of_one_report
+from masquerade.exact.epsilon_at_delta import delta_at_most, epsilon_of_one_report
 from masquerade.mechanisms import DiscreteGaussian, parse_mechanism
 
 MICRO = Fraction(1, 10**6)
@@ -129,13 +129,13 @@ def test_exact_the_computed_delta_is_an_upper_bound(
 @pytest.mark.parametrize("sigma", [2047, 2048, 5000, 40_000])
 def test_blocks_bound_the_sum_point_by_point(sigma: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On fine lattices, the bound by blocks is above the sum of single points and close to it."""
-    from masquerade.exact import gaussian_tail
+    from masquerade.exact import epsilon_at_delta
 
     variance = Fraction(sigma**2)
-    blocks = [gaussian_tail._log_tail(first, variance) for first in (1, sigma // 3, 5 * sigma)]
-    monkeypatch.setattr(gaussian_tail, "_BLOCKS_PER_SIGMA", 10**9)
+    blocks = [epsilon_at_delta._log_tail(first, variance) for first in (1, sigma // 3, 5 * sigma)]
+    monkeypatch.setattr(epsilon_at_delta, "_BLOCKS_PER_SIGMA", 10**9)
     for first, (low, high) in zip((1, sigma // 3, 5 * sigma), blocks, strict=True):
-        each, _ = gaussian_tail._log_tail(first, variance)
+        each, _ = epsilon_at_delta._log_tail(first, variance)
         assert low - 1e-11 <= each <= high + 1e-11
         assert high - low < 1e-5
 

@@ -30,7 +30,7 @@ from masquerade.release import (
     ise,
     simulate,
 )
-from masquerade.release.grid import Grid, bins_by_rule, on_simplex
+from masquerade.release.grid import Grid, bins_by_rule, nearest_counts
 from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts
 from masquerade.release.templates import PARTS_OF_BIN, likelihoods, templates_for
 
@@ -128,10 +128,10 @@ def test_audit_no_event_betrays_more_than_epsilon(grouped: Grouped) -> None:
 def test_prop_projection_is_the_nearest_point(values: list[float], total: float) -> None:
     """On the simplex, unchanged where it is there already, and no feasible direction is nearer."""
     x = np.array(values)
-    found = on_simplex(x, np.array([total]), np.array([len(x)]))
+    found = nearest_counts(x, np.array([total]), np.array([len(x)]))
     assert found.min() >= 0
     assert found.sum() == pytest.approx(total)
-    again = on_simplex(found, np.array([total]), np.array([len(x)]))
+    again = nearest_counts(found, np.array([total]), np.array([len(x)]))
     assert again == pytest.approx(found, abs=1e-9)
     gap = x - found
     # optimality: the gap is the same where positive and no larger elsewhere
@@ -143,7 +143,7 @@ def test_prop_projection_is_the_nearest_point(values: list[float], total: float)
 def test_projection_equals_an_optimiser() -> None:
     """Two objects at once against scipy's constrained minimum."""
     values = np.array([3.0, -1, 2, 0.5, 4, 4, -9])
-    found = on_simplex(values, np.array([2.0, 5.0]), np.array([3, 4]))
+    found = nearest_counts(values, np.array([2.0, 5.0]), np.array([3, 4]))
     for part, total in ((slice(0, 3), 2.0), (slice(3, 7), 5.0)):
         x = values[part]
         best = minimize(

@@ -16,7 +16,7 @@ from masquerade.reproduce.figures import NO_DRAWING, write_numbers
 from masquerade.reproduce.run import identity
 from masquerade.reproduce.sparse_ldp import simple_setting
 from masquerade.reproduce.study import Cells, Evaluation, Figure, Job, Panel, Series, Table
-from masquerade.reproduce.verdict import Estimate, compare, value
+from masquerade.reproduce.verdict import Estimate, Statements
 
 CALLS: list[int] = []
 
@@ -36,9 +36,14 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
     """Return one of everything."""
     squares = [float(cells[0]["square"]) for cells in measured.values()]
     lines = Series("squares", [1, 2], squares, [0.1, float("nan")])
+    printed = {
+        "first": {"artifact": "table 1", "quantity": "first", "paper": 4, "tolerance": 0.1},
+        "gain": {"artifact": "table 1", "quantity": "gain"},
+    }
+    paper = Statements(printed, "d", own=True)
     return Evaluation(
-        [value("table 1", "first", paper=4, ours=squares[0], tolerance=0.1, data="d", own=True)],
-        [compare("table 1", "gain", [Estimate(1.0, 0.1)], data="d")],
+        [paper.value("first", squares[0])],
+        [paper.compare("gain", [Estimate(1.0, 0.1)])],
         [Table("squares", "Squares", [{"square": each, "missing": None} for each in squares])],
         [Figure("figure-1", "Squares", [Panel("a panel", "x", "y", [lines], log_y=True)])],
     )

@@ -7,17 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from masquerade.reproduce.verdict import Estimate, Row, alike, claim, compare, value
+from masquerade.reproduce.verdict import Estimate, Row, Statements
+
+
+def paper(*, own: bool = True, tolerance: float = 0.1, note: str = "") -> Statements:
+    """Return a paper with one statement, which prints 1."""
+    entry = {"artifact": "f", "quantity": "x", "statement": "s", "note": note}
+    return Statements({"x": {**entry, "paper": 1.0, "tolerance": tolerance}}, "d", own)
 
 
 def of_value(ours: Estimate | float, *, own: bool = True, tolerance: float = 0.1) -> Row:
     """Return the row of a value that is printed as 1."""
-    return value("table", "x", paper=1.0, ours=ours, tolerance=tolerance, data="d", own=own)
+    return paper(own=own, tolerance=tolerance).value("x", ours)
 
 
 def of_claim(*differences: Estimate, own: bool = True) -> Row:
     """Return the row of a claim."""
-    return claim("figure", "x", differences, statement="s", data="d", own=own)
+    return paper(own=own).claim("x", differences)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +83,11 @@ def test_the_reason_counts_and_tells_noise_from_contradiction() -> None:
 
 def test_a_note_stands_behind_the_reason() -> None:
     """What is known about the cause is said after the numbers, whatever the verdict."""
-    shared = {"statement": "s", "data": "d", "own": True, "note": "because"}
+    noted = paper(note="because")
     rows = [
-        claim("f", "x", [Estimate(1.0, 0.1)], **shared),  # type: ignore[arg-type]
-        alike("f", "x", [Estimate(1.0, 0.1)], tolerance=0.1, **shared),  # type: ignore[arg-type]
-        value("f", "x", paper=1.0, ours=2.0, tolerance=0.1, **shared),  # type: ignore[arg-type]
+        noted.claim("x", [Estimate(1.0, 0.1)]),
+        noted.alike("x", [Estimate(1.0, 0.1)]),
+        noted.value("x", 2.0),
     ]
     assert all(row.reason.endswith("; because") for row in rows)
     assert rows[1].paper is None
@@ -89,19 +95,9 @@ def test_a_note_stands_behind_the_reason() -> None:
 
 def test_alike_looks_at_distances_not_at_their_mean() -> None:
     """Differences that cancel are not alike; small ones are."""
-    far = alike(
-        "f", "x", [Estimate(0.5), Estimate(-0.5)], statement="s", tolerance=0.1, data="d", own=True
-    )
-    near = alike(
-        "f",
-        "x",
-        [Estimate(0.05), Estimate(-0.05)],
-        statement="s",
-        tolerance=0.1,
-        data="d",
-        own=False,
-    )
-    none = alike("f", "x", [], statement="s", tolerance=0.1, data="d", own=True)
+    far = paper().alike("x", [Estimate(0.5), Estimate(-0.5)])
+    near = paper(own=False).alike("x", [Estimate(0.05), Estimate(-0.05)])
+    none = paper().alike("x", [])
     assert [each.verdict for each in (far, near, none)] == [
         "not reproduced",
         "in shape",
@@ -125,5 +121,5 @@ def test_estimates_are_means_with_their_errors() -> None:
 )
 def test_ours_is_better_only_where_it_is_clear(difference: float, outcome: str) -> None:
     """Two standard errors decide in both directions."""
-    found = compare("f", "x", [Estimate(difference, 0.1)], data="d")
+    found = paper().compare("x", [Estimate(difference, 0.1)])
     assert found.outcome == outcome

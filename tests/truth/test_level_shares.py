@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import on_simplex
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, level_named
 from masquerade.truth import ESTIMATORS, estimate_shares, level_shares, likeliest_shares
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import on_simplex
 
 NAMES = ("high", "medium", "low")
 

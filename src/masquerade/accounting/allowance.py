@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from masquerade.accounting.caps import Caps
+from masquerade.accounting.caps import Caps, is_gaussian
 from masquerade.accounting.concentrated import rho_of_cap
 from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
-from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss

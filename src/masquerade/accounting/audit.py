@@ -19,7 +19,7 @@ from masquerade.accounting.sampled_loss import lower_bound
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Loss
 from masquerade.exact.coins import require_generator
-from masquerade.exact.number import whole
+from masquerade.exact.number import in_range, whole
 from masquerade.mechanisms import MatrixFactorizationRidge, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 
@@ -72,8 +72,7 @@ def audit(
     require_generator(rng)
     answers = whole(answers, "answers", low=1)
     samples = whole(samples, "samples", low=FEWEST_PERSONS)
-    if not 0 < false_alarm < 1:
-        raise ParameterError(f"false_alarm is {false_alarm}, expected above 0 and below 1.")
+    in_range(false_alarm, "false_alarm", above=0, below=1)
     if isinstance(mechanism, Mechanism):
         if isinstance(mechanism, HasDensity):
             name, claim = str(mechanism), Claim.of(mechanism, answers)

@@ -23,7 +23,7 @@ from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Loss
-from masquerade.exact.number import exact, finite
+from masquerade.exact.number import exact, finite, in_range
 
 
 @runtime_checkable
@@ -115,8 +115,7 @@ class OfAuditable(Subject):
     def __init__(self, own: Auditable, rng: np.random.Generator) -> None:
         one = _amount(own.claimed_epsilon)
         delta = finite(getattr(own, "claimed_delta", 0), "claimed_delta")
-        if not 0 <= delta < 1:
-            raise ParameterError(f"claimed_delta is {float(delta)}, expected from 0 to below 1.")
+        in_range(delta, "claimed_delta", low=0, below=1)
         self._inputs = list(own.inputs)
         if len(self._inputs) < 2:
             raise ParameterError(f"inputs has {len(self._inputs)} answers, expected at least 2.")

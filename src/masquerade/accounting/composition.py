@@ -14,7 +14,7 @@ from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Guarantee, Loss
-from masquerade.exact.gaussian_tail import epsilon_of_reports
+from masquerade.exact.epsilon_at_delta import epsilon_of_reports
 from masquerade.mechanisms import Mechanism, TwoLayer
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.exact.arrays import Floats
-from masquerade.exact.concentrated import epsilon_of_rho
+from masquerade.exact.epsilon_at_delta import epsilon_of_rho
 from masquerade.exact.loss import Amount
+from masquerade.exact.number import in_range
 
 _ERROR = 1e-12  # relative, far above what rounding does to the few operations of each bound
 _SLACK = 1e-7  # how far above the supremum the search may stop
@@ -117,8 +118,7 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
     A response that keeps the answer less often than any other symbol is reported costs less than
     one that keeps it more often with the same epsilon and number of symbols.
     """
-    if symbols < 2:
-        raise ParameterError(f"symbols is {symbols}, expected at least 2.")
+    in_range(symbols, "symbols", low=2)
     closed = rho_of_pure(epsilon)
     if symbols == 2 or closed.micro in (0, math.inf):
         return closed

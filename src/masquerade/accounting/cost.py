@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from masquerade.accounting.caps import is_gaussian
 from masquerade.accounting.composition import compose
 from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
-from masquerade.accounting.gaussian_room import is_gaussian
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
@@ -36,7 +36,7 @@ class Cost:
     clear : int
         How many answers are sent in clear. They are in neither `protected` nor `rho`.
     gaussian : bool
-        Whether all protected answers count as masked by Gaussian noise; see `gaussian_room`.
+        Whether all protected answers count as masked by Gaussian noise; see `caps.is_gaussian`.
     micro_epsilon, unbounded, micro_rho, other : int
         Derived: `protected` where it is finite, else 0; 1 where it is not; the rho that counts; 1
         where there is one that is not Gaussian.

@@ -29,6 +29,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from masquerade.accounting.concentrated import Rho
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact.number import in_range
 
 _ERROR = 8e-15  # relative, above what rounding does to the few operations of each term
 _HALVINGS = 200
@@ -103,8 +104,7 @@ def gaussian_delta(epsilon: float, *, mu: float) -> float:
     >>> round(gaussian_delta(0.85, mu=2 / 3), 5)
     0.04712
     """
-    if not 0 <= epsilon < math.inf:
-        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
+    in_range(epsilon, "epsilon", low=0, below=math.inf)
     _check_mu(mu)
     if mu == 0:
         return 0.0
@@ -162,12 +162,9 @@ def gaussian_sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) ->
     >>> round(gaussian_sigma(1, 1e-6), 4)
     4.2247
     """
-    if not 0 <= epsilon < math.inf:
-        raise ParameterError(f"epsilon is {epsilon}, expected at least 0.")
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta is {delta}, expected above 0 and below 1.")
-    if not 0 < sensitivity < math.inf:
-        raise ParameterError(f"sensitivity is {sensitivity}, expected above 0.")
+    in_range(epsilon, "epsilon", low=0, below=math.inf)
+    in_range(delta, "delta", above=0, below=1)
+    in_range(sensitivity, "sensitivity", above=0, below=math.inf)
     log_delta = math.log(delta)
     low, high = 0.0, 1.0  # of 1 / mu
     while _log_delta(epsilon, 1 / high) > log_delta:
@@ -236,10 +233,8 @@ def _below(delta: Fraction) -> float:
 
 
 def _check_mu(mu: float) -> None:
-    if not 0 <= mu < math.inf:
-        raise ParameterError(f"mu is {mu}, expected at least 0.")
+    in_range(mu, "mu", low=0, below=math.inf)
 
 
 def _check_delta(delta: float) -> None:
-    if not 0 <= delta <= 1:
-        raise ParameterError(f"delta is {delta}, expected 0 to 1.")
+    in_range(delta, "delta", low=0, high=1)

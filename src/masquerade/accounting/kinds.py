@@ -22,6 +22,7 @@ from masquerade.accounting.concentrated import (
 from masquerade.accounting.gaussian import Mu
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -48,8 +49,7 @@ class MaskedChoice:
     epsilon: Loss
 
     def __post_init__(self) -> None:
-        if self.symbols < 2:
-            raise ParameterError(f"symbols is {self.symbols}, expected at least 2.")
+        in_range(self.symbols, "symbols", low=2)
 
 
 @dataclass(frozen=True, slots=True)

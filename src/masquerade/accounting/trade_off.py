@@ -20,8 +20,8 @@ from masquerade.accounting.concentrated import NO_RHO
 from masquerade.accounting.distribution import LossDistribution, composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
-from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Loss
+from masquerade.exact.number import in_range
 
 NO_CHANCE = Fraction(0)
 _ERROR = 1e-12  # relative, above what rounding does to the few operations of each bound
@@ -50,8 +50,7 @@ def largest_power(rate: float, *, loss: Loss, delta: Fraction = NO_CHANCE) -> fl
     0.0272
     """
     _check_rate(rate)
-    if not 0 <= delta <= 1:
-        raise ParameterError(f"delta is {delta}, expected 0 to 1.")
+    in_range(delta, "delta", low=0, high=1)
     if loss == NO_LOSS and not delta:
         return rate
     return _of_pair(rate, loss.epsilon, float(delta))
@@ -127,5 +126,4 @@ def _of_distribution(rate: float, distribution: LossDistribution) -> float:
 
 
 def _check_rate(rate: float) -> None:
-    if not 0 <= rate <= 1:
-        raise ParameterError(f"rate is {rate}, expected 0 to 1.")
+    in_range(rate, "rate", low=0, high=1)

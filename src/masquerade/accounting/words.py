@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from masquerade.accounting.trade_off import NO_CHANCE
-from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
+from masquerade.exact.number import in_range
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 
 #: False-positive rates at which powers are stated.
@@ -43,8 +43,7 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     prior : float
         Above 0, at most 1.
     """
-    if not 0 < prior <= 1:
-        raise ParameterError(f"prior is {prior}, expected above 0 and at most 1.")
+    in_range(prior, "prior", above=0, high=1)
     # Bayes: posterior odds = prior odds * e**epsilon at most.
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
@@ -94,8 +93,7 @@ def risk_in_words(
     >>> risk_in_words(Loss(1_000_000))[47:]
     'with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
     """
-    if not 0 < prior < 1:
-        raise ParameterError(f"prior is {prior}, expected above 0 and below 1.")
+    in_range(prior, "prior", above=0, below=1)
     after = highest_belief(loss, prior=float(prior))
     reached = f"at most {_one_in(after)}" if after < _NEARLY_ALWAYS else "near certainty"
     return (
@@ -171,8 +169,7 @@ def _but_for(delta: Fraction) -> str:
 
 
 def _check_delta(delta: Fraction) -> None:
-    if not 0 <= delta <= 1:
-        raise ParameterError(f"delta is {delta}, expected 0 to 1.")
+    in_range(delta, "delta", low=0, high=1)
 
 
 _MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas

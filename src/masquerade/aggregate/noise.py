@@ -17,7 +17,7 @@ from masquerade.aggregate.survey_circuit import Block
 from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
-from masquerade.exact.concentrated import epsilon_of_rho, probability_of_failure
+from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import NumberLike, finite, text_of
 

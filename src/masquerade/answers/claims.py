@@ -35,6 +35,7 @@ from masquerade.errors import (
     UnknownLabel,
 )
 from masquerade.exact.arrays import Codes, Flags, Floats
+from masquerade.exact.number import one_of
 
 Kind = Literal["categorical", "numeric"]
 Duplicates = Literal["error", "first", "last", "all"]
@@ -123,10 +124,7 @@ class Claims:
         SchemaError, EmptyTable, MissingValue, MixedTypes, UnknownLabel, DuplicateClaim
             Each names the row (from 1, the header not counted), the value, and what to do.
         """
-        if duplicates not in ("error", "first", "last", "all"):
-            raise ParameterError(
-                f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
-            )
+        one_of(duplicates, "duplicates", ("error", "first", "last", "all"))
         table = to_arrow(frame, columns=("task", "worker", *LABEL_COLUMNS))
         column = _label_column(table)
         if table.num_rows == 0:

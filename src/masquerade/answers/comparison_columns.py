@@ -19,6 +19,7 @@ from masquerade.errors import (
     SchemaError,
 )
 from masquerade.exact.arrays import Codes, Floats, Integers
+from masquerade.exact.number import one_of
 
 VOTER, CHOICE, LABEL, TIE = "voter", "choice", "comparison", "tie"
 ITEM_COLUMNS = ("chosen", "rejected")
@@ -101,8 +102,7 @@ def encode_items(
 
     The items are the declared ones in their order; without, those that rows name, sorted.
     """
-    if unlisted not in get_args(Unlisted):
-        raise ParameterError(f"unlisted is {unlisted!r}, expected 'error' or 'ignore'.")
+    one_of(unlisted, "unlisted", get_args(Unlisted))
     ignored = declared is not None and unlisted == "ignore"
     columns = []
     for name in ITEM_COLUMNS:

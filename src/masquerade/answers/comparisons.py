@@ -40,6 +40,7 @@ from masquerade.errors import (
     SchemaError,
 )
 from masquerade.exact.arrays import Codes, Floats, Integers
+from masquerade.exact.number import in_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,8 +336,7 @@ class Comparisons:
 
         A public cap makes every voter's influence, and the voter's total privacy cost, bounded.
         """
-        if records < 1:
-            raise ParameterError(f"records is {records}, expected at least 1.")
+        in_range(records, "records", low=1)
         # place[record] among the records of its voter
         place = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.records_per_voter())
         counts = np.minimum(self.records_per_voter(), records)

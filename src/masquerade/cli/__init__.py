@@ -10,11 +10,9 @@ import sys
 import typer
 
 from masquerade.cli.answer import answer, caps, me
-from masquerade.cli.audit import audit
 from masquerade.cli.operate import backup, doctor, migrate, new_key, restore
-from masquerade.cli.output import complain, disk_trouble
 from masquerade.cli.prefer import prefer
-from masquerade.cli.privacy import privacy
+from masquerade.cli.privacy import audit, privacy
 from masquerade.cli.randomize import randomize
 from masquerade.cli.release import release
 from masquerade.cli.reproduce import reproduce
@@ -22,6 +20,7 @@ from masquerade.cli.results import results
 from masquerade.cli.select import plan, select
 from masquerade.cli.serve import demo, serve
 from masquerade.cli.simulate import simulate
+from masquerade.cli.terminal import complain, disk_trouble
 from masquerade.cli.truth import truth
 from masquerade.cli.user import user
 from masquerade.errors import MasqueradeError, OperationError

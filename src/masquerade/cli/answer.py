@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def me(
             return
         from rich.console import Console
 
-        from masquerade.cli.prompts import say, show_rows
+        from masquerade.cli.terminal import say, show_rows
 
         console, battery, caps = Console(), account["battery"], account["caps"]
         if on_server:
@@ -188,7 +188,7 @@ def caps(
         return
     from rich.console import Console
 
-    from masquerade.cli.prompts import say
+    from masquerade.cli.terminal import say
 
     console, allowed = Console(), account["caps"]
     say(
@@ -210,7 +210,7 @@ def _client(url: str, identity: Path | None, home: Path | None) -> Client:
 def _interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
     from rich.console import Console
 
-    from masquerade.cli.prompts import ask_line, say
+    from masquerade.cli.terminal import ask_line, say
 
     console = Console()
     part = _begun(console, client, survey, level, confirmed=confirmed)
@@ -253,7 +253,7 @@ def _ask(
     console: Console, asked: tuple[MaskedQuestion, ...], given: dict[str, Answer], todo: list[int]
 ) -> None:
     """Ask the questions at these places, and what is asked only after the new answers."""
-    from masquerade.cli.prompts import ask_answer
+    from masquerade.cli.terminal import ask_answer
     from masquerade.client import is_asked
 
     codes: list[int] = []
@@ -273,7 +273,7 @@ def _begun(
     console: Console, client: Client, survey: str, level: str | None, *, confirmed: bool
 ) -> Participation | None:
     """Let a person choose a level and begin; None where they would rather not."""
-    from masquerade.cli.prompts import ask_one_of, ask_yes, say, show_rows
+    from masquerade.cli.terminal import ask_one_of, ask_yes, say, show_rows
 
     known = [p for p in client.participations() if p.survey == survey] if client.joined else []
     # begun before: level and price stand, so that there is nothing to choose
@@ -309,13 +309,13 @@ def _begun(
 
 
 def _wants_to_send(console: Console) -> bool:
-    from masquerade.cli.prompts import ask_yes
+    from masquerade.cli.terminal import ask_yes
 
     return ask_yes(console, "Send these reports? All or none.")
 
 
 def _show_reports(console: Console, part: Participation, given: dict[str, Answer]) -> None:
-    from masquerade.cli.prompts import show_rows
+    from masquerade.cli.terminal import show_rows
 
     rows = []
     for one, sent in zip(part.questions, part.reports, strict=True):
@@ -329,7 +329,7 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
 def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) -> None:
     from rich.console import Console
 
-    from masquerade.cli.prompts import say
+    from masquerade.cli.terminal import say
 
     console = Console()
     # What was answered now is not what was sent where the masks had been drawn before.
@@ -340,7 +340,7 @@ def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) 
 
 
 def _say_bill(console: Console, bill: dict[str, Any]) -> None:
-    from masquerade.cli.prompts import say
+    from masquerade.cli.terminal import say
 
     say(
         console,
@@ -351,7 +351,7 @@ def _say_bill(console: Console, bill: dict[str, Any]) -> None:
 
 
 def _say_reward(console: Console, part: Participation) -> None:
-    from masquerade.cli.prompts import say
+    from masquerade.cli.terminal import say
 
     if part.completion_code is not None:
         say(console, f"Your completion code is {part.completion_code}.")
@@ -379,7 +379,7 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from masquerade.cli.prompts import show_rows
+    from masquerade.cli.terminal import show_rows
 
     show_rows(
         Console(),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, Config, DataDir
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 from masquerade.errors import OperationError, UnreadableFile
 
 if TYPE_CHECKING:

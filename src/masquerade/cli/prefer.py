@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, read_column
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from masquerade.cli.options import (
     read_claims,
     read_column,
 )
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Presence

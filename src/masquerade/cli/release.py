@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from masquerade.cli.options import AsJson, ClaimsFile
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
     from masquerade.release import DensityModel, Domain, GroupedClaims, Release

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
     from masquerade.reproduce import Reproduction

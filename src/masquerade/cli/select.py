@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 
 PoolFile = Annotated[
     Path,

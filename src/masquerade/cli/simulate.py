@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 
 simulate = typer.Typer(
     no_args_is_help=True,

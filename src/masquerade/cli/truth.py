@@ -16,7 +16,7 @@ from masquerade.cli.options import (
     OptionNames,
     read_claims,
 )
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
 from masquerade.errors import ParameterError
 

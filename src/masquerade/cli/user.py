@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from masquerade.cli.options import AsJson, Config, DataDir
-from masquerade.cli.output import show
+from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from scipy.special import expit
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.number import one_of
 from masquerade.release import GroupedClaims, Mixtures
 from masquerade.truth import MajorityVote, accuracy
 
@@ -138,8 +139,7 @@ def web_ratings(
         "concentrated": lambda: np.clip(np.rint(rng.normal(2, 0.5, 177)), 1, 5),
         "equal": lambda: np.full(177, 3.0),
     }
-    if truths not in shapes:
-        raise ParameterError(f"truths is {truths!r}, expected one of {', '.join(shapes)}.")
+    one_of(truths, "truths", shapes)
     truth = shapes[truths]()
     # ten workers a task, drawn without replacement in proportion to their activity: the least of
     # exponential numbers over weights (Efraimidis and Spirakis 2006)

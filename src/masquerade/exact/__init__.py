@@ -3,11 +3,11 @@
 `coins` draws whole numbers from the operating system; `noise` makes discrete Laplace and Gaussian
 noise of them, without a floating-point number. `number` reads what people write as fractions.
 `loss` counts privacy loss in whole micro-epsilon, `guarantee` says whom it protects.
-`concentrated` and `gaussian_tail` turn losses into epsilon at a delta, always rounded up.
+`epsilon_at_delta` turns losses into epsilon at a delta, always rounded up.
 """
 
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
-from masquerade.exact.concentrated import DEFAULT_DELTA, epsilon_of_rho
+from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
 

@@ -6,6 +6,7 @@ import decimal
 import math
 import numbers
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 from masquerade.errors import ParameterError
@@ -58,9 +59,51 @@ def finite(value: NumberLike, name: str) -> Fraction:
 def positive(value: NumberLike, name: str) -> Fraction:
     """Return `value` as a fraction; refuse what is not above 0, and infinity."""
     number = finite(value, name)
-    if number <= 0:
-        raise ParameterError(f"{name} is {text_of(number)}, expected above 0.", field=name)
+    in_range(number, name, above=0)
     return number
+
+
+def in_range(
+    value: Fraction | float,
+    name: str,
+    *,
+    low: Fraction | float | None = None,
+    above: Fraction | float | None = None,
+    high: Fraction | float | None = None,
+    below: Fraction | float | None = None,
+) -> None:
+    """Raise `ParameterError` where a number, or NaN, is not between the limits given.
+
+    `low` and `high` belong to the range, `above` and `below` do not; below infinity is finite.
+    """
+    # each comparison is false for NaN, which so is in no range
+    if (
+        (low is None or low <= value)
+        and (above is None or above < value)
+        and (high is None or value <= high)
+        and (below is None or value < below)
+    ):
+        return
+    limits = (("at least", low), ("above", above), ("at most", high), ("below", below))
+    texts = [f"{words} {_shown(limit)}" for words, limit in limits if limit is not None]
+    span = " and ".join(texts).replace("below inf", "finite")
+    if low is not None and high is not None:
+        span = f"{_shown(low)} to {_shown(high)}"
+    raise ParameterError(f"{name} is {_shown(value)}, expected {span}.", field=name)
+
+
+def _shown(number: Fraction | float) -> str:
+    return text_of(number) if isinstance(number, Fraction) else f"{number}"
+
+
+def one_of(value: object, name: str, choices: Iterable[object]) -> None:
+    """Raise `ParameterError` where a value is none of the choices."""
+    known = list(choices)
+    if value not in known:
+        *first, last = map(repr, known)
+        raise ParameterError(
+            f"{name} is {value!r}, expected {', '.join(first)} or {last}.", field=name
+        )
 
 
 def text_of(number: Fraction | float) -> str:

@@ -7,8 +7,7 @@ same object to know how each report came about. What browsers draw is the same, 
 tables.
 """
 
-from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.channel import Channel, FlipMixture
+from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism

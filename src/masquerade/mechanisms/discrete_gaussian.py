@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.concentrated import (
+from masquerade.exact.epsilon_at_delta import (
     DEFAULT_DELTA,
+    epsilon_of_reports,
     probability_of_failure,
 )
-from masquerade.exact.gaussian_tail import epsilon_of_reports
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_gaussian
@@ -53,7 +53,7 @@ class DiscreteGaussian(LatticeMechanism):
     people whose answers differ, in one (event) or in all n (user). One answer costs
     ``rho = (high - low)**2 / (2 sigma**2)`` of zero-concentrated loss, exactly, and rho adds over
     answers. There is no finite pure epsilon: the epsilons hold at a delta, by the exact sum over
-    the lattice (see `gaussian_tail`), rounded up.
+    the lattice (see `epsilon_at_delta`), rounded up.
 
     The published loss of this noise (Kandappu et al., eq. 2 and examples 3 and 4) understates
     epsilon 1.6 and 2.5 times at the two stronger of its levels, and depends on the unit in which

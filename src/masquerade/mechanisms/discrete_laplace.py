@@ -19,7 +19,7 @@ from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
-from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of, whole
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
@@ -98,12 +98,8 @@ class DiscreteLaplace(LatticeMechanism):
         require_flag(null, "null")
         lattice = Lattice.of_answers(low, high, step)
         self._set(lattice=lattice, epsilon=finite(epsilon, "epsilon"), null=null)
-        if not 0 < self.epsilon <= _LARGEST_EPSILON:
-            raise ParameterError(
-                f"epsilon is {text_of(self.epsilon)}, expected above 0 and at most 2**20."
-            )
-        if scale_rule not in ("width", "paper"):
-            raise ParameterError(f"scale_rule is {scale_rule!r}, expected 'width' or 'paper'.")
+        in_range(self.epsilon, "epsilon", above=0, high=_LARGEST_EPSILON)
+        one_of(scale_rule, "scale_rule", ("width", "paper"))
         self._set(scale_rule=scale_rule)
         self._set(scale=scale_rounded_up(self._exact_scale()))
         index = self._fill_index(fill)

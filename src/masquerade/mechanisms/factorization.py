@@ -21,7 +21,7 @@ from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
-from masquerade.exact.number import NumberLike, positive, whole
+from masquerade.exact.number import NumberLike, one_of, positive, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
 
@@ -65,10 +65,7 @@ def public_features(
     >>> bool((abs(rows).sum(axis=1) <= ONE).all())
     True
     """
-    if distribution not in DISTRIBUTIONS:
-        raise ParameterError(
-            f"distribution is {distribution!r}, expected one of {', '.join(DISTRIBUTIONS)}."
-        )
+    one_of(distribution, "distribution", DISTRIBUTIONS)
     size = tasks * dimension
     if size > MOST_FEATURES:
         raise ParameterError(

@@ -20,7 +20,7 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import INFINITE_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
-from masquerade.exact.number import NumberLike, text_of, whole
+from masquerade.exact.number import NumberLike, one_of, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 from masquerade.mechanisms.mechanism import Presence, require_flag
 
@@ -102,10 +102,7 @@ class MatrixFactorization(FactorizationMechanism):
             seed=seed,
             distribution=distribution,
         )
-        if on_underdetermined not in ("error", "prior"):
-            raise ParameterError(
-                f"on_underdetermined is {on_underdetermined!r}, expected 'error' or 'prior'."
-            )
+        one_of(on_underdetermined, "on_underdetermined", ("error", "prior"))
         require_flag(acknowledge_no_guarantee, "acknowledge_no_guarantee")
         # In units of step / ONE, the unit of answers times features; rounded up.
         scale = math.ceil(self.lattice.points * ONE / (self.epsilon * self.lattice.step))

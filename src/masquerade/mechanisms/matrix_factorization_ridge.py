@@ -14,7 +14,7 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
 from masquerade.exact.noise import discrete_laplace
-from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, in_range, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 
 #: A profile is rounded to a millionth (10**-6) of the domain's width, or coarser in powers of ten
@@ -123,8 +123,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
             distribution=distribution,
         )
         self._set(split=finite(split, "split"))
-        if not 0 < self.split < 1:
-            raise ParameterError(f"split is {text_of(self.split)}, expected above 0 and below 1.")
+        in_range(self.split, "split", above=0, below=1)
         rows = self.features
         # |v|_1 is at most 1 exactly: features are whole multiples of 1 / ONE.
         largest_square = float((rows**2).sum(axis=1).max()) * (1 + _MARGIN)

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.number import NumberLike, finite, positive, whole
-from masquerade.mechanisms.channel import Channel, require_small
+from masquerade.exact.number import NumberLike, finite, in_range, positive, whole
+from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
@@ -249,8 +248,7 @@ def choose_levels(epsilon: NumberLike, points: int, answering_rate: float) -> in
     """
     loss = float(finite(epsilon, "epsilon"))
     points = whole(points, "points", low=2)
-    if not 0 < answering_rate <= 1:
-        raise ParameterError(f"answering_rate is {answering_rate}, expected above 0 and at most 1.")
+    in_range(answering_rate, "answering_rate", above=0, high=1)
     candidates = {levels for levels in _LEVELS_TRIED if levels <= points}
     if points <= max(_LEVELS_TRIED):
         candidates.add(points)

@@ -18,9 +18,8 @@ from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import Loss
-from masquerade.exact.number import NumberLike, exact, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.channel import Channel, FlipMixture
+from masquerade.exact.number import NumberLike, exact, finite, in_range, whole
+from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.mechanism import require_flag
 
 MOST_SYMBOLS = 1 << 20
@@ -175,8 +174,7 @@ class RandomizedResponse(CategoricalMechanism):
 
 
 def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:
-    if epsilon < 0:
-        raise ParameterError(f"epsilon is {text_of(epsilon)}, expected at least 0.")
+    in_range(epsilon, "epsilon", low=0)
     total = grid_total(symbols)
     if isinstance(epsilon, float):
         return 0, total
@@ -194,8 +192,7 @@ def _from_epsilon(epsilon: Fraction | float, symbols: int) -> tuple[int, int]:
 
 
 def _from_flip_probability(flip: Fraction, symbols: int) -> tuple[int, int]:
-    if not 0 <= flip <= 1:
-        raise ParameterError(f"flip_probability is {text_of(flip)}, expected 0 to 1.")
+    in_range(flip, "flip_probability", low=0, high=1)
     share = flip / (symbols - 1)
     # a device can draw with this denominator: the probability asked for, exactly
     if share.denominator <= _LARGEST_TOTAL:

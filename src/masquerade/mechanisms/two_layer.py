@@ -21,9 +21,8 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
-from masquerade.exact.number import NumberLike, finite, text_of, whole
-from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.channel import Channel, FlipMixture
+from masquerade.exact.number import NumberLike, finite, in_range, text_of, whole
+from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
     MOST_SYMBOLS,
@@ -130,8 +129,7 @@ class TwoLayer(CategoricalMechanism):
         """
         mean = RandomizedResponse(options, epsilon=epsilon).flip_probability
         edge = finite(low_min, "low_min")
-        if edge < 0:
-            raise ParameterError(f"low_min is {text_of(edge)}, expected at least 0.")
+        in_range(edge, "low_min", low=0)
         if not edge <= mean <= 1 - edge:
             raise ParameterError(
                 f"low_min is {text_of(edge)}, but a single-report epsilon of {epsilon} needs a "

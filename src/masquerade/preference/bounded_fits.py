@@ -14,11 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, Words, require_coins
-from masquerade.exact.concentrated import DEFAULT_DELTA
-from masquerade.exact.number import NumberLike, finite, text_of
+from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
+from masquerade.exact.number import NumberLike, finite, in_range
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.l1_ball import STEPS, on_grid
 from masquerade.preference.mechanism import Release
@@ -38,8 +37,7 @@ SENSITIVITY = Sensitivity(absolute=2 * STEPS, euclidean=2 * STEPS)
 def read_bound(bound: NumberLike) -> Fraction:
     """Return the bound as a fraction above 0."""
     number = finite(bound, "bound")
-    if not 0 < number <= 10**6:
-        raise ParameterError(f"bound is {text_of(number)}, expected above 0 and at most 1e6.")
+    in_range(number, "bound", above=0, high=10**6)
     return number
 
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.errors import InvalidRecord
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
+from masquerade.exact.number import one_of
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference.composition import (
     Composition,
@@ -56,10 +57,7 @@ class Choices:
     row_a_record: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.estimator not in ("likelihood", "linear"):
-            raise ParameterError(
-                f"estimator is {self.estimator!r}, expected 'likelihood' or 'linear'."
-            )
+        one_of(self.estimator, "estimator", ("likelihood", "linear"))
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each choice, 1 or -1 in its pair's `orientation`, shape (n_records, 1)."""

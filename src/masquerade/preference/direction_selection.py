@@ -18,10 +18,13 @@ from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.noise import bernoulli
 from masquerade.exact.number import whole
 from masquerade.preference.composition import Composition, Fidelity, Sensitivity, Unit
-from masquerade.preference.directions import whole_directions_of_integers
+from masquerade.preference.directions import (
+    VoterDirection,
+    direction_fidelity,
+    whole_directions_of_integers,
+)
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
-from masquerade.preference.privunit import VoterDirection, direction_fidelity
 from masquerade.preference.trust import Device
 
 TOTAL = 1 << 62

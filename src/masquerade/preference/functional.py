@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.exact.number import NumberLike, finite
+from masquerade.exact.number import NumberLike, finite, one_of, positive
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.l1_ball import project
@@ -107,8 +106,7 @@ def quadratic_sensitivity(features: int, rule: SensitivityRule) -> Sensitivity:
     What remains is a maximum over one number of a sum of two concave functions, found to 60 digits
     and rounded up with the slope that is left.
     """
-    if rule not in ("tight", "published"):
-        raise ParameterError(f"sensitivity is {rule!r}, expected 'tight' or 'published'.")
+    one_of(rule, "sensitivity", ("tight", "published"))
     absolute = math.isqrt(features * UNIT**2)  # of one direction: Cauchy and Schwarz
     published = 2 * LINEAR_FACTOR * absolute + 2 * absolute**2
     # The Euclidean move is at most the absolute one.
@@ -202,10 +200,7 @@ class QuadraticSum:
     def __post_init__(self) -> None:
         quadratic_sensitivity(1, self.sensitivity_rule)
         if self.bound is not None:
-            number = finite(self.bound, "bound")
-            if number <= 0:
-                raise ParameterError(f"bound is {self.bound}, expected above 0.")
-            object.__setattr__(self, "bound", number)
+            object.__setattr__(self, "bound", positive(self.bound, "bound"))
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each voter's coefficients in steps; see `coefficient_rows`."""

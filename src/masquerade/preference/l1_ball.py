@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.arrays import Floats, Integers, on_simplex
 
 #: Grid steps from the centre of the ball to a corner.
 STEPS = 1 << 20
@@ -24,23 +24,15 @@ def project(points: Floats, bound: float) -> Floats:
 
     Notes
     -----
-    Duchi et al. (2008): soft thresholding at ``(sum of the largest rho - bound) / rho``. Rounding
+    Duchi et al. (2008), figure 1: soft thresholding, the sizes projected on the simplex. Rounding
     can leave a row above the bound by some 1e-15; `on_grid` is exact.
     """
-    # Duchi et al. (2008), figure 1, for all rows at once.
     size = np.abs(points)
     outside = size.sum(axis=1) > bound
     if not outside.any():
         return points
-    big = size[outside]
-    ordered = -np.sort(-big, axis=1)
-    excess = np.cumsum(ordered, axis=1) - bound
-    rank = np.arange(1, points.shape[1] + 1)
-    # rho: how many coordinates stay above 0; theta, the threshold, makes these sum to the bound.
-    rho = np.count_nonzero(ordered * rank > excess, axis=1)
-    threshold = excess[np.arange(len(big)), rho - 1] / rho
     out = points.copy()
-    out[outside] = np.copysign(np.maximum(big - threshold[:, None], 0), points[outside])
+    out[outside] = np.copysign(on_simplex(size[outside], bound), points[outside])
     return out
 
 

@@ -17,8 +17,8 @@ from masquerade.answers import Comparisons
 from masquerade.answers.features import Feature
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.exact.concentrated import DEFAULT_DELTA
-from masquerade.exact.number import NumberLike
+from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
+from masquerade.exact.number import NumberLike, in_range, one_of
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import (
     UNIT,
@@ -110,8 +110,7 @@ def fit_linear(
     The gradient of the Thurstone-Mosteller likelihood at zero weights, with differences of length
     1.
     """
-    if not 0 <= ridge < np.inf:
-        raise ParameterError(f"ridge is {ridge!r}, expected a finite number of at least 0.")
+    in_range(ridge, "ridge", low=0, below=math.inf)
     d = comparisons.n_features
     units = directions(comparisons)
     per_voter = voter_sums(comparisons, units)
@@ -227,8 +226,7 @@ class LinearMechanism(PrivateMechanism):
 
     def with_noise(self, noise: AdditiveNoise) -> Composition:
         """Return the linear sum with this noise."""
-        if self.trust not in ("local", "aggregator"):
-            raise ParameterError(f"trust is {self.trust!r}, expected 'local' or 'aggregator'.")
+        one_of(self.trust, "trust", ("local", "aggregator"))
         device = Device(self.weights, self.most)
         trust = Aggregator() if self.trust == "aggregator" else device
         return Composition(LinearSum(self.moment), noise, trust)

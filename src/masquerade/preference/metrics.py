@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from masquerade.answers import Comparisons
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import in_range, one_of
 from masquerade.preference.learn import SocialPreference
 
 #: What a decision can be compared with.
@@ -145,8 +146,7 @@ def split_voters(
     comparisons: Comparisons, rng: np.random.Generator, *, train_share: float = 0.7
 ) -> tuple[Comparisons, Comparisons]:
     """Return the comparisons of a random share of the voters, and those of the others."""
-    if not 0 < train_share < 1:
-        raise ParameterError(f"train_share is {train_share}, expected between 0 and 1.")
+    in_range(train_share, "train_share", above=0, below=1)
     order = rng.permutation(comparisons.n_voters)
     cut = round(train_share * comparisons.n_voters)
     return comparisons.of_voters(np.sort(order[:cut])), comparisons.of_voters(np.sort(order[cut:]))
@@ -170,7 +170,4 @@ def _aligned(learned: SocialPreference, held_out: Comparisons) -> Floats:
 
 
 def _check_reference(reference: str) -> None:
-    if reference not in REFERENCES:
-        raise ParameterError(
-            f"reference is {reference!r}, expected one of {', '.join(REFERENCES)}."
-        )
+    one_of(reference, "reference", REFERENCES)

@@ -13,6 +13,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
+from masquerade.exact.number import one_of
 from masquerade.preference.composition import Unit
 from masquerade.preference.linear import fit_linear
 from masquerade.preference.mechanism import NEIGHBOURS, Release
@@ -65,10 +66,7 @@ class NoMechanism:
                 f"epsilon is {self.epsilon!r} for the mechanism 'none', which adds no noise; leave "
                 "epsilon out, or choose a mechanism that keeps it."
             )
-        if self.fit not in _DEFAULT_BOUND:
-            raise ParameterError(
-                f"fit is {self.fit!r}, expected one of {', '.join(map(repr, _DEFAULT_BOUND))}."
-            )
+        one_of(self.fit, "fit", _DEFAULT_BOUND)
 
     def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
         """Return the weights; there is no noise, so `coins` is not used."""

@@ -13,7 +13,7 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.loss import MICRO
-from masquerade.exact.number import NumberLike, finite, text_of
+from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of
 
 Epsilon = NumberLike | Sequence[NumberLike]
 Weighting = Literal["equal", "inverse-variance", "capped"]
@@ -143,10 +143,8 @@ def voter_weights(
     Shares depend on epsilons and numbers of records alone, which are public, and cost nothing. An
     epsilon that was chosen after answering could itself tell something; choose it before.
     """
-    if rule not in WEIGHTINGS:
-        raise ParameterError(f"weights is {rule!r}, expected one of {', '.join(WEIGHTINGS)}.")
-    if not most >= 1:
-        raise ParameterError(f"most is {most!r}, expected at least 1.")
+    one_of(rule, "weights", WEIGHTINGS)
+    in_range(most, "most", low=1)
     voters = len(noise)
     if rule == "equal":
         return np.full(voters, 1 / max(voters, 1))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import in_range
 from masquerade.preference.l1_ball import gap, maximise_quadratic
 from masquerade.preference.linear import voter_sums
 from masquerade.preference.thurstone import curvature, require_features, slope
@@ -88,10 +89,8 @@ def fit_pooled(
     ----------
     Liang and Zeger (1986) for the clustered sandwich.
     """
-    if not 0 < bound < np.inf:
-        raise ParameterError(f"bound is {bound!r}, expected a finite number above 0.")
-    if not tolerance > 0:
-        raise ParameterError(f"tolerance is {tolerance!r}, expected above 0.")
+    in_range(bound, "bound", above=0, below=math.inf)
+    in_range(tolerance, "tolerance", above=0)
     require_features(comparisons)
     records = comparisons.scaled()
     share = np.ones(len(records))

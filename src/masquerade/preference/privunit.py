@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 
-from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
@@ -19,18 +18,11 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.number import text_of
 from masquerade.preference.composition import (
     Composition,
-    Estimate,
     Fidelity,
-    Reports,
     Sensitivity,
     Unit,
 )
-from masquerade.preference.directions import (
-    direction,
-    direction_sensitivity,
-    sums_by_voter,
-    whole_directions,
-)
+from masquerade.preference.directions import VoterDirection, direction_fidelity
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
@@ -103,76 +95,6 @@ def best_cap(epsilon: Fraction, features: int) -> Cap:
         float(mean[best]),
         float(mean_square),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class VoterDirection:
-    """The direction of the sum of a voter's chosen directions: all of the voter's records at once.
-
-    Its noises hide the whole direction, so that no length is left to be sensitive to.
-    """
-
-    units: ClassVar[tuple[Unit, ...]] = ("voter", "record")
-    whole_voter: ClassVar[bool] = True
-    row_a_record: ClassVar[bool] = False
-
-    def rows(self, records: Comparisons) -> Integers:
-        """Return the sum of the directions that each voter chose, shape (n_voters, n_features)."""
-        return sums_by_voter(whole_directions(records.scaled()), records.offsets)
-
-    def sensitivity(self, features: int) -> Sensitivity:
-        """Return how far two directions can lie apart."""
-        return direction_sensitivity(features)
-
-    def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
-        """Return the variance a coordinate of directions spread evenly, and that of the noise."""
-        return np.full(len(variance), 1 / features), variance
-
-    def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
-        """Return the direction of the weighted mean of the reports, each made unbiased."""
-        # A selected direction is not of length 1; its own length says nothing.
-        length = np.sqrt((reports.rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
-        units = reports.rows / np.where(length > 0, length, 1)
-        factor = reports.shares / reports.contrast
-        spread = _spread_around_directions(units, factor, reports.contrast, reports.mean_square)
-        weights, covariance = direction(factor @ units, spread)
-        return Estimate(weights, covariance, direction_only=True)
-
-
-def _spread_around_directions(
-    units: Floats, factor: Floats, cosine: Floats, square: Floats
-) -> Floats:
-    """Return the covariance of the noise in the sum of `factor` times reports.
-
-    Along its voter's direction a report varies by ``square - cosine**2``, across it by what is left
-    of its length. Where directions lie is seen from the reports, which lie around them.
-    """
-    # Of a report's length 1, `square` lies along its direction on average, the rest across it,
-    # evenly over the other d - 1 axes.
-    d = units.shape[1]
-    across = (1 - square) / max(d - 1, 1)
-    along = square - cosine**2
-    says = factor**2 * (square - across)  # what a report shows of where its direction lies
-    total = float(says.sum())
-    lie = np.eye(d) / d
-    if total > 0:
-        product = (units * (factor**2)[:, None]).T @ units - float(factor**2 @ across) * np.eye(d)
-        # Noise can make the estimate indefinite; a distribution of directions has trace 1.
-        values, axes = np.linalg.eigh(product / total)
-        values = np.maximum(values, 0)
-        lie = (axes * (values / max(float(values.sum()), 1e-300))) @ axes.T
-    covariance: Floats = float(factor**2 @ across) * np.eye(d)
-    covariance += float(factor**2 @ (along - across)) * lie
-    return covariance
-
-
-def direction_fidelity(cosine: float, mean_square: float, features: int) -> Fidelity:
-    """Return the fidelity of a report whose cosine with its direction has this mean and square.
-
-    A report divided by the mean cosine is unbiased and ``1 / cosine**2`` long on average, squared;
-    1 of this is the direction, the rest is noise, spread over the features.
-    """
-    return Fidelity(cosine, (1 / cosine**2 - 1) / features, mean_square)
 
 
 @dataclass(frozen=True, slots=True)

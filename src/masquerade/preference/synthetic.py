@@ -10,6 +10,7 @@ import numpy as np
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import in_range, one_of
 
 FeatureKind = Literal["normal", "correlated", "scaled", "binary", "count"]
 
@@ -46,8 +47,7 @@ class MadeUpVoters:
         Features are named ``f0``, ``f1``, ... and have no declared ranges. The utility of an
         alternative is normal around ``weights . features`` with variance 1/2; the larger is chosen.
         """
-        if records < 1:
-            raise ParameterError(f"records is {records}, expected at least 1.")
+        in_range(records, "records", low=1)
         voters, features = self.weights.shape
         pairs = _alternatives(rng, (voters * records, 2, features), self.kind)
         voter = np.repeat(np.arange(voters), records)
@@ -95,10 +95,7 @@ def made_up_voters(
     """
     if min(voters, features) < 1:
         raise ParameterError("voters and features must each be at least 1.")
-    if kind not in get_args(FeatureKind):
-        raise ParameterError(
-            f"kind is {kind!r}, expected one of {', '.join(map(repr, get_args(FeatureKind)))}."
-        )
+    one_of(kind, "kind", get_args(FeatureKind))
     mean = rng.uniform(-1, 1, features)
     return MadeUpVoters(mean + rng.normal(size=(voters, features)), mean, kind)
 

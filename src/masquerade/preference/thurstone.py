@@ -16,6 +16,7 @@ from scipy.special import erfcx, log_ndtr
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.number import in_range
 from masquerade.preference.l1_ball import gap, maximise_quadratic
 
 Progress = Callable[[int, int], None]
@@ -128,10 +129,8 @@ def fit_voters(
     ----------
     Wang et al. (2019), section 3; Thurstone (1927), Mosteller (1951).
     """
-    if not 0 < bound < np.inf:
-        raise ParameterError(f"bound is {bound!r}, expected a finite number above 0.")
-    if not tolerance > 0:
-        raise ParameterError(f"tolerance is {tolerance!r}, expected above 0.")
+    in_range(bound, "bound", above=0, below=math.inf)
+    in_range(tolerance, "tolerance", above=0)
     require_features(comparisons)
     n, d = comparisons.n_voters, comparisons.n_features
     fits = VoterFits(

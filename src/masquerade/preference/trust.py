@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
+from masquerade.exact.number import in_range, one_of
 from masquerade.preference.composition import Composition, Epsilons, Reports, Rows, TrustName
 from masquerade.preference.personal_epsilon import (
     MOST_TIMES_EQUAL,
@@ -39,12 +39,8 @@ class Device:
     one_epsilon: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.weights not in WEIGHTINGS:
-            raise ParameterError(
-                f"weights is {self.weights!r}, expected one of {', '.join(WEIGHTINGS)}."
-            )
-        if not self.most >= 1:
-            raise ParameterError(f"most is {self.most!r}, expected at least 1.")
+        one_of(self.weights, "weights", WEIGHTINGS)
+        in_range(self.most, "most", low=1)
 
     def collect(
         self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource

@@ -18,7 +18,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.concentrated import epsilon_of_rho, probability_of_failure
+from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure
 from masquerade.exact.noise import (
     discrete_gaussian,
     discrete_laplace,

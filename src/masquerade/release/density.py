@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import one_of
 from masquerade.release.bandwidth import BandwidthRule, bandwidths
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.mixtures import Mixtures
@@ -193,10 +194,7 @@ def fit_density(
     >>> model.evaluate("a", [1.0]).round(4)
     array([0.2207])
     """
-    if weights not in get_args(Weights):
-        raise ParameterError(
-            f"weights is {weights!r}, expected 'combined', 'global', 'local' or 'uniform'."
-        )
+    one_of(weights, "weights", get_args(Weights))
     claims = (
         data
         if isinstance(data, GroupedClaims)

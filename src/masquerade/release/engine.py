@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.errors import NoGuarantee
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import Coins, WordSource
-from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.mechanisms.text import text_fields
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
@@ -20,6 +20,9 @@ from masquerade.release.guarantee import PARTICIPATION, UNITS, Unit, no_guarante
 from masquerade.release.release import Release
 
 Progress = Callable[[int], None]
+
+#: Claims to release, or the densities that are learnt from them already.
+Data = GroupedClaims | DensityModel
 
 #: Why a release drawn with a seeded generator promises nothing.
 SIMULATED = "simulated: the noise can be foreseen by whoever knows the seed"
@@ -58,7 +61,7 @@ class Engine(ABC):
 
     def draw(
         self,
-        data: GroupedClaims | DensityModel,
+        data: Data,
         samples: int,
         source: WordSource,
         progress: Progress | None = None,
@@ -84,11 +87,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
         """Return a release drawn with the words of `source`, with the engine's own guarantee."""
 
@@ -134,12 +133,8 @@ class PrivateEngine(Engine):
 
     def __post_init__(self) -> None:
         epsilon = self.exact_epsilon
-        if not 0 < epsilon <= LARGEST_EPSILON:
-            raise ParameterError(
-                f"epsilon is {text_of(epsilon)}, expected above 0 and at most {LARGEST_EPSILON}."
-            )
-        if self.unit not in UNITS:
-            raise ParameterError(f"unit is {self.unit!r}, expected 'claim' or 'user'.")
+        in_range(epsilon, "epsilon", above=0, high=LARGEST_EPSILON)
+        one_of(self.unit, "unit", UNITS)
         whole(self.cap, "cap", low=1)
         # once a fraction: text form, guarantee and noise then come from the same number
         object.__setattr__(self, "epsilon", epsilon)
@@ -192,6 +187,6 @@ class PrivateEngine(Engine):
         return Loss.of_amount(self.epsilon_of_object * objects)
 
 
-def claims_of(data: GroupedClaims | DensityModel) -> GroupedClaims:
+def claims_of(data: Data) -> GroupedClaims:
     """Return the claims, also of a density model."""
     return data.claims if isinstance(data, DensityModel) else data

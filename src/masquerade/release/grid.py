@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.arrays import Floats, Integers, on_simplex
 from masquerade.release.domain import Domain
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures
@@ -91,25 +91,17 @@ def bins_by_rule(count: Integers, epsilon: float) -> Integers:
     return bins
 
 
-def on_simplex(values: Floats, total: Floats, bins: Integers) -> Floats:
+def nearest_counts(values: Floats, total: Floats, bins: Integers) -> Floats:
     """Return the nearest numbers of at least 0 that sum to a total, object by object.
 
     Shapes: `values` (n_bins,). `total` (n_objects,): above 0. `bins` (n_objects,): how many of the
     values belong to each object.
     """
-    # Projection on a simplex: max(v - t, 0), with t from the largest k of the sorted values with
-    # v_k > (v_1 + ... + v_k - total) / k (Held, Wolfe and Crowder 1974).
     nearest = np.empty(len(values))
     offset = np.concatenate(([0], np.cumsum(bins)))
     for size in np.unique(bins):
         of = np.flatnonzero(bins == size)
+        # at[object, bin]: objects with equally many bins are projected together
         at = offset[of, None] + np.arange(size)
-        # row[object, bin]: objects with equally many bins are projected together
-        row = values[at]
-        down = -np.sort(-row, axis=1)
-        excess = (np.cumsum(down, axis=1) - total[of, None]) / np.arange(1, size + 1)
-        # the condition holds for the first values and for no later one: their number gives k
-        last = (down > excess).sum(axis=1) - 1
-        level = np.take_along_axis(excess, last[:, None], axis=1)
-        nearest[at] = np.maximum(row - level, 0.0)
+        nearest[at] = on_simplex(values[at], total[of])
     return nearest

@@ -13,6 +13,7 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
+from masquerade.exact.number import one_of
 
 Missing = Literal["error", "drop"]
 Duplicates = Literal["error", "first", "last", "mean"]
@@ -74,12 +75,8 @@ class GroupedClaims:
         ParameterError
             The claims are categorical, or an option is unknown.
         """
-        if missing not in get_args(Missing):
-            raise ParameterError(f"missing is {missing!r}, expected 'error' or 'drop'.")
-        if duplicates not in get_args(Duplicates):
-            raise ParameterError(
-                f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'mean'."
-            )
+        one_of(missing, "missing", get_args(Missing))
+        one_of(duplicates, "duplicates", get_args(Duplicates))
         claims = (
             data
             if isinstance(data, Claims)

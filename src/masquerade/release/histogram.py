@@ -13,10 +13,9 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
-from masquerade.exact.number import NumberLike, finite, whole
-from masquerade.release.density import DensityModel
-from masquerade.release.engine import PrivateEngine, Progress, claims_of
-from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, on_simplex
+from masquerade.exact.number import NumberLike, finite, positive, whole
+from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
+from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
@@ -64,10 +63,7 @@ class Histogram(PrivateEngine):
         if self.bins is not None:
             whole(self.bins, "bins", low=1, high=MOST_BINS)
         if self.bandwidth is not None:
-            bandwidth = finite(self.bandwidth, "bandwidth")
-            if not bandwidth > 0:
-                raise ParameterError(f"bandwidth is {self.bandwidth}, expected above 0.")
-            object.__setattr__(self, "bandwidth", float(bandwidth))
+            object.__setattr__(self, "bandwidth", float(positive(self.bandwidth, "bandwidth")))
 
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
@@ -79,13 +75,8 @@ class Histogram(PrivateEngine):
         return (*super().public(), *(words for words, value in choices.items() if value))
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
-        """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
         grid = self.grid(claims, self.epsilon_of_object)
         share = self.shares(claims, grid, source)
@@ -196,13 +187,8 @@ class TwoPassHistogram(Histogram):
             raise ParameterError("expected 0 <= low_agreement < high_agreement <= 1.")
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
-        """Return a release drawn with the words of `source`; see `Engine.draw`."""
         # Half of epsilon for each pass: together they cost all of it (basic composition).
         claims, half = claims_of(data), self.epsilon_of_object / 2
         grid = self.grid(claims, half)
@@ -271,7 +257,7 @@ def noisy_counts(
 def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
     """Return the nearest shares to noisy counts; 0 for objects whose total is 0."""
     safe = np.where(total > 0, total, 1.0)
-    shares = on_simplex(noisy.astype(np.float64), safe, grid.bins) / safe[grid.object]
+    shares = nearest_counts(noisy.astype(np.float64), safe, grid.bins) / safe[grid.object]
     return np.where((total > 0)[grid.object], shares, 0.0)
 
 

@@ -7,14 +7,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.errors import NoGuarantee
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
+from masquerade.exact.number import one_of
 from masquerade.release.bandwidth import bandwidths
-from masquerade.release.density import DensityModel
-from masquerade.release.engine import PrivateEngine, Progress, claims_of
-from masquerade.release.grouped_claims import GroupedClaims
+from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
@@ -50,8 +49,7 @@ class LocalNoise(PrivateEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.span not in get_args(Span):
-            raise ParameterError(f"span is {self.span!r}, expected 'domain' or 'claims'.")
+        one_of(self.span, "span", get_args(Span))
 
     def guarantee(self) -> Guarantee:
         """Return what a release promises; it depends on no claim."""
@@ -67,13 +65,8 @@ class LocalNoise(PrivateEngine):
         return super().loss(objects)
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
-        """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
         low, high = self.public_domain.ends(claims.objects)
         outside = (claims.value < low[claims.object]) | (claims.value > high[claims.object])

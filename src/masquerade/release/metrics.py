@@ -9,6 +9,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.number import in_range
 from masquerade.release.density import DensityModel
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
@@ -123,8 +124,7 @@ def expected_ise(truth: Mixtures, bandwidth: Floats, samples: int) -> Floats:
     samples : int
         Points of each object, at least 1.
     """
-    if samples < 1:
-        raise ParameterError(f"samples is {samples}, expected at least 1.")
+    in_range(samples, "samples", low=1)
     of = np.repeat(np.asarray(bandwidth, np.float64), np.diff(truth.offset))
     # E int (f - f_m)^2 = int (f - K * f)^2 + (R(K) / h - int (K * f)^2) / m: smoothing a bump of
     # width s by h gives one of width sqrt(s^2 + h^2), and R(K) = 1 / (2 sqrt(pi))

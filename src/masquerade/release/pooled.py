@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.release.density import DensityModel
-from masquerade.release.engine import Progress, claims_of
+from masquerade.release.engine import Data, Progress, claims_of
 from masquerade.release.grid import Grid
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.histogram import Histogram, noisy_counts, shares_of
@@ -62,13 +61,8 @@ class PooledHistogram(Histogram):
             )
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
-        """Return a release drawn with the words of `source`; see `Engine.draw`."""
         claims = claims_of(data)
         grid = self.grid(claims, self.epsilon_of_object)
         noisy = noisy_counts(claims, grid, None, self.epsilon_of_object, source)

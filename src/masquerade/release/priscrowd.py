@@ -13,10 +13,9 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.number import whole
+from masquerade.exact.number import in_range, one_of, whole
 from masquerade.release.density import DensityModel, Weights, fit_density
-from masquerade.release.engine import Engine, Progress
-from masquerade.release.grouped_claims import GroupedClaims
+from masquerade.release.engine import Data, Engine, Progress
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
 from masquerade.release.privacy_test import buckets, pass_probability
@@ -78,14 +77,9 @@ class PrisCrowd(Engine):
 
     def __post_init__(self) -> None:
         whole(self.k, "k", low=1)
-        if not 1 < self.gamma < math.inf:
-            raise ParameterError(f"gamma is {self.gamma}, expected above 1 and finite.")
-        if not 0 < self.test_epsilon < math.inf:
-            raise ParameterError(
-                f"test_epsilon is {self.test_epsilon}, expected above 0 and finite."
-            )
-        if self.small not in get_args(Small):
-            raise ParameterError(f"small is {self.small!r}, expected 'skip' or 'try'.")
+        in_range(self.gamma, "gamma", above=1, below=math.inf)
+        in_range(self.test_epsilon, "test_epsilon", above=0, below=math.inf)
+        one_of(self.small, "small", get_args(Small))
         if self.max_attempts is not None:
             whole(self.max_attempts, "max_attempts", low=1)
 
@@ -94,13 +88,8 @@ class PrisCrowd(Engine):
         return no_guarantee(*REASONS)
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
-        """Return a release drawn with the words of `source`; see `Engine.draw`."""
         most = 200 * samples if self.max_attempts is None else self.max_attempts
         if most < samples:
             raise ParameterError(

@@ -15,9 +15,8 @@ from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
-from masquerade.exact.number import NumberLike, finite, text_of
-from masquerade.release.density import DensityModel
-from masquerade.release.engine import PrivateEngine, Progress, claims_of
+from masquerade.exact.number import NumberLike, finite, in_range, positive, text_of
+from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.histogram import public_weights
 from masquerade.release.mixtures import Mixtures
@@ -72,11 +71,8 @@ class ProvenTest(PrivateEngine):
                 "test-honest needs a public bandwidth, for instance a tenth of the domain: one "
                 "learnt from the claims would tell about them."
             )
-        bandwidth, delta = finite(self.bandwidth, "bandwidth"), self.exact_delta
-        if not bandwidth > 0:
-            raise ParameterError(f"bandwidth is {self.bandwidth}, expected above 0.")
-        if not 0 < delta < 1:
-            raise ParameterError(f"delta is {text_of(delta)}, expected above 0 and below 1.")
+        bandwidth, delta = positive(self.bandwidth, "bandwidth"), self.exact_delta
+        in_range(delta, "delta", above=0, below=1)
         object.__setattr__(self, "bandwidth", bandwidth)
         object.__setattr__(self, "delta", delta)
 
@@ -99,11 +95,7 @@ class ProvenTest(PrivateEngine):
         )
 
     def _draw(
-        self,
-        data: GroupedClaims | DensityModel,
-        samples: int,
-        source: WordSource,
-        progress: Progress | None,
+        self, data: Data, samples: int, source: WordSource, progress: Progress | None
     ) -> Release:
         """Return a release drawn with the words of `source`; the plan says how many points."""
         claims = claims_of(data)

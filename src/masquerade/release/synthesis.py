@@ -5,6 +5,7 @@ The points of a claim's density are drawn in `mixtures`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
-from masquerade.release.engine import Engine, PrivateEngine, Progress, claims_of
+from masquerade.release.engine import Data, Engine, PrivateEngine, Progress, claims_of
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
@@ -75,12 +76,15 @@ def parse_engine(
     >>> str(parse_engine("hist:bins=20,unit=user", epsilon="1/3", domain=(0, 10)))
     'hist:epsilon=1/3,unit=user,bins=20'
     """
+    return _engine(text, _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins))
+
+
+def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
     kinds = {kind.name: kind for kind in ENGINES}
     types = {name: kind.parameters() for name, kind in kinds.items()}
     name, written = read_text_form(text, types, what="engine")
     kind = kinds[name]
     values = {key: read_field(value, types[name][key], key) for key, value in written.items()}
-    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
     for key in beside:
         if key in values:
             raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
@@ -100,7 +104,7 @@ def parse_engine(
 
 
 def synthesize(
-    data: Claims | Frame | GroupedClaims | DensityModel,
+    data: Claims | Frame | Data,
     *,
     engine: Engine | str = "hist",
     epsilon: NumberLike | None = None,
@@ -164,38 +168,26 @@ def synthesize(
     >>> len(release.points_of("a")), release.guarantee.epsilon
     (30, Loss(micro=1000000))
     """
-    if isinstance(engine, Engine):
-        extra = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
-        if extra:
-            raise ParameterError(
-                f"{', '.join(extra)} stand beside an engine that has its own; give them to the "
-                "engine."
-            )
-        chosen = engine
-    else:
-        chosen = parse_engine(
-            engine,
-            epsilon=epsilon,
-            domain=domain,
-            unit=unit,
-            cap=cap,
-            delta=delta,
-            bandwidth=bandwidth,
-            bins=bins,
+    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
+    if isinstance(engine, str):
+        engine = _engine(engine, beside)
+    elif beside:
+        raise ParameterError(
+            f"{', '.join(beside)} stand beside an engine that has its own; give them to the engine."
         )
     # everything that can be wrong is refused before the ledger is charged
     source = require_coins(coins)
     claims = _grouped(data, missing, duplicates)
     whole(samples, "samples", low=1)
-    used = _within_cap(chosen, claims, source)
+    used = _within_cap(engine, claims, source)
     if ledger is not None:
         # after the cap, so that nobody pays for claims that are left out, and before any draw
-        charge(ledger, chosen, claims_of(used), name)
-    return chosen.draw(used, samples, source, progress)
+        charge(ledger, engine, claims_of(used), name)
+    return engine.draw(used, samples, source, progress)
 
 
 def simulate(
-    data: Claims | Frame | GroupedClaims | DensityModel,
+    data: Claims | Frame | Data,
     rng: np.random.Generator,
     *,
     engine: Engine,
@@ -259,17 +251,13 @@ def _beside_text(*values: Any) -> dict[str, Any]:
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
-def _grouped(
-    data: Claims | Frame | GroupedClaims | DensityModel, missing: Missing, duplicates: Duplicates
-) -> GroupedClaims | DensityModel:
+def _grouped(data: Claims | Frame | Data, missing: Missing, duplicates: Duplicates) -> Data:
     if isinstance(data, GroupedClaims | DensityModel):
         return data
     return GroupedClaims.of(data, missing=missing, duplicates=duplicates)
 
 
-def _within_cap(
-    engine: Engine, data: GroupedClaims | DensityModel, source: WordSource
-) -> GroupedClaims | DensityModel:
+def _within_cap(engine: Engine, data: Data, source: WordSource) -> Data:
     """Return the claims that the engine uses; a model whose claims stay is used as it is."""
     if isinstance(data, DensityModel):
         # weights learnt from claims that the cap leaves out must not be used

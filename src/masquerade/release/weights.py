@@ -14,6 +14,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.number import in_range, one_of
 from masquerade.release.batches import Atoms, Batch, batches, squared_distances
 from masquerade.release.grouped_claims import GroupedClaims
 
@@ -73,8 +74,7 @@ def global_weights(
     ----------
     Huai, Wang, Miao, Xu and Zhang, "Privacy-aware synthesizing for crowdsourced data", IJCAI 2019.
     """
-    if form not in get_args(GlobalForm):
-        raise ParameterError(f"global form is {form!r}, expected 'sum', 'count' or 'max'.")
+    one_of(form, "global form", get_args(GlobalForm))
     atoms = Atoms.of(claims, bandwidth)
     grams = _Grams(atoms)
     n, of = claims.count, claims.object
@@ -180,10 +180,8 @@ def combined_weights(
     floor : float
         Share of equal weights mixed in, 0 to 1.
     """
-    if combination not in get_args(Combination):
-        raise ParameterError(f"combination is {combination!r}, expected 'product' or 'geometric'.")
-    if not 0 <= floor <= 1:
-        raise ParameterError(f"weight floor is {floor}, expected 0 to 1.")
+    one_of(combination, "combination", get_args(Combination))
+    in_range(floor, "weight floor", low=0, high=1)
     joint = local * reliability[claims.user]
     # sqrt(l g), normalised, minimises KL(c || l) + KL(c || g); the paper states l g
     if combination == "geometric":

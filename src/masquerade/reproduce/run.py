@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from masquerade.answers.frames import write_table
 from masquerade.errors import ParameterError
+from masquerade.exact.number import in_range
 from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
 from masquerade.reproduce.study import Cells, Evaluation, Evaluator, Job, Scale, Study
 from masquerade.reproduce.verdict import Comparison, Row
@@ -91,8 +92,7 @@ def reproduce(
             f"paper {unknown[0] if unknown else ''!r} is unknown; expected some of "
             f"{', '.join(PAPERS)}."
         )
-    if processes < 1:
-        raise ParameterError(f"processes is {processes}, expected at least 1.")
+    in_range(processes, "processes", low=1)
     chosen = scale or Scale()
     if chosen.trials is not None and chosen.trials < 2:
         raise ParameterError(

@@ -91,119 +91,13 @@ class Comparison:
     outcome: Outcome
 
 
-def compare(
-    artifact: str, quantity: str, differences: Sequence[Estimate], *, data: str
-) -> Comparison:
-    """Return what ours gains, on average over `differences` (above 0: ours is better)."""
-    mean = _pooled(differences)
-    outcome: Outcome = "no clear difference"
-    if abs(mean.mean) > ERRORS * mean.error:
-        outcome = "better" if mean.mean > 0 else "worse"
-    return Comparison(artifact, quantity, mean.mean, mean.error, data, outcome)
-
-
-def value(
-    artifact: str,
-    quantity: str,
-    *,
-    paper: float,
-    ours: Estimate | float,
-    tolerance: float,
-    data: str,
-    own: bool,
-    statement: str = "",
-    note: str = "",
-) -> Row:
-    """Return the row of a printed value.
-
-    `paper`: what is printed. `ours`: a
-    float is exact. `tolerance`: how far off still agrees, above 0, in the unit of the value. `own`:
-    whether the data, recipe or formula are the paper's own. `note`: added to the reason: why it
-    comes out as it does, where that is known.
-    """
-    mean = ours if isinstance(ours, Estimate) else Estimate(float(ours))
-    off = mean.mean - paper
-    numbers = f"off by {off:+.3g}, tolerance {tolerance:.3g}"
-    if mean.error > 0:
-        numbers += f" plus two standard errors of {mean.error:.2g}"
-    outcome = _within(abs(off), ERRORS * mean.error, tolerance, own, numbers)
-    return _row(artifact, quantity, paper, statement, mean, data, outcome, note)
-
-
-def claim(
-    artifact: str,
-    quantity: str,
-    differences: Sequence[Estimate],
-    *,
-    statement: str,
-    data: str,
-    own: bool,
-    note: str = "",
-) -> Row:
-    """Return the row of a statement that differences are above 0.
-
-    The row's value is their mean. Its standard error takes the comparisons as independent, which
-    is too small where they share data.
-
-    `differences`: each above 0 where the
-    statement holds. `own`, `note`: see `value`.
-    """
-    mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
-    numbers = (
-        f"holds in {right} of {len(differences)} comparisons, mean {mean.mean:+.3g} +- "
-        f"{mean.error:.2g}"
-    )
-    if not differences or math.isnan(mean.error):
-        outcome = _cannot_tell("there is no standard error")
-    # both: a large mean of a few comparisons is not a statement that holds in general
-    elif right >= MOST_WAYS * len(differences) and mean.mean > ERRORS * mean.error:
-        outcome = _agrees(own, numbers)
-    else:
-        reason = numbers
-        if 0 < abs(mean.mean) <= ERRORS * mean.error:
-            right_way = mean.mean > 0 and right >= MOST_WAYS * len(differences)
-            reason += ": the direction is right, but" if right_way else ":"
-            reason += " within the noise; --trials lowers it"
-        outcome = ("not reproduced", reason)
-    return _row(artifact, quantity, None, statement, mean, data, outcome, note)
-
-
-def alike(
-    artifact: str,
-    quantity: str,
-    differences: Sequence[Estimate],
-    *,
-    statement: str,
-    tolerance: float,
-    data: str,
-    own: bool,
-    note: str = "",
-) -> Row:
-    """Return the row of a statement that two things are the same.
-
-    It agrees where the mean of the absolute differences is within the tolerance and two mean
-    standard errors.
-    """
-    if not differences:
-        nothing = Estimate(math.nan, math.nan)
-        outcome = _cannot_tell("there is nothing to compare")
-        return _row(artifact, quantity, None, statement, nothing, data, outcome, "")
-    distance = float(np.mean([abs(d.mean) for d in differences]))
-    error = float(np.mean([d.error for d in differences]))
-    numbers = (
-        f"mean distance {distance:.3g}, tolerance {tolerance:.3g}, mean standard error {error:.2g}"
-    )
-    outcome = _within(distance, ERRORS * error, tolerance, own, numbers)
-    mean = Estimate(distance, error)
-    return _row(artifact, quantity, None, statement, mean, data, outcome, note)
-
-
 @dataclass(frozen=True, slots=True)
 class Statements:
     """Statements of a paper by name, and the data that they are judged on."""
 
-    # By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note``,
-    # ``paper`` (a printed value) and ``tolerance``. Texts may have ``{places}`` to fill in.
+    # By name: ``artifact`` and ``quantity``, and where there are any ``statement``, ``note`` (why
+    # it comes out as it does), ``paper`` (a printed value) and ``tolerance`` (how far off still
+    # agrees, above 0, in the unit of the value). Texts may have ``{places}`` to fill in.
     printed: Mapping[str, Mapping[str, Any]]
     data: str  # see `Row`
     own: bool = False  # whether the data, recipe or formula are the paper's own
@@ -217,43 +111,116 @@ class Statements:
         paper: float | None = None,
         tolerance: float | None = None,
     ) -> Row:
-        """Return the row of a printed value; see `value`."""
+        """Return the row of a printed value; a float of ours is exact."""
         entry = self.printed[name]
-        return value(
-            **self._words(name, texts),
-            paper=entry["paper"] if paper is None else paper,
-            ours=ours,
-            tolerance=entry["tolerance"] if tolerance is None else tolerance,
-            data=self.data,
-            own=self.own,
-        )
+        printed = entry["paper"] if paper is None else paper
+        allowed = entry["tolerance"] if tolerance is None else tolerance
+        mean = ours if isinstance(ours, Estimate) else Estimate(float(ours))
+        off = mean.mean - printed
+        numbers = f"off by {off:+.3g}, tolerance {allowed:.3g}"
+        if mean.error > 0:
+            numbers += f" plus two standard errors of {mean.error:.2g}"
+        outcome = self._within(abs(off), ERRORS * mean.error, allowed, numbers)
+        return self._row(name, texts, mean, outcome, printed)
 
     def claim(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
-        """Return the row of a statement that differences are above 0; see `claim`."""
-        words = self._words(name, texts)
-        return claim(**words, differences=differences, data=self.data, own=self.own)
+        """Return the row of a statement that differences are above 0.
+
+        The row's value is their mean. Its standard error takes the comparisons as independent,
+        which is too small where they share data.
+        """
+        mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
+        numbers = (
+            f"holds in {right} of {len(differences)} comparisons, mean {mean.mean:+.3g} +- "
+            f"{mean.error:.2g}"
+        )
+        if not differences or math.isnan(mean.error):
+            outcome = _cannot_tell("there is no standard error")
+        # both: a large mean of a few comparisons is not a statement that holds in general
+        elif right >= MOST_WAYS * len(differences) and mean.mean > ERRORS * mean.error:
+            outcome = self._agrees(numbers)
+        else:
+            reason = numbers
+            if 0 < abs(mean.mean) <= ERRORS * mean.error:
+                right_way = mean.mean > 0 and right >= MOST_WAYS * len(differences)
+                reason += ": the direction is right, but" if right_way else ":"
+                reason += " within the noise; --trials lowers it"
+            outcome = ("not reproduced", reason)
+        return self._row(name, texts, mean, outcome)
 
     def alike(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
-        """Return the row of a statement that two things are the same; see `alike`."""
-        return alike(
-            **self._words(name, texts),
-            differences=differences,
-            tolerance=self.printed[name]["tolerance"],
-            data=self.data,
-            own=self.own,
+        """Return the row of a statement that two things are the same.
+
+        It agrees where the mean of the absolute differences is within the tolerance and two mean
+        standard errors.
+        """
+        if not differences:
+            nothing = Estimate(math.nan, math.nan)
+            return self._row(name, texts, nothing, _cannot_tell("there is nothing to compare"))
+        tolerance = self.printed[name]["tolerance"]
+        distance = float(np.mean([abs(d.mean) for d in differences]))
+        error = float(np.mean([d.error for d in differences]))
+        numbers = (
+            f"mean distance {distance:.3g}, tolerance {tolerance:.3g}, mean standard error "
+            f"{error:.2g}"
         )
+        outcome = self._within(distance, ERRORS * error, tolerance, numbers)
+        return self._row(name, texts, Estimate(distance, error), outcome)
 
     def compare(
         self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS
     ) -> Comparison:
-        """Return what ours gains over the paper's method; see `compare`."""
-        words = self._words(name, texts)
-        return compare(words["artifact"], words["quantity"], differences, data=self.data)
+        """Return what ours gains on average (above 0: ours is better) over the paper's method."""
+        words, mean = self._words(name, texts), _pooled(differences)
+        outcome: Outcome = "no clear difference"
+        if abs(mean.mean) > ERRORS * mean.error:
+            outcome = "better" if mean.mean > 0 else "worse"
+        return Comparison(
+            words["artifact"], words["quantity"], mean.mean, mean.error, self.data, outcome
+        )
 
     def _words(self, name: str, texts: Texts) -> dict[str, str]:
         entry = self.printed[name]
         keys = ("artifact", "quantity", "statement", "note")
         return {key: str(entry.get(key, "")).format(**texts) for key in keys}
+
+    def _row(
+        self,
+        name: str,
+        texts: Texts,
+        ours: Estimate,
+        outcome: tuple[Verdict, str],
+        paper: float | None = None,
+    ) -> Row:
+        words, (verdict, reason) = self._words(name, texts), outcome
+        return Row(
+            words["artifact"],
+            words["quantity"],
+            paper,
+            words["statement"],
+            ours.mean,
+            ours.error,
+            self.data,
+            verdict,
+            f"{reason}; {words['note']}" if words["note"] else reason,
+        )
+
+    def _within(
+        self, off: float, noise: float, tolerance: float, numbers: str
+    ) -> tuple[Verdict, str]:
+        if math.isnan(noise):
+            return _cannot_tell("there is no standard error")
+        if off > tolerance + noise:
+            return "not reproduced", numbers
+        # an error so large that nearly anything would agree
+        if noise > 2 * tolerance:
+            return _cannot_tell(f"the standard error is {noise / ERRORS:.2g}")
+        return self._agrees(numbers)
+
+    def _agrees(self, numbers: str) -> tuple[Verdict, str]:
+        if self.own:
+            return "reproduced", numbers
+        return "in shape", f"{numbers}; not the paper's own data"
 
 
 @lru_cache(maxsize=8)
@@ -263,34 +230,6 @@ def printed_in(paper: str) -> Mapping[str, Any]:
     return MappingProxyType(tomllib.loads(text))
 
 
-def _row(
-    artifact: str,
-    quantity: str,
-    paper: float | None,
-    statement: str,
-    ours: Estimate,
-    data: str,
-    outcome: tuple[Verdict, str],
-    note: str,
-) -> Row:
-    verdict, reason = outcome
-    noted = f"{reason}; {note}" if note else reason
-    return Row(artifact, quantity, paper, statement, ours.mean, ours.error, data, verdict, noted)
-
-
-def _within(
-    off: float, noise: float, tolerance: float, own: bool, numbers: str
-) -> tuple[Verdict, str]:
-    if math.isnan(noise):
-        return _cannot_tell("there is no standard error")
-    if off > tolerance + noise:
-        return "not reproduced", numbers
-    # an error so large that nearly anything would agree
-    if noise > 2 * tolerance:
-        return _cannot_tell(f"the standard error is {noise / ERRORS:.2g}")
-    return _agrees(own, numbers)
-
-
 def _pooled(differences: Sequence[Estimate]) -> Estimate:
     if not differences:
         return Estimate(math.nan, math.nan)
@@ -298,10 +237,6 @@ def _pooled(differences: Sequence[Estimate]) -> Estimate:
     # of a mean of independent numbers; see `claim` for what shares data
     error = math.sqrt(sum(d.error**2 for d in differences)) / len(differences)
     return Estimate(mean, error)
-
-
-def _agrees(own: bool, numbers: str) -> tuple[Verdict, str]:
-    return ("reproduced", numbers) if own else ("in shape", f"{numbers}; not the paper's own data")
 
 
 def _cannot_tell(why: str) -> tuple[Verdict, str]:

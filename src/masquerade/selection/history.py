@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.number import one_of
 
 _FLOOR = 1e-4  # of a variance, in squared widths
 _TURNS = 4  # of the weights of the moment estimates; they change little after two
@@ -104,8 +105,7 @@ class History:
                 f"row {row + 1}: person {self.person[row]} answered question {self.question[row]} "
                 "before; give one report a person and question."
             )
-        if weighting not in ("precision", "plain"):
-            raise ParameterError(f"weighting is {weighting!r}, expected 'precision' or 'plain'.")
+        one_of(weighting, "weighting", ("precision", "plain"))
         weight = np.ones(len(self.person))
         if weighting == "precision":
             weight = 1 / (self._spread(reports) + self.noise_variance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats
+from masquerade.exact.number import in_range
 
 LEAST_SCORE = 1e-9
 
@@ -77,8 +79,7 @@ class Pool:
             raise ParameterError(f"{twice!r} stands {seen[twice]} times; give each person once.")
         if len(self.level) != size:
             raise ParameterError(f"{size} people have {len(self.level)} levels; give one each.")
-        if not 0 < within < np.inf:
-            raise ParameterError(f"within is {within}, expected above 0.")
+        in_range(within, "within", above=0, below=math.inf)
         object.__setattr__(self, "within", float(within))
 
     def __len__(self) -> int:
@@ -101,8 +102,7 @@ class Pool:
         ``(1 - alpha) cost / budget + alpha privacy share``; Kandappu et al. (2014), eq. (7), with
         the budget that was given at the start, and the larger of a person's ledger shares.
         """
-        if not 0 <= alpha <= 1:
-            raise ParameterError(f"alpha is {alpha}, expected 0 to 1.")
+        in_range(alpha, "alpha", low=0, high=1)
         score = (1 - alpha) * self.cost / budget
         if alpha:  # a share may be infinite
             score = score + alpha * self.privacy_share

@@ -12,6 +12,7 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
+from masquerade.exact.number import in_range, one_of
 from masquerade.selection.greedy import Progress, greedy
 from masquerade.selection.history import History
 from masquerade.selection.policies import (
@@ -147,10 +148,8 @@ def select(
     ParameterError
         A parameter is out of range, or a policy lacks the history.
     """
-    if not budget > 0:
-        raise ParameterError(f"budget is {budget}, expected above 0.")
-    if policy not in POLICIES:
-        raise ParameterError(f"policy is {policy!r}, expected one of {', '.join(POLICIES)}.")
+    in_range(budget, "budget", above=0)
+    one_of(policy, "policy", POLICIES)
     if policy in _WITH_HISTORY and (history is None or history.people != len(pool)):
         known = "none" if history is None else str(history.people)
         raise ParameterError(
@@ -237,10 +236,8 @@ def next_wave(
     ParameterError
         A parameter is out of range, or a name is not in the pool.
     """
-    if not 1 <= wave <= MOST_WAVES:
-        raise ParameterError(f"wave is {wave}, expected 1 to {MOST_WAVES}.")
-    if not 0 < response_rate <= 1:
-        raise ParameterError(f"response_rate is {response_rate}, expected above 0 and at most 1.")
+    in_range(wave, "wave", low=1, high=MOST_WAVES)
+    in_range(response_rate, "response_rate", above=0, high=1)
     place = {person: i for i, person in enumerate(pool.people)}
     unknown = next((p for p in (*responded, *silent, *(levels or {})) if p not in place), None)
     if unknown is not None:

@@ -1,7 +1,7 @@
 """A mechanism's channel as inference sees it, in floats.
 
 Every mechanism for categories keeps an answer with one probability and moves it to each other
-symbol with another, so two numbers say all of its `masquerade.mechanisms.channel.Channel`:
+symbol with another, so two numbers say all of its `masquerade.mechanisms.categorical.Channel`:
 ``other = P(report = y | answer x)`` for y other than x, and ``signal = P(report = x | x) - other``.
 `SymbolChannel` holds them for all symbols, "no answer" among them, to estimate shares;
 `OptionChannel` is conditioned on reports that are options, to infer truths.

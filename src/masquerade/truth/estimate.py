@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import on_simplex
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +111,3 @@ def shown_shares(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
         replace(one, shown=share, low=min(one.low, share), high=max(one.high, share))
         for one, share in zip(estimates, held, strict=True)
     )
-
-
-def on_simplex(shares: Floats) -> Floats:
-    """Return the nearest shares that are at least 0 and sum to 1.
-
-    Examples
-    --------
-    >>> on_simplex(np.array([1.1, 0.1, -0.2])).tolist()
-    [1.0, 0.0, 0.0]
-    """
-    # The nearest point takes one cut off all shares and raises none above 0; the largest shares, in
-    # order, tell the cut.
-    descending = np.sort(shares)[::-1]
-    excess = (np.cumsum(descending) - 1) / np.arange(1, len(shares) + 1)
-    cut = excess[np.flatnonzero(descending > excess)[-1]]
-    held: Floats = np.maximum(shares - cut, 0.0)
-    return held

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import Estimate, on_simplex, shown_shares
+from masquerade.truth.estimate import Estimate, shown_shares
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (

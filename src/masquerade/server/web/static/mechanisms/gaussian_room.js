@@ -1,5 +1,5 @@
 // How far sums of rho may go under a cap: of anything, and further where all noise is Gaussian. The
-// device's half of accounting/gaussian_room.py, where the proof is; the names are those of there.
+// device's half of accounting/caps.py, where the proof is; the names are those of there.
 //
 // Amounts are whole millionths. What is searched is worked out in floats with the library's
 // margins, which are far above what rounding does.
