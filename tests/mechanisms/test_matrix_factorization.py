@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -337,6 +339,17 @@ def test_features_are_derived_and_others_are_refused(build: Build) -> None:
         build(low=1, high=5, tasks=6, dimension=2, epsilon=1, seed=SEED, features=scaled)
     with pytest.raises(ValueError, match="read-only"):
         mechanism._features[0, 0] = 1
+
+
+@BOTH
+def test_features_stay_read_only_in_copies_and_in_other_processes(build: Build) -> None:
+    """What a copy or an unpickled mechanism masks with cannot be changed either."""
+    mechanism = build(low=1, high=5, tasks=6, dimension=2, epsilon=1, seed=SEED)
+    for again in (copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+        assert again == mechanism
+        assert np.array_equal(again.features, mechanism.features)
+        with pytest.raises(ValueError, match="read-only"):
+            again._features[0, 0] = 1
 
 
 @BOTH

@@ -47,7 +47,6 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
     ----------
     kind : Loss, Rho, Mu, MaskedChoice or MaskedNumber
         Of one answer, with a loss above 0.
-    caps : Caps
 
     Examples
     --------
@@ -85,7 +84,6 @@ def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dic
 
     Parameters
     ----------
-    caps : Caps
     options : tuple of int
         Numbers of options of the choices.
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.exact.arrays import Floats
 from masquerade.exact.epsilon_at_delta import epsilon_of_rho
@@ -173,8 +172,8 @@ def rho_of_laplace(change: int, scale: Fraction) -> Rho:
     changes cost less; and what stands in for "no answer" is one of the answers or a mixture of
     them, which costs no more (Renyi divergences are quasi-convex).
     """
-    if change < 0 or scale <= 0:
-        raise ParameterError(f"change is {change} and scale {scale}, expected 0 or more, above 0.")
+    in_range(change, "change", low=0)
+    in_range(scale, "scale", above=0)
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         step = decimal.Decimal(scale.denominator) / decimal.Decimal(scale.numerator)
         size = change * step

@@ -68,11 +68,8 @@ class MaskedNumber:
     variance: Fraction
 
     def __post_init__(self) -> None:
-        if self.change < 0 or self.variance <= 0:
-            raise ParameterError(
-                f"change is {self.change} and variance {self.variance}, expected at least 0 and "
-                "above 0."
-            )
+        in_range(self.change, "change", low=0)
+        in_range(self.variance, "variance", above=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +88,8 @@ class LaplaceNumber:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if self.change < 0 or self.scale <= 0:
-            raise ParameterError(
-                f"change is {self.change} and scale {self.scale}, expected at least 0 and above 0."
-            )
+        in_range(self.change, "change", low=0)
+        in_range(self.scale, "scale", above=0)
 
     @property
     def epsilon(self) -> Loss:

@@ -110,7 +110,6 @@ masquerade select.
         key : str
             Names this response among the person's. Sent again with the same cost, the entry that
             is there is returned and nothing changes.
-        cost : Cost
 
         Raises
         ------
@@ -385,7 +384,6 @@ def charge_all(
 
     Parameters
     ----------
-    ledger : Ledger
     costs : sequence of (str, Cost)
         Person and cost, each person once.
     result : str

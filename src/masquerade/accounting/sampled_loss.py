@@ -69,16 +69,11 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
                 (half[1], half[0]) if swap else half for half in (choose.counts, check.counts)
             )
             kinds = _choose(a, b, delta, alpha)
-            k, n = int(a2[kinds].sum()), int(a2.sum())
-            k_other, n_other = int(b2[kinds].sum()), int(b2.sum())
-            low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)
-            # P(S) <= e**epsilon Q(S) + delta for any set S: ln ((P(S) - delta) / Q(S)) <= epsilon
-            found = math.log((low - delta) / high) if low > delta else -math.inf
+            found, seen = _bound(a2, b2, kinds, delta, alpha)
             if found > best.epsilon:
                 event = check.name(kinds, a2, named=pair.named)
-                seen = f"({k} of {n} against {k_other} of {n_other})"
                 one, other = pair.words[::-1] if swap else pair.words
-                best = SampledLoss(float(found), Witness(f"{event} {seen}", (one, other)))
+                best = SampledLoss(found, Witness(f"{event} {seen}", (one, other)))
     return best
 
 
@@ -171,15 +166,11 @@ def of_view(view: View, pairs: Integers, *, delta: float, false_alarm: float) ->
     best = SampledLoss(0.0, None)
     for one, other in _promising(view.first, pairs, alpha):
         kinds = _choose(view.first[one], view.first[other], delta, alpha)
-        k, n = int(view.second[one][kinds].sum()), int(view.second[one].sum())
-        k_other, n_other = int(view.second[other][kinds].sum()), int(view.second[other].sum())
-        low, high = float(_lowest(k, n, alpha)), float(_highest(k_other, n_other, alpha))
-        found = math.log((low - delta) / high) if low > delta else -math.inf
+        found, seen = _bound(view.second[one], view.second[other], kinds, delta, alpha)
         if found > best.epsilon:
             often = kinds[np.argsort(-view.second[one][kinds], kind="stable")]
             shown = " or ".join(f"{view.name}{view.kinds[kind]}" for kind in often[:_MOST_NAMED])
             more = f" or {len(kinds) - _MOST_NAMED} others" if len(kinds) > _MOST_NAMED else ""
-            seen = f"({k} of {n} against {k_other} of {n_other})"
             best = SampledLoss(found, Witness(f"{shown}{more} {seen}", (str(one), str(other))))
     return best
 
@@ -229,6 +220,18 @@ def _choose(a: Integers, b: Integers, delta: float, alpha: float) -> Integers:
     return order[: best + 1] if best < len(order) else order[best - len(order)][None]
 
 
+def _bound(
+    one: Integers, other: Integers, kinds: Integers, delta: float, alpha: float
+) -> tuple[float, str]:
+    """Return what counts of some kinds of reports prove, and these counts in words."""
+    k, n = int(one[kinds].sum()), int(one.sum())
+    k_other, n_other = int(other[kinds].sum()), int(other.sum())
+    low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)
+    # P(S) <= e**epsilon Q(S) + delta for any set S: ln ((P(S) - delta) / Q(S)) <= epsilon
+    loss = math.log((low - delta) / high) if low > delta else -math.inf
+    return loss, f"({k} of {n} against {k_other} of {n_other})"
+
+
 def _deviations(alpha: float) -> float:
     return float(math.sqrt(2) * erfcinv(2 * min(alpha, 0.5)))
 
@@ -240,13 +243,11 @@ def _wilson(k: ArrayLike, n: ArrayLike, z: float) -> tuple[NDArray[Any], NDArray
     return np.maximum(middle - half, 0) / (n + z**2), (middle + half) / (n + z**2)
 
 
-def _lowest(k: ArrayLike, n: ArrayLike, alpha: float) -> Any:
+def _lowest(k: int, n: int, alpha: float) -> float:
     """Return the lower end of a Clopper-Pearson interval."""
-    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0)
+    return float(betaincinv(k, n - k + 1, alpha)) if k else 0.0
 
 
-def _highest(k: ArrayLike, n: ArrayLike, alpha: float) -> Any:
+def _highest(k: int, n: int, alpha: float) -> float:
     """Return the upper end of a Clopper-Pearson interval."""
-    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    return np.where(k < n, 1 - betaincinv(np.maximum(n - k, 1), k + 1, alpha), 1.0)
+    return 1 - float(betaincinv(n - k, k + 1, alpha)) if k < n else 1.0

@@ -39,7 +39,6 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
 
     Parameters
     ----------
-    loss : Loss
     prior : float
         Above 0, at most 1.
     """
@@ -82,7 +81,6 @@ def risk_in_words(
 
     Parameters
     ----------
-    loss : Loss
     prior : Fraction
         Probability they held before, above 0 and below 1.
     delta : Fraction

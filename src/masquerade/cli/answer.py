@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import (
+    ask_answer,
+    ask_line,
+    ask_one_of,
+    ask_yes,
+    say,
+    show,
+    show_rows,
+)
 from masquerade.errors import ParameterError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -133,8 +141,6 @@ def me(
             return
         from rich.console import Console
 
-        from masquerade.cli.terminal import say, show_rows
-
         console, battery, caps = Console(), account["battery"], account["caps"]
         if on_server:
             say(console, f"This is the word of {client.url}:", style="bold")
@@ -188,8 +194,6 @@ def caps(
         return
     from rich.console import Console
 
-    from masquerade.cli.terminal import say
-
     console, allowed = Console(), account["caps"]
     say(
         console,
@@ -209,8 +213,6 @@ def _client(url: str, identity: Path | None, home: Path | None) -> Client:
 
 def _interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
     from rich.console import Console
-
-    from masquerade.cli.terminal import ask_line, say
 
     console = Console()
     part = _begun(console, client, survey, level, confirmed=confirmed)
@@ -237,7 +239,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
     part.seal(given or None)
     if part.reveal == "before_send":
         _show_reports(console, part, given)
-        if not _wants_to_send(console):
+        if not ask_yes(console, "Send these reports? All or none."):
             part.abandon()
             say(console, "Nothing was sent. The price stays spent, as you saw this draw.")
             return
@@ -253,7 +255,6 @@ def _ask(
     console: Console, asked: tuple[MaskedQuestion, ...], given: dict[str, Answer], todo: list[int]
 ) -> None:
     """Ask the questions at these places, and what is asked only after the new answers."""
-    from masquerade.cli.terminal import ask_answer
     from masquerade.client import is_asked
 
     codes: list[int] = []
@@ -273,8 +274,6 @@ def _begun(
     console: Console, client: Client, survey: str, level: str | None, *, confirmed: bool
 ) -> Participation | None:
     """Let a person choose a level and begin; None where they would rather not."""
-    from masquerade.cli.terminal import ask_one_of, ask_yes, say, show_rows
-
     known = [p for p in client.participations() if p.survey == survey] if client.joined else []
     # begun before: level and price stand, so that there is nothing to choose
     if known and known[0].step != "ended":
@@ -308,15 +307,7 @@ def _begun(
     return part
 
 
-def _wants_to_send(console: Console) -> bool:
-    from masquerade.cli.terminal import ask_yes
-
-    return ask_yes(console, "Send these reports? All or none.")
-
-
 def _show_reports(console: Console, part: Participation, given: dict[str, Answer]) -> None:
-    from masquerade.cli.terminal import show_rows
-
     rows = []
     for one, sent in zip(part.questions, part.reports, strict=True):
         name = one.question.id
@@ -329,8 +320,6 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
 def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) -> None:
     from rich.console import Console
 
-    from masquerade.cli.terminal import say
-
     console = Console()
     # What was answered now is not what was sent where the masks had been drawn before.
     _show_reports(console, part, {} if receipt.drawn_before else given)
@@ -340,8 +329,6 @@ def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) 
 
 
 def _say_bill(console: Console, bill: dict[str, Any]) -> None:
-    from masquerade.cli.terminal import say
-
     say(
         console,
         f"Sent. This survey cost epsilon {bill['survey_epsilon']}; all together epsilon "
@@ -351,8 +338,6 @@ def _say_bill(console: Console, bill: dict[str, Any]) -> None:
 
 
 def _say_reward(console: Console, part: Participation) -> None:
-    from masquerade.cli.terminal import say
-
     if part.completion_code is not None:
         say(console, f"Your completion code is {part.completion_code}.")
     if part.paid is not None:
@@ -378,8 +363,6 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
         show(result, as_json=True, title="")
         return
     from rich.console import Console
-
-    from masquerade.cli.terminal import show_rows
 
     show_rows(
         Console(),

@@ -35,13 +35,12 @@ def backup(
     """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys."""
     from masquerade.server.operations.backup import backup as copy
     from masquerade.server.operations.backup import new_file
-    from masquerade.server.settings import Settings
 
     if as_json and file == "-":
         raise OperationError("--json and the backup cannot both be on standard output.")
     begin = time.perf_counter()
     with _database(data_dir, config) as engine, _counting("rows copied") as count_rows:
-        settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+        settings = _settings(data_dir, config)
         with engine.connect():  # first, so that no key is made for a database that is not there
             server_key = settings.with_server_key().server_key
         if file == "-":
@@ -84,10 +83,9 @@ def restore(
     """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it."""
     from masquerade.server.keys import copy_server_key, read_server_key
     from masquerade.server.operations.restore import restore as put
-    from masquerade.server.settings import Settings
 
     begin = time.perf_counter()
-    settings = Settings.from_environment(data_dir=data_dir, config=config)
+    settings = _settings(data_dir, config, make=True)
     server_key = settings.server_key
     if server_key_file is not None:
         server_key = read_server_key(server_key_file)
@@ -176,9 +174,8 @@ def new_key(
     The old key stays beside it under a name with .old: backups of before need it.
     """
     from masquerade.server.operations.new_key import renew
-    from masquerade.server.settings import Settings
 
-    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+    settings = _settings(data_dir, config)
     with _database(data_dir, config) as engine:
         done = renew(engine, settings, forget=forget)
     show(done, as_json=as_json, title="New key")
@@ -190,9 +187,8 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
     Exit code 1 where there is a problem; warnings alone are no problem.
     """
     from masquerade.server.operations.doctor import examine
-    from masquerade.server.settings import Settings
 
-    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+    settings = _settings(data_dir, config)
     with _counting("accounts checked") as count_accounts:
         results = list(examine(settings, progress=lambda count, _of: count_accounts(count)))
     fine = all(one.status != "problem" for one in results)
@@ -221,14 +217,19 @@ def _print_checks(results: list[CheckResult]) -> None:
     Console().print(table)
 
 
+def _settings(data_dir: Path | None, config: Path | None, *, make: bool = False) -> Settings:
+    from masquerade.server.settings import Settings
+
+    return Settings.from_environment(data_dir=data_dir, config=config, make_folder=make)
+
+
 @contextlib.contextmanager
 def _database(
     data_dir: Path | None, config: Path | None, *, make: bool = False
 ) -> Iterator[Engine]:
     from masquerade.server.db.engine import connect
-    from masquerade.server.settings import Settings
 
-    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=make)
+    settings = _settings(data_dir, config, make=make)
     file = settings.sqlite_file
     if not make and file is not None and not file.is_file():
         raise OperationError(f"there is no database at {file}; name its folder with --data-dir.")

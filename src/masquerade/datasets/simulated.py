@@ -118,7 +118,6 @@ def web_ratings(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     truths : {"uniform", "concentrated", "equal"}
         1 to 5 evenly; normal around 2 with standard deviation 0.5; all 3.
 
@@ -172,8 +171,6 @@ def stock(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-    objects, users : int
     mistakes : {"copied", "scattered"}
         Whether three tenths of the sources share one wrong value in seven tenths of their claims,
         or a fifth of them err widely and alone.
@@ -221,7 +218,6 @@ def movie_ratings(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     people, past, coming : int
         People, films rated before, and films to ask about.
     density, coming_density : float

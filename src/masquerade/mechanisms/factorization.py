@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -152,6 +153,11 @@ class FactorizationMechanism(Mechanism):
         features.setflags(write=False)
         self._set(distribution=distribution, _features=features)
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # numpy forgets the flag where an array is copied or unpickled
+        self._set(**state)
+        self._features.setflags(write=False)
+
     @property
     def features(self) -> Floats:
         """The features of each task, shape (tasks, dimension); derived here, never received."""
@@ -289,8 +295,6 @@ class FactorizationMechanism(Mechanism):
         ----------
         answers : float array, shape (tasks,)
             In the order of the features; NaN is "no answer".
-        size : int
-        rng : numpy.random.Generator
         """
         rows, index = self._answered(answers)
         return self._solve(rows, index, self._noise(SimulatedCoins(rng), size))

@@ -60,10 +60,8 @@ class Mechanism(ABC):
 
         Parameters
         ----------
-        claims : Claims
         presence : {"hidden", "assigned"}
             For mechanisms that mask "no answer", and only for these; see `with_presence`.
-        coins : Coins, optional
 
         Raises
         ------

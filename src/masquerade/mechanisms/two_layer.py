@@ -118,7 +118,6 @@ class TwoLayer(CategoricalMechanism):
         ----------
         epsilon : number
             Loss of the one report of a person who sends only one; more answers cost more.
-        options : int
         low_min : number
             Keeps the range away from 0 and 1 by this much, which bounds the event-level loss.
 

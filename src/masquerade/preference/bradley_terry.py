@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.special import expit, log_expit
 from masquerade.answers import Comparisons
 from masquerade.errors import DisconnectedItems, ParameterError
 from masquerade.exact.arrays import Codes, Floats
+from masquerade.exact.number import in_range
 
 _MOST_HALVINGS = 60
 
@@ -112,10 +114,8 @@ def fit_bradley_terry(
             "the comparisons have features and name no items; learn weights of the features with "
             "SocialPreference.learn."
         )
-    if not 0 <= prior < np.inf or not tolerance > 0:
-        raise ParameterError(
-            f"prior is {prior!r} and tolerance {tolerance!r}; expected at least 0, and above 0."
-        )
+    in_range(prior, "prior", low=0, below=math.inf)
+    in_range(tolerance, "tolerance", above=0)
     if (chosen < 0).any() or (rejected < 0).any():
         raise ParameterError(
             "some records name an item outside the list; read the table with unlisted='error', "

@@ -130,7 +130,6 @@ def select(own: Integers, selection: Selection, source: WordSource) -> Integers:
     ----------
     own : int64 array, shape (n_features,)
         The voter's direction, of any length.
-    selection : Selection
     source : WordSource
         Words are drawn in this order: one a coordinate for each candidate in turn, then one for
         whether it is one of the best, then one for which of those, one for which of the others.

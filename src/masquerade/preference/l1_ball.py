@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers, on_simplex
+from masquerade.exact.number import in_range
 
 #: Grid steps from the centre of the ball to a corner.
 STEPS = 1 << 20
@@ -57,8 +57,8 @@ def on_grid(points: Floats, bound: Fraction, *, steps: int = STEPS) -> Integers:
     Shapes: the result (n, d). `points` (n, d): rows of the ball of `bound`, up to rounding.
     `bound`: above 0. `steps`: grid steps in `bound`, at least 1.
     """
-    if bound <= 0 or steps < 1:
-        raise ParameterError(f"bound {bound} and steps {steps} must be above 0.")
+    in_range(bound, "bound", above=0)
+    in_range(steps, "steps", low=1)
     # Towards zero, not to the nearest: rounding to nearest could leave the ball by d / 2 steps.
     scaled = np.clip(points * (steps / float(bound)), -steps, steps)
     grid: Integers = np.trunc(scaled).astype(np.int64)

@@ -341,9 +341,6 @@ def charge_voters(
 
     Parameters
     ----------
-    ledger : Ledger
-    mechanism : PreferenceMechanism
-    comparisons : Comparisons
     name : str
         Of the result, as it stands in each voter's account.
 

@@ -99,7 +99,6 @@ def fit_linear(
 
     Parameters
     ----------
-    comparisons : Comparisons
     moment : float array, shape (n_features, n_features), optional
         Second moment of the directions. Default: `second_moment` of the comparisons.
     ridge : float

@@ -117,7 +117,6 @@ def held_out_accuracy(learned: SocialPreference, held_out: Comparisons) -> Score
 
     Parameters
     ----------
-    learned : SocialPreference
     held_out : Comparisons
         Choices that were not learned from, with the same features in any order. The score is
         computed from them as they are: publishing it costs these people privacy.

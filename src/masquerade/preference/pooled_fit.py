@@ -74,7 +74,6 @@ def fit_pooled(
         Largest sum of absolute weights, above 0. The default only matters for separable choices.
     tolerance : float
         Largest certified shortfall of the log-likelihood per record, above 0.
-    max_iterations : int
     voters_count_equally : bool
         Divides each voter's records by their number, so that a voter with many records has no more
         say than one with few.

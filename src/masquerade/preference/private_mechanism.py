@@ -190,7 +190,6 @@ class PrivateMechanism(ABC):
 
         Parameters
         ----------
-        features : sequence of Feature
         epsilon : number, optional
             The voter's own; default: the mechanism's.
 

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range, one_of
 
@@ -93,8 +92,8 @@ def made_up_voters(
     >>> made_up_voters(rng, voters=20, features=3).choose(rng, records=5)
     Comparisons(100 records of 20 voters, 3 features)
     """
-    if min(voters, features) < 1:
-        raise ParameterError("voters and features must each be at least 1.")
+    in_range(voters, "voters", low=1)
+    in_range(features, "features", low=1)
     one_of(kind, "kind", get_args(FeatureKind))
     mean = rng.uniform(-1, 1, features)
     return MadeUpVoters(mean + rng.normal(size=(voters, features)), mean, kind)

@@ -98,7 +98,6 @@ class VoterDevice:
         differences : array, shape (n_records, n_features)
             Chosen minus rejected alternative, in the features' own units. What is beyond a public
             range is clipped to it. May have no rows.
-        coins : Coins, optional
 
         Raises
         ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.number import in_range
 from masquerade.release.grouped_claims import GroupedClaims
 
 BandwidthRule = Literal["robust", "scott", "silverman", "mad"]
@@ -30,7 +32,6 @@ def bandwidths(
 
     Parameters
     ----------
-    claims : GroupedClaims
     rule : {"robust", "scott", "silverman", "mad"}, or float or array of shape (n_objects,)
         ``"robust"``: ``1.06 s n**(-1/5)`` with s the first that is positive of 1.4826 times the
         median absolute deviation, the interquartile range over 1.349, and the standard deviation.
@@ -55,8 +56,8 @@ def bandwidths(
         raise ParameterError(
             f"bandwidth is {rule!r}, expected one of {', '.join(RULES)}, or numbers."
         )
-    if least is not None and not 0 < least < np.inf:
-        raise ParameterError(f"least bandwidth is {least}, expected above 0 and finite.")
+    if least is not None:
+        in_range(least, "least bandwidth", above=0, below=math.inf)
     n = claims.count
     # values[claim], ascending within each object; n, median, mad, iqr and spread[object]
     values = claims.sorted_values()

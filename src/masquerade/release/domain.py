@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.exact.number import NumberLike, finite, text_of
+from masquerade.exact.number import NumberLike, finite, positive, text_of
 
 Ends = tuple[NumberLike, NumberLike]
 
@@ -55,9 +55,7 @@ class Domain:
         step: NumberLike | None = None,
         of_objects: Mapping[Any, Ends] | None = None,
     ) -> None:
-        exact_step = None if step is None else finite(step, "step")
-        if exact_step is not None and exact_step <= 0:
-            raise ParameterError(f"step is {text_of(exact_step)}, expected above 0.")
+        exact_step = None if step is None else positive(step, "step")
         ends = _ends((low, high), exact_step)
         own = {name: _ends(pair, exact_step) for name, pair in (of_objects or {}).items()}
         for field, value in zip(

@@ -119,7 +119,6 @@ def expected_ise(truth: Mixtures, bandwidth: Floats, samples: int) -> Floats:
 
     Parameters
     ----------
-    truth : Mixtures
     bandwidth : float array, shape (n_objects,)
     samples : int
         Points of each object, at least 1.

@@ -113,7 +113,6 @@ class Mixtures:
         ----------
         samples : int array, shape (n_objects,)
             How many of each; 0 where a mixture has no bumps.
-        source : WordSource
         """
         of = np.repeat(np.arange(self.n_objects), samples)
         cumulative = np.concatenate(([0.0], np.cumsum(self.weight)))

@@ -18,7 +18,7 @@ from masquerade.release.density import DensityModel, Weights, fit_density
 from masquerade.release.engine import Data, Engine, Progress
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
-from masquerade.release.privacy_test import buckets, pass_probability
+from masquerade.release.privacy_test import pass_decisions
 from masquerade.release.release import Release
 
 Small = Literal["skip", "try"]
@@ -171,11 +171,9 @@ class PrisCrowd(Engine):
         present = np.arange(widest) < n[:, None]
         value = claims.value[index]
         distance = (claims.value[seed][:, :, None] - value[:, None, :]) / h[:, None, None]
-        bucket = buckets(distance + step[:, :, None], self.gamma)
-        own = buckets(step, self.gamma)
-        companions = ((bucket == own[:, :, None]) & present[:, None, :]).sum(axis=2)
-        chance = pass_probability(companions, k=self.k, epsilon=self.test_epsilon)
-        passes = uniforms(source, chance.size).reshape(chance.shape) < chance
+        passes = pass_decisions(
+            distance, step, present, source, k=self.k, gamma=self.gamma, epsilon=self.test_epsilon
+        )
         return claims.value[seed] + step * h[:, None], passes
 
 

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.coins import WordSource
+from masquerade.release.mixtures import uniforms
 
 # What the search tries: numbers of attempts, gammas, and shares of an attempt's epsilon.
 _ATTEMPTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -56,6 +58,28 @@ def pass_probability(companions: ArrayLike, *, k: int, epsilon: float) -> Floats
     over = np.asarray(companions, dtype=np.float64) - k
     tail = 0.5 * np.exp(-epsilon * np.abs(over))
     return np.asarray(np.where(over < 0, tail, 1 - tail))
+
+
+def pass_decisions(
+    between: Floats,
+    step: Floats,
+    present: Flags,
+    source: WordSource,
+    *,
+    k: int,
+    gamma: float,
+    epsilon: float,
+) -> Flags:
+    """Return which candidates pass: enough claims are in the seed's bucket, give or take noise.
+
+    Distances are in bandwidths. Shapes: `between` (n_objects, n_candidates, n_claims), from each
+    claim to the seed; `step` (n_objects, n_candidates), from the seed to the candidate; `present`
+    (n_objects, n_claims), which claims there are.
+    """
+    bucket, own = buckets(between + step[:, :, None], gamma), buckets(step, gamma)
+    companions = ((bucket == own[:, :, None]) & present[:, None, :]).sum(axis=2)
+    chance = pass_probability(companions, k=k, epsilon=epsilon)
+    return uniforms(source, chance.size).reshape(chance.shape) < chance
 
 
 def release_delta(

@@ -61,14 +61,12 @@ def report_page(
 
     Parameters
     ----------
-    release : Release
     reference : DensityModel, optional
         What the claims themselves say. Errors and the densities before the release are then shown;
         such a page is for whoever holds the claims and says so, for the guarantee does not cover
         it. Without it the page is computed from the release alone.
     show : sequence of object names, optional
         Objects to draw; default: the first six by name of which something was released.
-    title : str
 
     Raises
     ------

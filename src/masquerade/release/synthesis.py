@@ -216,8 +216,6 @@ def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> 
 
     Parameters
     ----------
-    ledger : Ledger
-    engine : Engine
     claims : GroupedClaims
         Those that are used, after the cap.
     name : str

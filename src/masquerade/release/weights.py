@@ -58,7 +58,6 @@ def global_weights(
 
     Parameters
     ----------
-    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     form : {"sum", "count", "max"}
         Share of a user's loss: of everybody's total (``"sum"``, as published), the mean a claim of
@@ -124,7 +123,6 @@ def local_weights(
 
     Parameters
     ----------
-    claims : GroupedClaims
     bandwidth : float array, shape (n_objects,)
     quantile_levels : three floats, 0 to 1, ascending
     progress : callable, optional
@@ -171,7 +169,6 @@ def combined_weights(
 
     Parameters
     ----------
-    claims : GroupedClaims
     local : float array, shape (n_claims,)
     reliability : float array, shape (n_users,)
     combination : {"product", "geometric"}

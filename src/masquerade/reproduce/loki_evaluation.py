@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from masquerade.reproduce.study import (
     Series,
     Style,
     Table,
+    means_by,
     real,
 )
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
@@ -42,7 +44,7 @@ Key = tuple[str, float, str, float]
 Errors = dict[Key, Estimate]
 Squares = dict[Key, list[float]]
 #: The squared error that eq. 5 predicts, by policy and budget.
-Predictions = Mapping[tuple[str, float], Estimate]
+Predictions = Mapping[tuple[Any, ...], Estimate]
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
@@ -53,7 +55,7 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
     data = next(c["data"] for c in surveys if "data" in c)
     squares = _squares(surveys)
     errors = {key: _root(each) for key, each in squares.items()}
-    predictions = _predictions(surveys)
+    predictions = means_by(surveys, ("policy", "predicted_at"), "predicted_mse")
     runs = {n: part for n, part in measured.items() if n.startswith("sequence-")}
     dense = {n: part for n, part in measured.items() if n.startswith("dense-")}
     trials = [part for n, part in measured.items() if n.startswith("trial-")]
@@ -112,15 +114,6 @@ def _squares(cells: Cells) -> Squares:
 def _gap(squares: Squares, one: Key, other: Key) -> Estimate:
     """Return how much larger the root of one error is, draw by draw: both met the same people."""
     return Estimate.of(np.sqrt(squares[one]) - np.sqrt(squares[other]))
-
-
-def _predictions(cells: Cells) -> Predictions:
-    gathered: dict[tuple[str, float], list[float]] = {}
-    for c in cells:
-        if "predicted_mse" in c:
-            key = (c["policy"], c["predicted_at"])
-            gathered.setdefault(key, []).append(c["predicted_mse"])
-    return {key: Estimate.of(each) for key, each in gathered.items()}
 
 
 def _level_rows() -> list[Row]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from masquerade.reproduce.preferences import (
     BOUNDS,
@@ -30,7 +29,7 @@ from masquerade.reproduce.preferences_figures import (
     figures,
     ratio,
 )
-from masquerade.reproduce.study import Cells, Evaluation, Scale, Table
+from masquerade.reproduce.study import Cells, Evaluation, Scale, Table, means_by
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 
 BEST_READING = (
@@ -92,13 +91,8 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
 def _means(
     measured: Mapping[str, Cells], start: str, names: Sequence[str], what: str = "accuracy"
 ) -> Means:
-    gathered: dict[tuple[Any, ...], list[float]] = {}
-    for job, cells in measured.items():
-        if job.startswith(start):
-            for cell in cells:
-                if what in cell:
-                    gathered.setdefault(tuple(cell[name] for name in names), []).append(cell[what])
-    return {key: Estimate.of(each) for key, each in gathered.items()}
+    cells = (cell for job, some in measured.items() if job.startswith(start) for cell in some)
+    return means_by(cells, names, what)
 
 
 def _loss_factors(measured: Mapping[str, Cells]) -> Mapping[tuple[str, int], float]:

@@ -72,10 +72,8 @@ def reproduce(
     out : path
         A folder; made where it is not there. Parts that an earlier run finished with the same
         parameters are taken up from it.
-    scale : Scale, optional
     processes : int
         At least 1; with 1 everything happens in this process.
-    progress : callable, optional
 
     Returns
     -------

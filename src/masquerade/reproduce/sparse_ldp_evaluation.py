@@ -26,12 +26,13 @@ from masquerade.reproduce.study import (
     Series,
     Style,
     Table,
+    means_by,
 )
 from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
 from masquerade.truth import published_laplace_mae, published_response_mae
 
 #: Mean absolute errors by method and epsilon.
-Means = Mapping[tuple[str, str], Estimate]
+Means = Mapping[tuple[Any, ...], Estimate]
 
 _NOTHING_PROVEN = "MF, for which nothing is proven,"
 #: Comparisons: our method and its label, the paper's and its label.
@@ -53,10 +54,7 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
         cells = [cell for job, part in measured.items() if job.startswith(name) for cell in part]
         if not cells:
             continue
-        errors: dict[tuple[str, str], list[float]] = {}
-        for c in cells:
-            errors.setdefault((c["method"], c["epsilon"]), []).append(c["mae"])
-        means = {key: Estimate.of(each) for key, each in errors.items()}
+        means = means_by(cells, ("method", "epsilon"), "mae")
         own = name == "wsd" or (name == "adult_content" and not scale.quick)
         paper = Statements(PRINTED["statements"], _data(name, scale), own)
         rows += _factorization_rows(paper, name, means, epsilons)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -126,6 +126,17 @@ class Evaluator(Protocol):
     def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
         """Return what the measurements, by name of the job, show."""
         ...
+
+
+def means_by(
+    cells: Iterable[Mapping[str, Any]], keys: Sequence[str], measure: str
+) -> dict[tuple[Any, ...], Estimate]:
+    """Return the mean of a measure over the cells that have it, by the values of their keys."""
+    values: dict[tuple[Any, ...], list[float]] = {}
+    for cell in cells:
+        if measure in cell:
+            values.setdefault(tuple(cell[key] for key in keys), []).append(cell[measure])
+    return {key: Estimate.of(each) for key, each in values.items()}
 
 
 def real(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from masquerade.reproduce.study import (
     Series,
     Style,
     Table,
+    means_by,
 )
 from masquerade.reproduce.two_layer import (
     CA,
@@ -39,9 +41,8 @@ COLUMNS = tuple((mechanism, method) for mechanism in MECHANISMS for method in (M
 FITTED = "the crowds were made up so that the vote is about as accurate as published"
 UNKNOWN_CROWD = "how much people differ, which truth discovery lives on, is not published"
 
-Key = tuple[str, str, str, str]
 #: By mechanism, method, epsilon, and what: ``change``, ``accuracy`` or ``clean``.
-Means = dict[Key, Estimate]
+Means = dict[tuple[Any, ...], Estimate]
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
@@ -82,14 +83,14 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
 
 
 def _over_crowds(crowds: list[Cells]) -> Means:
-    gathered: dict[Key, list[float]] = {}
-    for cell in (cell for cells in crowds for cell in cells):
-        key = (cell["mechanism"], cell["method"], cell["epsilon"])
-        change = cell["clean_accuracy"] - cell["accuracy"]
-        gathered.setdefault((*key, "accuracy"), []).append(cell["accuracy"])
-        gathered.setdefault((*key, "clean"), []).append(cell["clean_accuracy"])
-        gathered.setdefault((*key, "change"), []).append(change)
-    return {key: Estimate.of(each) for key, each in gathered.items()}
+    keys = ("mechanism", "method", "epsilon")
+    cells = [{**c, "change": c["clean_accuracy"] - c["accuracy"]} for run in crowds for c in run]
+    measures = {"accuracy": "accuracy", "clean": "clean_accuracy", "change": "change"}
+    return {
+        (*key, what): mean
+        for what, measure in measures.items()
+        for key, mean in means_by(cells, keys, measure).items()
+    }
 
 
 def _of_one_set(cells: Cells) -> Means:

@@ -64,7 +64,6 @@ def group_error(
 
     Parameters
     ----------
-    history : History
     members : int array
         Codes of the people in the group; at least one.
     noise_variance : float array, shape (n_people,)

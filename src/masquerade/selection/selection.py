@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +118,6 @@ def select(
 
     Parameters
     ----------
-    pool : Pool
     budget : float
         Above 0; infinite where only `precision_target` ends the selection.
     policy : str
@@ -206,7 +205,6 @@ def next_wave(
     response_rate: float,
     responded: Collection[str] = (),
     silent: Collection[str] = (),
-    levels: Mapping[str, float] | None = None,
     alpha: float = 0.0,
     quotas: bool = True,
 ) -> Selection:
@@ -228,8 +226,6 @@ def next_wave(
         Share of the invited who are expected to come, above 0; so many more are invited.
     responded, silent : collection of str
         Who came and is paid, and who was invited and did not come.
-    levels : mapping, optional
-        Noise variance of those who came at another level than expected.
 
     Raises
     ------
@@ -239,7 +235,7 @@ def next_wave(
     in_range(wave, "wave", low=1, high=MOST_WAVES)
     in_range(response_rate, "response_rate", above=0, high=1)
     place = {person: i for i, person in enumerate(pool.people)}
-    unknown = next((p for p in (*responded, *silent, *(levels or {})) if p not in place), None)
+    unknown = next((p for p in (*responded, *silent) if p not in place), None)
     if unknown is not None:
         raise ParameterError(f"{unknown!r} is not in the pool.")
     came = np.array(sorted(place[person] for person in responded), dtype=np.int64)
