@@ -7,6 +7,7 @@ import sys
 import types
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
     """Return one of everything."""
     squares = [float(cells[0]["square"]) for cells in measured.values()]
     lines = Series("squares", [1, 2], squares, [0.1, float("nan")])
-    printed = {
+    printed: dict[str, dict[str, Any]] = {
         "first": {"artifact": "table 1", "quantity": "first", "paper": 4, "tolerance": 0.1},
         "gain": {"artifact": "table 1", "quantity": "gain"},
     }

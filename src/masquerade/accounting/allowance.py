@@ -14,6 +14,7 @@ from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
+from masquerade.exact.number import largest_whole
 from masquerade.mechanisms import LEVELS
 
 #: Where counting stops; nobody answers a million questions.
@@ -61,13 +62,15 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
     pure, rho, named = pure_of(kind), rho_of(kind), (caps.epsilon, delta)
 
     def most(epsilon_of: Callable[[int], Loss]) -> int:
-        return _most(lambda count: epsilon_of(count) <= caps.epsilon)
+        return largest_whole(lambda count: epsilon_of(count) <= caps.epsilon, most=_MOST)
 
     by_method = {"pure": most(lambda count: pure * count)}
     if delta:
         by_method["basic"] = most(lambda count: _exact(kind, delta / count) * count)
         by_method["simple"] = most(lambda count: _simple(rho.rho * count, float(delta)))
-        by_method["concentrated"] = _most(lambda count: rho * count <= rho_of_cap(*named))
+        by_method["concentrated"] = largest_whole(
+            lambda count: rho * count <= rho_of_cap(*named), most=_MOST
+        )
         if isinstance(kind, Mu):
             by_method["gaussian"] = most(lambda count: (kind * count).epsilon(delta))
         one = composed({kind: 1})
@@ -75,7 +78,7 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
             by_method["distribution"] = most(lambda count: _distribution(kind, count, delta))
     # by the filter, and not by the sharper bounds above: it alone holds for surveys chosen later
     most_rho = caps.gaussian if is_gaussian(kind) else caps.rho
-    by_rho = _most(lambda count: rho * count <= most_rho)
+    by_rho = largest_whole(lambda count: rho * count <= most_rho, most=_MOST)
     return Allowed(max(by_method["pure"], by_rho), by_method)
 
 
@@ -124,15 +127,3 @@ def _distribution(kind: Kind, count: int, delta: Fraction) -> Loss:
     distribution = composed({kind: count})
     assert distribution is not None
     return distribution.loss(delta)
-
-
-def _most(fits: Callable[[int], bool]) -> int:
-    """Return the largest count that fits; fitting never comes back once it is lost."""
-    low, high = 0, 1
-    while high <= _MOST and fits(high):
-        # Doubling, then halving: adding up is costly, so few counts are tried.
-        low, high = high, 2 * high
-    while high - low > 1 and high <= _MOST:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low

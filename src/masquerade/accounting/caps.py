@@ -90,7 +90,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, Loss
 from masquerade.exact.arrays import Floats
 from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
-from masquerade.exact.number import one_of
+from masquerade.exact.number import largest_whole, one_of
 
 #: s: how much more mu**2 / 2 than rho a charge may have that counts as Gaussian.
 INFLATION = Fraction(7, 10_000)
@@ -155,12 +155,11 @@ def _room(thousandths: int, delta: Fraction, plain: Rho) -> Room:
     if gaussian <= plain.micro or rare > _FOR_RARE * float(delta):
         return Room(plain, plain)
     order = _order(size, left, plain.rho, together)
-    low, high = 0, int(plain.micro) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = _largest_delta(size, order, middle / MICRO, together) <= left
-        low, high = (middle, high) if fits else (low, middle)
-    return Room(Rho(low), Rho(gaussian)) if low else Room(plain, plain)
+    micro = largest_whole(
+        lambda m: _largest_delta(size, order, m / MICRO, together) <= left,
+        high=int(plain.micro) + 1,
+    )
+    return Room(Rho(micro), Rho(gaussian)) if micro else Room(plain, plain)
 
 
 def _order(epsilon: float, delta: float, rho: float, together: float) -> float:

@@ -13,7 +13,7 @@ from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.exact.arrays import Floats
 from masquerade.exact.epsilon_at_delta import epsilon_of_rho
 from masquerade.exact.loss import Amount
-from masquerade.exact.number import in_range
+from masquerade.exact.number import in_range, largest_whole
 
 _ERROR = 1e-12  # relative, far above what rounding does to the few operations of each bound
 _SLACK = 1e-7  # how far above the supremum the search may stop
@@ -210,17 +210,8 @@ def rho_of_cap(epsilon: Loss, delta: Fraction) -> Rho:
     if epsilon.micro == math.inf:
         return INFINITE_RHO
 
-    # epsilon grows with rho, so the largest rho that fits is found by halves of whole numbers
-    def fits(micro: int) -> bool:
-        return Rho(micro).epsilon(delta) <= epsilon
-
-    low, high = 0, 1
-    while high <= _LARGEST_MICRO and fits(high):
-        low, high = high, 2 * high
-    while high <= _LARGEST_MICRO and high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Rho(low)
+    # epsilon grows with rho
+    return Rho(largest_whole(lambda m: Rho(m).epsilon(delta) <= epsilon, most=_LARGEST_MICRO))
 
 
 def _rounded(rho: float) -> Rho:

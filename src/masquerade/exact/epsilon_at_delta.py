@@ -37,7 +37,7 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Loss
-from masquerade.exact.number import NumberLike, finite, in_range
+from masquerade.exact.number import NumberLike, finite, in_range, largest_whole
 
 DEFAULT_DELTA = Fraction(1, 1_000_000)
 _DIGITS = 80
@@ -151,14 +151,11 @@ def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, re
     if more == math.inf:
         return Loss(high)
     distance, variance = reports * distance, reports * variance
-    low = -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if delta_at_most(distance, variance, Fraction(middle, MICRO)) * more <= delta:
-            high = middle
-        else:
-            low = middle
-    return Loss(high)
+
+    def too_small(micro: int) -> bool:
+        return delta_at_most(distance, variance, Fraction(micro, MICRO)) * more > delta
+
+    return Loss(largest_whole(too_small, low=-1, high=high) + 1)
 
 
 def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float:

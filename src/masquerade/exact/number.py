@@ -6,7 +6,7 @@ import decimal
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from masquerade.errors import ParameterError
@@ -146,3 +146,23 @@ def whole(value: object, name: str, *, low: int, high: int | None = None) -> int
         span = f"at least {low}" if high is None else f"{low} to {high}"
         raise ParameterError(f"{name} is {number}, expected {span}.", field=name)
     return number
+
+
+def largest_whole(
+    fits: Callable[[int], bool], *, low: int = 0, high: int | None = None, most: float = math.inf
+) -> int:
+    """Return the largest whole number that fits, where fitting never comes back once it is lost.
+
+    `low` is taken to fit and `high` not to. Without `high`, one is found by doubling, so that few
+    numbers are tried; above `most` none is, and the last that fits is returned.
+    """
+    if high is None:
+        high = low + 1
+        while high <= most and fits(high):
+            low, high = high, 2 * high
+        if high > most:
+            return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from masquerade.errors import ParameterError
 from masquerade.exact.loss import MICRO
+from masquerade.exact.number import largest_whole
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
 #: Name of the clear level, at which answers are sent as they are; no other level may do that.
@@ -67,14 +68,9 @@ def level_named(name: str) -> Level:
 
 @lru_cache(maxsize=1024)
 def _largest_epsilon(rho: float, symbols: int) -> Fraction:
-    low, high = 0, 60 * MICRO
-    while high - low > 1:  # micro-epsilon; rho grows with epsilon
-        middle = (low + high) // 2
-        if concentrated_loss(middle / MICRO, symbols) <= rho:
-            low = middle
-        else:
-            high = middle
-    return Fraction(low, MICRO)
+    # rho grows with epsilon
+    micro = largest_whole(lambda m: concentrated_loss(m / MICRO, symbols) <= rho, high=60 * MICRO)
+    return Fraction(micro, MICRO)
 
 
 def concentrated_loss(epsilon: float, symbols: int) -> float:

@@ -21,7 +21,7 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.loss import NO_LOSS, Loss
-from masquerade.exact.number import NumberLike, finite, in_range, text_of, whole
+from masquerade.exact.number import NumberLike, finite, in_range, largest_whole, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -250,13 +250,10 @@ class TwoLayer(CategoricalMechanism):
     def _joint_loss(self, answers: int, changed: int) -> Loss:
         # ln Q is convex in m (Hoelder): its differences grow with m, so those over `changed` places
         # or fewer are largest at an end, and its smallest value is where they change sign.
-        low, high = 0, answers
-        while low < high:
-            middle = (low + high) // 2
-            if self._log_pattern(answers, middle + 1) < self._log_pattern(answers, middle):
-                low = middle + 1
-            else:
-                high = middle
+        low = largest_whole(
+            lambda m: self._log_pattern(answers, m) < self._log_pattern(answers, m - 1),
+            high=answers + 1,
+        )
         largest = 0.0
         for end, far, least in (
             (0, changed, min(low, changed)),

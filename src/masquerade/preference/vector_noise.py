@@ -25,7 +25,7 @@ from masquerade.exact.noise import (
     laplace_variance,
     scale_rounded_up,
 )
-from masquerade.exact.number import NumberLike
+from masquerade.exact.number import NumberLike, largest_whole
 from masquerade.preference.composition import Fidelity, Rows, Sensitivity
 from masquerade.preference.norm_noise import norm_noise
 
@@ -198,19 +198,11 @@ def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
     """Return the largest zero-concentrated loss, in millionths, within (epsilon, delta)."""
     target = Loss.of_amount(epsilon)
-    # Bisection over millionths: epsilon grows with rho, and `low` always keeps to the target.
-    low, high = 0, 1
-    while epsilon_of_rho(Loss(high), delta=delta) <= target:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if epsilon_of_rho(Loss(middle), delta=delta) <= target:
-            low = middle
-        else:
-            high = middle
-    if low == 0:
+    # over millionths: epsilon grows with rho
+    micro = largest_whole(lambda m: epsilon_of_rho(Loss(m), delta=delta) <= target)
+    if micro == 0:
         raise ParameterError(
             f"epsilon {float(epsilon)} at delta {float(delta):g} needs more noise than is offered; "
             "raise epsilon or delta, or use a mechanism without delta."
         )
-    return Loss(low)
+    return Loss(micro)
