@@ -310,7 +310,7 @@ def test_draws_of_ones_own_must_follow_ones_own_table() -> None:
         (object(), "needs claimed_epsilon, inputs and sample"),
         (Coin(-1), "claimed_epsilon is -1, expected at least 0"),
         (Coin(float("nan")), "claimed_epsilon is nan, expected a number"),
-        (Coin(1, claimed_delta=1), "claimed_delta is 1.0, expected from 0 to below 1"),
+        (Coin(1, claimed_delta=1), "claimed_delta is 1, expected at least 0 and below 1"),
         (Randomizer(Coin(1).sample, inputs=("yes",), claimed_epsilon=1), "inputs has 1 answers"),
         (
             Randomizer(lambda answer, size, rng: [answer], inputs=(0, 1), claimed_epsilon=1),

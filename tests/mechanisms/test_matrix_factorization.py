@@ -303,7 +303,7 @@ def test_each_bad_parameter_is_named(build: Build, change: dict[str, Any], said:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"on_underdetermined": "pinv"}, "expected 'error' or 'prior'"),
+        ({"on_underdetermined": "pinv"}, "expected one of 'error', 'prior'"),
         ({"acknowledge_no_guarantee": "yes"}, "acknowledge_no_guarantee is 'yes'"),
         ({"epsilon": "1e-9"}, "too small"),
     ],

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from masquerade.errors import ParameterError
-from masquerade.exact.number import one_of
 
 if TYPE_CHECKING:
     from masquerade.answers import Truths
@@ -23,7 +22,8 @@ def engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
     """Return the engine asked for: memory for a file and stream for a folder, unless told."""
     if engine is None:
         engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
-    one_of(engine, "engine", ENGINES)
+    if engine not in ENGINES:
+        raise ParameterError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}.")
     if scheduler is not None and engine != "dask":
         raise ParameterError(f"a scheduler is given for engine {engine!r}; use --engine dask.")
     return engine

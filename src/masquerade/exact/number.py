@@ -100,10 +100,8 @@ def one_of(value: object, name: str, choices: Iterable[object]) -> None:
     """Raise `ParameterError` where a value is none of the choices."""
     known = list(choices)
     if value not in known:
-        *first, last = map(repr, known)
-        raise ParameterError(
-            f"{name} is {value!r}, expected {', '.join(first)} or {last}.", field=name
-        )
+        names = ", ".join(map(repr, known))
+        raise ParameterError(f"{name} is {value!r}, expected one of {names}.", field=name)
 
 
 def text_of(number: Fraction | float) -> str:
