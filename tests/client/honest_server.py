@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
 from masquerade.accounting import Balance, Caps
-from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json, price
+from masquerade.server.participants.privacy_balance import PrivacyAccount, cap_amounts, price
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, masks_json
 from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
@@ -61,14 +61,14 @@ def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
     survey = frozen(definition, token)
     chosen = definition.level(level)
     caps = Caps()
-    battery = PrivacyAccount(Balance(caps), ()).battery()
+    battery = asdict(PrivacyAccount(Balance(caps), ()).battery())
     state = {"id": PARTICIPATION, "padding": ""}
     begun = {"id": PARTICIPATION, "state": "reserved", "level": level}
     bodies: dict[str, tuple[int, dict[str, Any]]] = {
         "invitation": (200, invitation(survey, state="open")),
         "reserve": (
             201,
-            {**begun, "survey": token, "price": price(chosen, token), "battery": battery},
+            {**begun, "survey": token, "price": asdict(price(chosen, token)), "battery": battery},
         ),
         "open": (
             200,
@@ -93,7 +93,7 @@ def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
                 "bill": {
                     "survey_epsilon": chosen.guarantee().epsilon_user.to_json(),
                     "survey_delta": float(chosen.guarantee().delta),
-                    "survey_rho": price(chosen, token)["rho"],
+                    "survey_rho": price(chosen, token).rho,
                     "total_epsilon": chosen.guarantee().epsilon_user.to_json(),
                     "total_delta": float(chosen.guarantee().delta),
                     "method": "pure",
@@ -110,7 +110,7 @@ def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
                 "battery": battery,
                 "open_reservations": 0,
                 "statement": ["You spent little."],
-                "caps": {**caps_json(caps), "to_come": None, "raise_days": 2},
+                "caps": {**asdict(cap_amounts(caps)), "to_come": None, "raise_days": 2},
             },
         ),
         "ledger": (

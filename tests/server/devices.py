@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import httpx
@@ -79,7 +79,7 @@ class Device:
         done, new = self.respond(services, begun, sent, salt, **wrong)
         assert new
         assert done.account is not None
-        return done.account.bill(done.key, done.level)
+        return asdict(done.account.bill(done.key, done.level))
 
 
 def everything(services: Services) -> dict[str, list[tuple[Any, ...]]]:

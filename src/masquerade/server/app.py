@@ -50,7 +50,6 @@ from masquerade.server.routes import (
     joining,
     me,
     participations,
-    public,
     publication,
     results,
     sign_in,
@@ -58,7 +57,6 @@ from masquerade.server.routes import (
     surveys,
     synthesis,
     teams,
-    wallets,
     webhooks,
 )
 from masquerade.server.routes.audit_trail import AuditTrail
@@ -82,7 +80,6 @@ _ROUTES.include_router(participations.routes)
 _ROUTES.mount("/static", StaticFiles(directory=STATIC), name="static")
 for _part in (
     app_shell.routes,
-    public.routes,
     me.routes,
     sign_in.routes,
     joining.routes,
@@ -93,7 +90,6 @@ for _part in (
     synthesis.routes,
     surveys.routes,
     survey_pages.routes,
-    wallets.routes,
     funds.routes,
     funds.pages,
     webhooks.routes,

@@ -6,6 +6,7 @@ So a watcher of the line cannot tell levels or answers apart by the size of a re
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -35,7 +36,7 @@ class StrictBody(BaseModel):
 
 
 def padded(
-    content: dict[str, Any],
+    content: Any,
     status: int = 200,
     *,
     least: int = 0,
@@ -65,8 +66,14 @@ def spare(value: Any, most: int) -> int:
 
 
 def encoded(content: Any) -> bytes:
-    """Return JSON as it is sent."""
+    """Return JSON as it is sent; dataclasses are objects in it."""
     # A lone half of a surrogate pair cannot be sent as UTF-8.
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
-        errors="replace"
+    text = json.dumps(
+        content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_members
     )
+    return text.encode(errors="replace")
+
+
+def _members(value: Any) -> dict[str, Any]:
+    # Not `asdict`, which would copy what large answers share.
+    return {one.name: getattr(value, one.name) for one in fields(value)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy import Row
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
@@ -15,6 +16,56 @@ from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.surveys.levels import OfferedLevel
+
+#: A number, or the word for one without bound.
+Amount = float | Annotated[str, Field(pattern="^inf$")]
+
+
+@dataclass(frozen=True, slots=True)
+class CapAmounts:
+    """The caps on what all responses of a person may cost together."""
+
+    epsilon: Amount
+    delta: float
+    clear: int
+    rho: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Battery:
+    """A person's privacy balance."""
+
+    percent_left: int
+    epsilon_spent: Amount
+    delta: float
+    epsilon_cap: Amount
+    clear: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The cost of a response, and of all together."""
+
+    survey_epsilon: Amount
+    survey_delta: float
+    survey_rho: Amount
+    total_epsilon: Amount
+    total_delta: float
+    method: str
+    surveys: int
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a response; epsilons hold at ``delta``."""
+
+    rho: Amount
+    epsilon_event: Amount
+    epsilon_user: Amount
+    delta: float
+    clear: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +82,33 @@ class PrivacyAccount:
         costs = tuple(sorted((e.charge.cost for e in self.paid), key=lambda cost: cost.digest))
         return _spent(balance.caps, balance.spent_epsilon, balance.spent_unbounded, costs)
 
-    def battery(self) -> dict[str, Any]:
-        """Return what is left as a JSON object."""
-        spent = self.spent()
-        return {
-            "percent_left": percent_left(self.balance),
-            "epsilon_spent": spent.epsilon.to_json(),
-            "delta": float(spent.delta),
-            "epsilon_cap": self.balance.caps.epsilon.to_json(),
-            "clear": self.balance.spent_clear,
-            "method": spent.method,
-        }
+    def battery(self) -> Battery:
+        """Return what is left."""
+        spent, caps = self.spent(), self.balance.caps
+        return Battery(
+            percent_left=percent_left(self.balance),
+            epsilon_spent=spent.epsilon.to_json(),
+            delta=float(spent.delta),
+            epsilon_cap=caps.epsilon.to_json(),
+            clear=self.balance.spent_clear,
+            method=spent.method,
+        )
 
-    def bill(self, key: str, level: OfferedLevel) -> dict[str, Any]:
-        """Return what the response under `key` cost, and all together, as a JSON object."""
+    def bill(self, key: str, level: OfferedLevel) -> Bill:
+        """Return what the response under `key` cost, and all together."""
         # Only asked for where the questions were paid, so there is one.
         mine = next(entry.charge for entry in self.paid if entry.charge.key == key)
         spent, guarantee = self.spent(), level.guarantee()
-        return {
-            "survey_epsilon": guarantee.epsilon_user.to_json(),
-            "survey_delta": float(guarantee.delta),
-            "survey_rho": Rho(mine.cost.micro_rho).to_json(),
-            "total_epsilon": spent.epsilon.to_json(),
-            "total_delta": float(spent.delta),
-            "method": spent.method,
-            "surveys": len(self.paid),
-            "day": mine.day,
-        }
+        return Bill(
+            survey_epsilon=guarantee.epsilon_user.to_json(),
+            survey_delta=float(guarantee.delta),
+            survey_rho=Rho(mine.cost.micro_rho).to_json(),
+            total_epsilon=spent.epsilon.to_json(),
+            total_delta=float(spent.delta),
+            method=spent.method,
+            surveys=len(self.paid),
+            day=mine.day,
+        )
 
 
 def privacy_account_of(tables: LedgerTables, who: Pseudonyms, caps: Caps) -> PrivacyAccount:
@@ -80,26 +131,21 @@ def attempt_of(row: Row[Any], who: Pseudonyms, account: PrivacyAccount) -> int:
     raise BrokenChain(f"the ledger of {who.person} lacks what participation {row.id} cost.")
 
 
-def price(level: OfferedLevel, survey: str) -> dict[str, Any]:
-    """Return what a response at a level costs as a JSON object; epsilons hold at ``delta``."""
+def price(level: OfferedLevel, survey: str) -> Price:
+    """Return what a response at a level costs."""
     guarantee, cost = level.guarantee(), level.cost(survey)
-    return {
-        "rho": Rho(cost.micro_rho).to_json(),
-        "epsilon_event": guarantee.epsilon_event.to_json(),
-        "epsilon_user": guarantee.epsilon_user.to_json(),
-        "delta": float(guarantee.delta),
-        "clear": cost.clear,
-    }
+    return Price(
+        rho=Rho(cost.micro_rho).to_json(),
+        epsilon_event=guarantee.epsilon_event.to_json(),
+        epsilon_user=guarantee.epsilon_user.to_json(),
+        delta=float(guarantee.delta),
+        clear=cost.clear,
+    )
 
 
-def caps_json(caps: Caps) -> dict[str, Any]:
-    """Return caps as a JSON object."""
-    return {
-        "epsilon": caps.epsilon.to_json(),
-        "delta": float(caps.delta),
-        "clear": caps.clear,
-        "rho": caps.rho.to_json(),
-    }
+def cap_amounts(caps: Caps) -> CapAmounts:
+    """Return caps in numbers."""
+    return CapAmounts(caps.epsilon.to_json(), float(caps.delta), caps.clear, caps.rho.to_json())
 
 
 # The key names no person: people with the same costs share one result.

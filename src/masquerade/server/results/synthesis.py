@@ -7,7 +7,9 @@ import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field, StringConstraints
 
 from masquerade.errors import MasqueradeError, ParameterError, WrongState
 
@@ -51,22 +53,26 @@ _HEARTBEAT_SECONDS = 15
 _RUNNING = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
+Typed = Annotated[str, StringConstraints(max_length=40, strip_whitespace=True)]
+Count = Annotated[int, Field(ge=1, le=1000)]
+
+
 @dataclass(frozen=True, slots=True)
 class SynthesisRequest:
     """The specification of a release, as it comes from a form."""
 
-    engine: str = "hist"
-    epsilon: str = "1"
+    engine: Typed = "hist"
+    epsilon: Typed = "1"
     # low, high, step: the public range; empty where a survey has its own.
-    low: str = ""
-    high: str = ""
-    step: str = ""
-    unit: str = "claim"  # ``"claim"`` or ``"user"``
-    cap: int = 10
-    samples: int = 30
+    low: Typed = ""
+    high: Typed = ""
+    step: Typed = ""
+    unit: Typed = "claim"  # ``"claim"`` or ``"user"``
+    cap: Count = 10
+    samples: Count = 30
     # delta, bandwidth: of the privacy test.
-    delta: str = ""
-    bandwidth: str = ""
+    delta: Typed = ""
+    bandwidth: Typed = ""
 
     def domain(self) -> Domain:
         """Return the public range."""

@@ -19,7 +19,7 @@ from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import qr_code
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, Member
-from masquerade.server.routes.forms import Text, form
+from masquerade.server.routes.forms import Text, form, page
 from masquerade.server.routes.sign_in import begin_session, count_attempt, passkey_site
 
 HERE = "/account"
@@ -49,13 +49,9 @@ class NewPasskey(StrictBody):
 routes = APIRouter(include_in_schema=False, prefix=HERE)
 
 
-@routes.get("")
-def account_page(actor: Member) -> Response:
-    return _page(actor)
-
-
-def _page(
-    actor: Actor, *, error: MasqueradeError | None = None, part: str = "", **_: Any
+@page(routes, "")
+def account_page(
+    actor: Member, *, error: MasqueradeError | None = None, part: str = "", **_: Any
 ) -> Response:
     services, account = actor.services, actor.account
     sessions = services.sessions.of_account(account.id)
@@ -84,13 +80,13 @@ def _confirm(actor: Actor, password: str) -> None:
         raise ParameterError(_WRONG)
 
 
-@form(routes, "/name", then=HERE, refused=partial(_page, part="name"))
+@form(routes, "/name", then=HERE, refused=partial(account_page, part="name"))
 @audited("renamed their account")
 def rename(actor: Member, login: Text = "", name: Text = "") -> None:
     actor.services.accounts.rename(actor.account.id, login=login, name=name)
 
 
-@form(routes, "/password", then=HERE, refused=partial(_page, part="password"))
+@form(routes, "/password", then=HERE, refused=partial(account_page, part="password"))
 @audited("changed their password")
 def set_password(actor: Member, current: Text = "", new: Text = "") -> Response:
     _confirm(actor, current)
@@ -148,7 +144,7 @@ def set_codes(
     return None
 
 
-@form(routes, "/codes/remove", then=HERE, refused=partial(_page, part="codes"))
+@form(routes, "/codes/remove", then=HERE, refused=partial(account_page, part="codes"))
 @audited("turned codes off for their account")
 def remove_codes(actor: Member, password: Text = "") -> None:
     _confirm(actor, password)

@@ -18,7 +18,7 @@ from masquerade.server.db.tables import TAKING
 from masquerade.server.payments.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.forms import FormBody, form
+from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 
@@ -52,13 +52,9 @@ pages = APIRouter(include_in_schema=False, prefix="/surveys/{token}")
 Writer = Annotated[Actor, Depends(require("survey:write"))]
 
 
-@pages.get("/codes")
-def show(actor: Writer, token: str) -> Response:
-    return _page(actor, token)
-
-
-def _page(
-    actor: Actor,
+@page(pages, "/codes")
+def codes_page(
+    actor: Writer,
     token: str,
     *,
     error: MasqueradeError | None = None,
@@ -87,7 +83,7 @@ def read(actor: Writer, token: str) -> Codes:
 
 
 @routes.post("/check", summary="Check codes off, each once")
-@form(pages, "/codes", then=_page, refused=_page)
+@form(pages, "/codes", then=codes_page, refused=codes_page)
 @audited("checked completion codes")
 def check(actor: Writer, token: str, shown: CodeList) -> Verdicts:
     survey = actor.survey(token)

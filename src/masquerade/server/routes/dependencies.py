@@ -1,18 +1,21 @@
-"""Dependencies of routes: services, settings and counters of their application.
+"""Dependencies of routes, and the description of participants' routes.
 
 All dependencies are asynchronous, as they wait for nothing: others are run in a thread.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from functools import cache
+from typing import Annotated, Any, cast, get_type_hints
 
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import APIKeyHeader
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from masquerade.errors import Unauthenticated
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.metrics import Metrics
+from masquerade.server.http.problem import PROBLEM_ANSWER
 from masquerade.server.http.rate_limit import Beginnings
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
@@ -51,12 +54,7 @@ InMetrics = Annotated[Metrics, Depends(_metrics)]
 async def _participant(
     services: InServices, secret: Annotated[str | None, Security(_SCHEME)]
 ) -> Pseudonyms:
-    """Return whose request it is.
-
-    Raises
-    ------
-    Unauthenticated
-    """
+    """Return whose request it is."""
     # One form alone: the same secret in capitals would be another person.
     if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
         raise Unauthenticated(
@@ -70,3 +68,42 @@ Participant = Annotated[Pseudonyms, Depends(_participant)]
 
 #: An id or a digest in an address; anything else a database may refuse to look for.
 HexId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
+
+_PADDING = Annotated[
+    str, Field(pattern=r"^ *$", description="Spaces, up to whole kibibytes", default=...)
+]
+_REFUSED = {
+    401: "The header that says whose request it is is missing or wrong",
+    404: "It is not there, or somebody else's",
+    409: "It cannot be done now; the problem's type says why",
+    413: "The body is too large",
+    422: "The request does not have the expected form, or its values are not allowed",
+    429: "Too many requests; `Retry-After` says for how long",
+}
+
+
+def answers(model: type, *refused: int, status: int = 200) -> dict[int | str, Any]:
+    """Return what a route's OpenAPI operation says of its answers, which are padded.
+
+    `model` is the dataclass of the answer where all goes well, with `status` where something new
+    was made and 200 for the same once more; `refused` are statuses of problems, beside those that
+    every route can give.
+    """
+    good = {"model": _padded(model), "description": "Done"}
+    descriptions: dict[int | str, Any] = dict.fromkeys((200, status), good)
+    for one in sorted({*refused, 429}):
+        descriptions[one] = {**PROBLEM_ANSWER, "description": _REFUSED[one]}
+    return descriptions
+
+
+@cache
+def _padded(model: type) -> type[BaseModel]:
+    fields: dict[str, Any] = get_type_hints(model, include_extras=True)
+    padded: type[BaseModel] = create_model(
+        model.__name__,
+        __doc__=model.__doc__,
+        __config__=ConfigDict(extra="forbid"),
+        padding=_PADDING,
+        **fields,
+    )
+    return padded

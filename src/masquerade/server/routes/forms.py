@@ -54,6 +54,28 @@ class FormBody(StrictBody):
         return cls.model_validate(values, strict=False)
 
 
+def page(pages: APIRouter, path: str) -> Callable[[Handler], Handler]:
+    """Serve a page at `path`; its parameters by keyword alone are for the forms on it."""
+
+    def register(handler: Handler) -> Handler:
+        signature = inspect.signature(handler, eval_str=True)
+
+        def show(**values: Any) -> Response:
+            return handler(**values)  # type: ignore[no-any-return]
+
+        show.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[
+                one
+                for one in signature.parameters.values()
+                if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            ]
+        )
+        pages.get(path, response_model=None)(show)
+        return handler
+
+    return register
+
+
 async def _fields(request: Request) -> FormData:
     return await request.form()
 
@@ -90,7 +112,7 @@ def form(
         if _KEY in parameters:
             parameters[_KEY] = parameters[_KEY].replace(annotation=_FormKey)
 
-        def page(**values: Any) -> Response:
+        def send(**values: Any) -> Response:
             try:
                 read = {name: body.of_form(values[name]) for name, body in bodies.items()}
                 result = handler(**{**values, **read})
@@ -109,12 +131,12 @@ def form(
                 else then(**values, result=result)
             )
 
-        page.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        send.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=list(parameters.values()), return_annotation=Response
         )
         if handler in PHRASES:
-            audited(PHRASES[handler])(page)
-        pages.post(path)(page)
+            audited(PHRASES[handler])(send)
+        pages.post(path)(send)
         return handler
 
     return register

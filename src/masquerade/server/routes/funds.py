@@ -25,7 +25,7 @@ from masquerade.server.payments.funds import (
 from masquerade.server.payments.wallets import Payout
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.forms import FormBody, Key, Text, form
+from masquerade.server.routes.forms import FormBody, Key, Text, form, page
 
 HERE = "/funds"
 PayoutId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
@@ -88,13 +88,9 @@ def _funds(actor: Actor, response: Response | None = None, *, new: bool = False)
     return FundsResponse(money.balances, money.surveys, waiting, money.history)
 
 
-@pages.get("")
-def show(actor: Owner) -> Response:
-    return _page(actor)
-
-
-def _page(
-    actor: Actor,
+@page(pages, "")
+def funds_page(
+    actor: Owner,
     *,
     error: MasqueradeError | None = None,
     movement: Mapping[str, Any] | None = None,
@@ -120,7 +116,7 @@ def read(actor: Owner) -> FundsResponse:
 
 
 @routes.post("/deposits", status_code=201, summary="Money came from outside")
-@form(pages, "/deposits", then=HERE, refused=partial(_page, into=True))
+@form(pages, "/deposits", then=HERE, refused=partial(funds_page, into=True))
 @audited("paid in")
 def deposit(
     actor: Owner, movement: Movement, idempotency_key: Key, response: Response
@@ -130,7 +126,7 @@ def deposit(
 
 
 @routes.post("/withdrawals", status_code=201, summary="Money goes back outside")
-@form(pages, "/withdrawals", then=HERE, refused=_page)
+@form(pages, "/withdrawals", then=HERE, refused=funds_page)
 @audited("took money out")
 def withdraw(
     actor: Owner, movement: Movement, idempotency_key: Key, response: Response
@@ -140,7 +136,7 @@ def withdraw(
 
 
 @routes.post("/surveys/{token}", status_code=201, summary="Give an open survey more money")
-@form(pages, "/surveys/{token}", then=HERE, refused=_page)
+@form(pages, "/surveys/{token}", then=HERE, refused=funds_page)
 @audited("gave a survey more money")
 def top_up(
     actor: Owner, token: str, more: TopUp, idempotency_key: Key, response: Response
@@ -179,7 +175,7 @@ def refused(actor: Owner, payout: PayoutId) -> Payouts:
     return payouts(actor)
 
 
-@form(pages, "/payouts", then=HERE, refused=_page)
+@form(pages, "/payouts", then=HERE, refused=funds_page)
 @audited("settled payouts")
 def settle(
     actor: Owner,

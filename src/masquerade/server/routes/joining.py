@@ -17,20 +17,15 @@ from masquerade.server.http.pages import render
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Member, actor_of, require_own_page
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.forms import Text, form
+from masquerade.server.routes.forms import Text, form, page
 from masquerade.server.routes.sign_in import HOME, begin_session, count_attempt, recognise
-from masquerade.server.services import Services
 
 routes = APIRouter(include_in_schema=False, prefix="/join")
 
 
-@routes.get("/{token}")
-def ask(services: InServices, request: Request, token: str) -> Response:
-    return _page(services, request, token)
-
-
-def _page(
-    services: Services,
+@page(routes, "/{token}")
+def join_page(
+    services: InServices,
     request: Request,
     token: str,
     *,
@@ -69,7 +64,7 @@ def _joined(request: Request, member: TeamMember) -> Response:
     return response
 
 
-@form(routes, "/{token}", then=HOME, refused=_page)
+@form(routes, "/{token}", then=HOME, refused=join_page)
 @audited("joined the team")
 def join_new(
     services: InServices,
@@ -87,7 +82,7 @@ def join_new(
     return _joined(request, member)
 
 
-@form(routes, "/{token}/sign-in", then=HOME, refused=partial(_page, known=True))
+@form(routes, "/{token}/sign-in", then=HOME, refused=partial(join_page, known=True))
 @audited("joined the team")
 def join_known(
     services: InServices,
@@ -101,11 +96,11 @@ def join_known(
     account = recognise(request, login, password, code)
     if account is None:
         wrong = ParameterError("Login, password or code is wrong.")
-        return _page(services, request, token, error=wrong, login=login, known=True, status=401)
+        return join_page(services, request, token, error=wrong, login=login, known=True, status=401)
     return _joined(request, services.invitations.join(token, account.id))
 
 
-@form(routes, "/{token}/me", then=HOME, refused=_page)
+@form(routes, "/{token}/me", then=HOME, refused=join_page)
 @audited("joined the team")
 def join_myself(services: InServices, request: Request, actor: Member, token: str) -> Response:
     return _joined(request, services.invitations.join(token, actor.account.id))

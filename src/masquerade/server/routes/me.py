@@ -1,7 +1,8 @@
-"""The routes of a person's own account: what is left, what was spent, caps, export, leaving."""
+"""The routes of a person's own account: what is left and spent, caps, wallets, export, leaving."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
@@ -14,20 +15,17 @@ from masquerade.accounting import Caps, Entry, Rho
 from masquerade.exact import MICRO, Loss
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.bodies import padded, spare
-from masquerade.server.participants.privacy_balance import PrivacyAccount, caps_json
-from masquerade.server.participants.profile import RAISE_DAYS
-from masquerade.server.routes.dependencies import InServices, Participant
-from masquerade.server.routes.participations import Body
-from masquerade.server.routes.response_models import (
-    CapsSet,
-    Export,
-    Invitations,
-    LedgerPage,
-    Left,
-    Me,
-    answers,
+from masquerade.server.participants.privacy_balance import (
+    Amount,
+    Battery,
+    CapAmounts,
+    PrivacyAccount,
+    cap_amounts,
 )
-from masquerade.server.routes.wallets import wallet_json
+from masquerade.server.participants.profile import RAISE_DAYS, Departure
+from masquerade.server.payments.wallets import Payout, Wallet
+from masquerade.server.routes.dependencies import InServices, Participant, answers
+from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, Invitation
 from masquerade.server.services import Services
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, longest_mechanisms
@@ -56,6 +54,143 @@ class NewCaps(Body):
     confirm: bool = Field(default=False, description="Needed to raise a cap")
 
 
+class PayoutRequest(Body):
+    """A payout request: the amount, and where to pay it."""
+
+    payer: Hex128
+    currency: Annotated[str, Field(max_length=16)]
+    amount: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    destination: Annotated[
+        str,
+        Field(
+            max_length=400,
+            description="Read by people who pay; deleted once they have. Visible letters, one line",
+            json_schema_extra={"pattern": r"\S"},
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Participated:
+    """A participation with its state."""
+
+    id: str
+    state: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnInvitation(Invitation):
+    """An invitation with what its reader has begun."""
+
+    participation: Participated | None
+
+
+@dataclass(frozen=True, slots=True)
+class Invitations:
+    """A page of invitations."""
+
+    invitations: list[OwnInvitation]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FutureCaps(CapAmounts):
+    """Higher caps and the day on which they begin."""
+
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCaps(CapAmounts):
+    """Caps as they are and as they will be."""
+
+    to_come: FutureCaps | None
+    raise_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class CapsSet:
+    """The caps after a change."""
+
+    caps: OwnCaps
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """A person's own account: balance, caps and statement."""
+
+    battery: Battery
+    caps: OwnCaps
+    open_reservations: int
+    statement: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A step on a person's account."""
+
+    sequence: int
+    kind: str
+    survey: str | None
+    title: str | None
+    mechanisms: list[str]
+    epsilon_event: Amount
+    epsilon_user: Amount
+    rho: Amount
+    clear: int
+    caps: CapAmounts | None
+    day: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerPage:
+    """A page of a person's account."""
+
+    entries: list[LedgerEntry]
+    total: int
+    total_epsilon: Amount
+    total_delta: float
+    method: str
+    unit: str = "worker"
+    clear: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WalletPage:
+    """The wallets and payout requests of a person."""
+
+    wallets: list[Wallet]
+    payouts: list[Payout]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPayout:
+    """A payout, after it was asked for or taken back."""
+
+    payout: Payout
+
+
+@dataclass(frozen=True, slots=True)
+class Export(WalletPage):
+    """Everything that is held about a person, as it is kept."""
+
+    person: str
+    participations: list[dict[str, Any]]
+    caps_to_come: list[dict[str, Any]]
+    balance: dict[str, Any]
+    entries: list[LedgerEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving(Departure):
+    """The counts of the responses of somebody who left."""
+
+    explanation: list[str]
+
+
 routes = APIRouter(prefix="/api/v1", tags=["account"])
 
 
@@ -70,30 +205,26 @@ def invitations(
     cursor: Annotated[str, Query(pattern=r"^[0-9a-f]{0,32}$")] = "",
     limit: Limit = 20,
 ) -> Response:
-    found, following = services.profiles.invitations(participant, after=cursor, limit=limit)
-    shown = [
-        {
+    page, following = services.profiles.invitations(participant, after=cursor, limit=limit)
+    offers = [
+        OwnInvitation(
             **invitation(one.survey, state=one.state),
-            "participation": one.participation,
-        }
-        for one in found
+            participation=Participated(**one.participation) if one.participation else None,
+        )
+        for one in page
     ]
-    room = sum(spare((one["participation"] or {}).get("level"), _LONGEST_LEVEL) for one in shown)
-    return padded({"invitations": shown, "next_cursor": following}, room=room)
+    levels = [one.participation.level if one.participation else None for one in offers]
+    room = sum(spare(level, _LONGEST_LEVEL) for level in levels)
+    return padded(Invitations(offers, following), room=room)
 
 
 @routes.get("/me", summary="What this person has left", responses=answers(Me, 401))
 def me(services: InServices, participant: Participant) -> Response:
     account = services.profiles.account(participant)
-    return padded(
-        {
-            "battery": account.battery(),
-            "caps": _caps(services, participant, account),
-            "open_reservations": account.balance.open,
-            "statement": list(services.profiles.statement(account)),
-        },
-        least=_LONGEST_ACCOUNT,
-    )
+    caps = _caps(services, participant, account)
+    statement = list(services.profiles.statement(account))
+    answer = Me(account.battery(), caps, account.balance.open, statement)
+    return padded(answer, least=_LONGEST_ACCOUNT)
 
 
 @routes.get(
@@ -112,22 +243,15 @@ def ledger(
     surveys = services.profiles.surveys(page)
     entries, total = [_entry(entry, surveys) for entry in page], account.balance.entries
     spent = account.spent()
-    amounts = {
+    amounts: dict[str, Any] = {
         "total_epsilon": spent.epsilon.to_json(),
         "total_delta": float(spent.delta),
         "method": spent.method,
         "clear": account.balance.spent_clear,
     }
-    return padded(
-        {
-            "entries": entries,
-            "total": total,
-            **amounts,
-            "unit": "worker",
-            "next_cursor": str(end) if end < total else None,
-        },
-        room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS),
-    )
+    following = str(end) if end < total else None
+    answer = LedgerPage(entries=entries, total=total, next_cursor=following, **amounts)
+    return padded(answer, room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS))
 
 
 @routes.get(
@@ -139,18 +263,21 @@ def export(services: InServices, participant: Participant) -> Response:
     account, chain = services.profiles.page(participant, 0, LONGEST_CHAIN)
     surveys = services.profiles.surveys(chain)
     entries = [_entry(entry, surveys) for entry in chain]
-    held, balance = services.profiles.everything(participant), account.balance.to_json()
-    room = _room(entries, surveys) + spare(balance, 2 * _LONGEST_AMOUNTS)
-    for one in held["participations"]:
+    wallets, payouts = services.wallets.of(participant)
+    answer = Export(
+        wallets,
+        payouts,
+        balance=account.balance.to_json(),
+        entries=entries,
+        **services.profiles.everything(participant),
+    )
+    room = _room(entries, surveys) + spare(answer.balance, 2 * _LONGEST_AMOUNTS)
+    for one in answer.participations:
         reports = one["reports"] or []
         # As long as the longest number in every place, so that the size tells no report.
         room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
         room += spare(one["level"], _LONGEST_LEVEL)
-    wallet = wallet_json(services.wallets, participant)
-    amounts = [one["balance"] for one in wallet["wallets"]]
-    amounts += [one["amount"] for one in wallet["payouts"]]
-    room += sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
-    return padded({**held, "balance": balance, "entries": entries, **wallet}, room=room)
+    return padded(answer, room=room + _wallet_room(answer))
 
 
 @routes.patch(
@@ -160,34 +287,74 @@ def export(services: InServices, participant: Participant) -> Response:
 )
 def set_caps(services: InServices, participant: Participant, new: NewCaps) -> Response:
     services.profiles.set_caps(participant, lambda now: _changed(now, new), confirm=new.confirm)
-    return padded({"caps": _caps(services, participant, services.profiles.account(participant))})
+    account = services.profiles.account(participant)
+    return padded(CapsSet(_caps(services, participant, account)))
 
 
-@routes.delete("/me", summary="Withdraw from all open surveys", responses=answers(Left, 401))
+@routes.delete("/me", summary="Withdraw from all open surveys", responses=answers(Leaving, 401))
 def leave(services: InServices, participant: Participant) -> Response:
-    left = services.profiles.leave(participant)
-    return padded(
-        {
-            "withdrawn": left.withdrawn,
-            "given_up": left.given_up,
-            "kept": left.kept,
-            "explanation": [
-                "The reports you sent to surveys that are still open are deleted.",
-                f"{left.kept} of your responses stay: their surveys are closed and their "
-                "results are out.",
-                LEDGER_STAYS,
-            ],
-        }
+    departure = services.profiles.leave(participant)
+    explanation = [
+        "The reports you sent to surveys that are still open are deleted.",
+        f"{departure.kept} of your responses stay: their surveys are closed and their "
+        "results are out.",
+        LEDGER_STAYS,
+    ]
+    return padded(Leaving(**asdict(departure), explanation=explanation))
+
+
+@routes.get("/me/wallet", summary="What this person is owed", responses=answers(WalletPage, 401))
+def wallet(services: InServices, participant: Participant) -> Response:
+    page = WalletPage(*services.wallets.of(participant))
+    return padded(page, room=_wallet_room(page))
+
+
+@routes.post(
+    "/me/payouts",
+    status_code=201,
+    summary="Ask to be paid",
+    responses=answers(RequestedPayout, 401, 404, 409, 413, 422, status=201),
+)
+def request_payout(
+    services: InServices,
+    participant: Participant,
+    wish: PayoutRequest,
+    idempotency_key: IdempotencyKey,
+) -> Response:
+    payout, new = services.wallets.ask(
+        participant,
+        payer=wish.payer,
+        currency=wish.currency,
+        amount=wish.amount,
+        destination=wish.destination,
+        idempotency_key=idempotency_key,
     )
+    return _payout(payout, 201 if new else 200)
 
 
-def _caps(services: Services, who: Pseudonyms, account: PrivacyAccount) -> dict[str, Any]:
-    later = services.profiles.caps_to_come(who)
-    return {
-        **caps_json(account.balance.caps),
-        "to_come": None if later is None else {**caps_json(later[0]), "day": later[1]},
-        "raise_days": RAISE_DAYS,
-    }
+@routes.post(
+    "/me/payouts/{payout}/take-back",
+    summary="Put a payout that was not made back into the wallet",
+    responses=answers(RequestedPayout, 401, 404, 409),
+)
+def take_back(services: InServices, participant: Participant, payout: str) -> Response:
+    return _payout(services.wallets.take_back(participant, payout))
+
+
+def _payout(payout: Payout, status: int = 200) -> Response:
+    return padded(RequestedPayout(payout), status, room=spare(payout.amount, _LONGEST_REPORT))
+
+
+def _wallet_room(page: WalletPage) -> int:
+    """Return how many bytes amounts are short of the longest: they say at which levels."""
+    amounts = [one.balance for one in page.wallets] + [one.amount for one in page.payouts]
+    return sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
+
+
+def _caps(services: Services, who: Pseudonyms, account: PrivacyAccount) -> OwnCaps:
+    now, later = cap_amounts(account.balance.caps), services.profiles.caps_to_come(who)
+    to_come = FutureCaps(**asdict(cap_amounts(later[0])), day=later[1]) if later else None
+    return OwnCaps(**asdict(now), to_come=to_come, raise_days=RAISE_DAYS)
 
 
 def _changed(now: Caps, new: NewCaps) -> Caps:
@@ -199,31 +366,32 @@ def _changed(now: Caps, new: NewCaps) -> Caps:
     )
 
 
-def _room(entries: list[dict[str, Any]], surveys: dict[str, FrozenSurvey]) -> int:
+def _room(entries: list[LedgerEntry], surveys: dict[str, FrozenSurvey]) -> int:
     """Return how many bytes entries are shorter than they could be at other levels."""
-    names = ("kind", "epsilon_event", "epsilon_user", "rho", "clear")
     return sum(
-        spare(entry["mechanisms"], longest_mechanisms(surveys[entry["survey"]]))
-        + spare([entry[name] for name in names], _LONGEST_AMOUNTS)
-        for entry in entries
-        if entry["survey"] in surveys
+        spare(one.mechanisms, longest_mechanisms(surveys[one.survey]))
+        + spare(
+            [one.kind, one.epsilon_event, one.epsilon_user, one.rho, one.clear], _LONGEST_AMOUNTS
+        )
+        for one in entries
+        if one.survey in surveys
     )
 
 
-def _entry(entry: Entry, surveys: dict[str, FrozenSurvey]) -> dict[str, Any]:
+def _entry(entry: Entry, surveys: dict[str, FrozenSurvey]) -> LedgerEntry:
     charge = entry.charge
     frozen = surveys.get(charge.survey)
-    return {
-        "sequence": entry.sequence,
-        "kind": charge.kind,
-        "survey": charge.survey or None,
-        "title": None if frozen is None else frozen.survey.title,
-        "mechanisms": list(charge.mechanisms),
-        "epsilon_event": charge.event.to_json(),
-        "epsilon_user": charge.user.to_json(),
-        "rho": Rho(charge.cost.micro_rho).to_json(),
-        "clear": charge.cost.clear,
-        "caps": None if charge.caps is None else caps_json(charge.caps),
-        "day": charge.day,
-        "hash": entry.hash,
-    }
+    return LedgerEntry(
+        sequence=entry.sequence,
+        kind=charge.kind,
+        survey=charge.survey or None,
+        title=None if frozen is None else frozen.survey.title,
+        mechanisms=list(charge.mechanisms),
+        epsilon_event=charge.event.to_json(),
+        epsilon_user=charge.user.to_json(),
+        rho=Rho(charge.cost.micro_rho).to_json(),
+        clear=charge.cost.clear,
+        caps=None if charge.caps is None else cap_amounts(charge.caps),
+        day=charge.day,
+        hash=entry.hash,
+    )

@@ -1,21 +1,34 @@
-"""The routes of the participants' protocol: reserve, open, seal, send; and the ways out."""
+"""The routes of the participants' protocol: invitation, reserve, open, seal, send; the ways out."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
 from starlette.responses import Response
 
+from masquerade.mechanisms import LEVELS, Level
+from masquerade.mechanisms.level import CLEAR
 from masquerade.server.http.bodies import StrictBody, padded, spare
 from masquerade.server.participants.participations import Participation
-from masquerade.server.participants.privacy_balance import price
-from masquerade.server.routes.dependencies import InBeginnings, InServices, Participant
-from masquerade.server.routes.response_models import Opened, Reserved, Sent, Standing, answers
+from masquerade.server.participants.privacy_balance import Amount, Battery, Bill, Price, price
+from masquerade.server.routes.dependencies import (
+    InBeginnings,
+    InServices,
+    InSettings,
+    Participant,
+    answers,
+)
 from masquerade.server.surveys.document import LevelName
-from masquerade.server.surveys.invitation import masks_of
+from masquerade.server.surveys.frozen_surveys import participants_state
+from masquerade.server.surveys.invitation import invitation, masks_of
 
+_LONGEST_LEVEL = 64  # room for the longest name of a level
+_LONGEST_PAID = 96
+_OPTIONS = (2, 3, 4, 5, 7, 10)
+Masks = dict[str, dict[str, Any]]
 # The largest whole number up to which all are exact in JavaScript.
 LARGEST_REPORT = 2**53 - 1
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -58,11 +71,165 @@ class Sending(Body):
     survey_hash: Hex256
 
 
-routes = APIRouter(prefix="/api/v1/participations", tags=["participations"])
+@dataclass(frozen=True, slots=True)
+class LevelOffer:
+    """A level in numbers and in words."""
+
+    name: str
+    mechanisms: Annotated[
+        list[str], Field(description="Text form of each question's mask, in order")
+    ]
+    rho: Amount
+    epsilon_single: Amount
+    epsilon_event: Amount
+    epsilon_user: Amount
+    delta: float
+    odds: str
+    words: str
+    words_all: str
+    blur: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewardOffer:
+    """The reward of a survey: an amount in a wallet at each level, or a completion code."""
+
+    kind: Literal["wallet", "codes"]
+    currency: str
+    amounts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """An invitation to a survey: all that everybody may know of it."""
+
+    token: str
+    title: str
+    description: str
+    topic: str
+    hash: str
+    reveal: Literal["before_send", "after_send"]
+    simulated: bool
+    questions: int
+    kinds: dict[str, int]
+    template: str
+    estimator: str
+    levels: list[LevelOffer]
+    masks: Annotated[
+        Masks, Field(description="Whole-number form of each mechanism, by its text form")
+    ]
+    linked: Annotated[
+        list[list[int]],
+        Field(description="Places of questions whose reports can change with one answer"),
+    ]
+    fixed_level: str | None
+    reward: RewardOffer | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A participation with its price."""
+
+    id: str
+    survey: str
+    level: str
+    state: str
+    price: Price
+    battery: Battery
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a participation after a step."""
+
+    id: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Standing):
+    """The survey, the same for every level that was chosen."""
+
+    level: str
+    hash: str
+    survey: Annotated[
+        str, Field(description="The canonical text of the survey, whose SHA-256 is the hash")
+    ]
+    masks: Masks
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """The amount that came into the wallet."""
+
+    currency: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent(Standing):
+    """The acknowledgement of a response."""
+
+    bill: Bill
+    battery: Battery
+    paid: Payment | None
+    completion_code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelParameters:
+    """The parameters of a level."""
+
+    name: str
+    mu: str
+    rho: float
+    sigma_of_range: float
+    options: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The parameters of all levels."""
+
+    levels: list[LevelParameters]
+    clear: dict[str, Any]
+
+
+routes = APIRouter(prefix="/api/v1", tags=["participations"])
+_STEP = "/participations/{participation}"
+
+
+@routes.get(
+    "/surveys/{token}/invitation",
+    summary="What a survey asks for, without its questions",
+    responses=answers(Invitation, 404),
+)
+def invite(services: InServices, token: str) -> Response:
+    survey, state = services.surveys.frozen(token)
+    return padded(Invitation(**invitation(survey, state=participants_state(state))))
+
+
+@routes.get("/levels", summary="The parameters of every level", responses=answers(Levels))
+def levels(settings: InSettings) -> Response:
+    clear = {"name": CLEAR, "allowed": settings.allow_clear}
+    return padded(Levels([_level(level) for level in LEVELS], clear))
+
+
+def _level(level: Level) -> LevelParameters:
+    responses = {}
+    for count in _OPTIONS:
+        mechanism = level.randomized_response(count)
+        responses[str(count)] = {
+            "mechanism": str(mechanism),
+            "flip_probability": float(mechanism.flip_probability),
+            "epsilon": mechanism.guarantee().epsilon_single.to_json(),
+        }
+    return LevelParameters(level.name, str(level.mu), level.rho, float(1 / level.mu), responses)
 
 
 @routes.post(
-    "",
+    "/participations",
     status_code=201,
     summary="Choose a level and reserve its cost",
     responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
@@ -89,50 +256,39 @@ def reserve(
         # Also where something was raised: who was refused is counted for nobody.
         counted.end(begun=new)
     assert begun.account is not None
-    answer = {
-        "id": begun.id,
-        "survey": begun.survey.token,
-        "level": begun.level.name,
-        "state": begun.state,
-        "price": price(begun.level, begun.survey.token),
-        "battery": begun.account.battery(),
-    }
+    survey, level = begun.survey.token, begun.level
+    cost, battery = price(level, survey), begun.account.battery()
+    answer = Reserved(begun.id, survey, level.name, begun.state, cost, battery)
     return padded(answer, 201 if new else 200)
 
 
 @routes.post(
-    "/{participation}/open",
+    f"{_STEP}/open",
     summary="Show the questions; the cost is spent",
     responses=answers(Opened, 401, 404, 409),
 )
 def show(services: InServices, participant: Participant, participation: str) -> Response:
     opened = services.participations.open(participant, participation)
-    answer = {
-        **_standing(opened),
-        "level": opened.level.name,
-        "hash": opened.survey.hash,
-        "survey": opened.survey.text,
-        # Of all levels, so that the size does not tell which was chosen.
-        "masks": masks_of(opened.survey),
-    }
-    return padded(answer, room=spare(answer["level"], _LONGEST_LEVEL))
+    survey, level = opened.survey, opened.level.name
+    # Masks of all levels, so that the size does not tell which was chosen.
+    masks = masks_of(survey)
+    answer = Opened(opened.id, opened.state, level, survey.hash, survey.text, masks)
+    return padded(answer, room=spare(level, _LONGEST_LEVEL))
 
 
 @routes.post(
-    "/{participation}/seal",
+    f"{_STEP}/seal",
     summary="Commit to the reports that were drawn",
     responses=answers(Standing, 401, 404, 409, 413, 422),
 )
 def seal(
     services: InServices, participant: Participant, participation: str, seal: Seal
 ) -> Response:
-    return padded(
-        _standing(services.participations.seal(participant, participation, seal.commitment))
-    )
+    return _stand(services.participations.seal(participant, participation, seal.commitment))
 
 
 @routes.put(
-    "/{participation}/response",
+    f"{_STEP}/response",
     status_code=201,
     summary="Send the masked reports",
     responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
@@ -149,46 +305,33 @@ def respond(
         survey_hash=sent.survey_hash,
     )
     assert done.account is not None
-    answer = {
-        **_standing(done),
-        "bill": done.account.bill(done.key, done.level),
-        "battery": done.account.battery(),
-        "paid": _paid(done),
-        "completion_code": done.completion_code,
-    }
+    reward, payment = done.survey.reward, None
+    if reward is not None and reward.pays:
+        payment = Payment(reward.currency, reward.paid(done.level.name))
+    bill, battery = done.account.bill(done.key, done.level), done.account.battery()
+    answer = Sent(done.id, done.state, bill, battery, payment, done.completion_code)
     # Whether something is paid is public; how much would tell the level.
-    room = spare(answer["paid"], _LONGEST_PAID) if answer["paid"] else 0
+    room = spare(payment, _LONGEST_PAID) if payment else 0
     return padded(answer, 201 if new else 200, room=room)
 
 
 @routes.post(
-    "/{participation}/withdraw",
+    f"{_STEP}/withdraw",
     summary="Delete the reports; the cost stays spent",
     responses=answers(Standing, 401, 404, 409),
 )
 def withdraw(services: InServices, participant: Participant, participation: str) -> Response:
-    return padded(_standing(services.participations.withdraw(participant, participation)))
+    return _stand(services.participations.withdraw(participant, participation))
 
 
 @routes.post(
-    "/{participation}/abandon",
+    f"{_STEP}/abandon",
     summary="Give up before sending",
     responses=answers(Standing, 401, 404, 409),
 )
 def abandon(services: InServices, participant: Participant, participation: str) -> Response:
-    return padded(_standing(services.participations.abandon(participant, participation)))
+    return _stand(services.participations.abandon(participant, participation))
 
 
-_LONGEST_LEVEL = 64  # room for the longest name of a level
-_LONGEST_PAID = 96
-
-
-def _paid(done: Participation) -> dict[str, Any] | None:
-    reward = done.survey.reward
-    if reward is None or not reward.pays:
-        return None
-    return {"currency": reward.currency, "amount": reward.paid(done.level.name)}
-
-
-def _standing(participation: Participation) -> dict[str, Any]:
-    return {"id": participation.id, "state": participation.state}
+def _stand(participation: Participation) -> Response:
+    return padded(Standing(participation.id, participation.state))

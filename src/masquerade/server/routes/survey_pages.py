@@ -16,12 +16,12 @@ from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.http.pages import qr_code
 from masquerade.server.http.security import PREVIEW_POLICY
-from masquerade.server.participants.privacy_balance import caps_json
+from masquerade.server.participants.privacy_balance import cap_amounts
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InSettings
-from masquerade.server.routes.forms import Text, form
+from masquerade.server.routes.forms import Text, form, page
 from masquerade.server.routes.publication import published_context
 from masquerade.server.routes.survey_views import (
     draft_response,
@@ -72,12 +72,8 @@ def _newest_first(one: Any) -> tuple[int, str]:
     return -int(one.day.replace("-", "")), one.title
 
 
-@routes.get("/surveys/new")
-def choose(actor: Writer) -> Response:
-    return _choose(actor)
-
-
-def _choose(actor: Actor, *, error: MasqueradeError | None = None, **_: Any) -> Response:
+@page(routes, "/surveys/new")
+def choose(actor: Writer, *, error: MasqueradeError | None = None, **_: Any) -> Response:
     context = {"templates": TEMPLATES.values(), "issues": getattr(error, "issues", None)}
     return actor.page("surveyor/new.html", context, error=error)
 
@@ -88,7 +84,7 @@ def create(actor: Writer, template: Annotated[str, Form()]) -> str:
     return _draft(actor, template_named(template).document())
 
 
-@form(routes, "/surveys/import", then=_EDIT, refused=_choose)
+@form(routes, "/surveys/import", then=_EDIT, refused=choose)
 @audited("imported a draft")
 def import_(actor: Writer, file: Annotated[bytes, File()]) -> str:
     try:
@@ -194,7 +190,7 @@ def _draft_page(
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),
         "set_aside": review.budget,
-        "caps": caps_json(drafts.caps),
+        "caps": asdict(cap_amounts(drafts.caps)),
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
 

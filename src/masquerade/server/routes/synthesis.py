@@ -29,30 +29,11 @@ if TYPE_CHECKING:
 
 Text = Annotated[str, Query(max_length=40)]
 Token = Annotated[str, Query(max_length=64)]
-Count = Annotated[int, Query(ge=1, le=1000)]
-
-
-def _specification(
-    engine: Text = "hist",
-    epsilon: Text = "1",
-    low: Text = "",
-    high: Text = "",
-    step: Text = "",
-    unit: Text = "claim",
-    cap: Count = 10,
-    samples: Count = 30,
-    delta: Text = "",
-    bandwidth: Text = "",
-) -> SynthesisRequest:
-    epsilon, low, high, step = epsilon.strip(), low.strip(), high.strip(), step.strip()
-    return SynthesisRequest(
-        engine, epsilon, low, high, step, unit, cap, samples, delta.strip(), bandwidth.strip()
-    )
 
 
 routes = APIRouter(include_in_schema=False, prefix="/release")
 Taker = Annotated[Actor, Depends(require("reports:read"))]
-Specification = Annotated[SynthesisRequest, Depends(_specification)]
+Specification = Annotated[SynthesisRequest, Depends()]
 
 
 def _domain(actor: Actor, survey: str, request: SynthesisRequest) -> Domain:

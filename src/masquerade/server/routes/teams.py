@@ -14,7 +14,7 @@ from masquerade.server.http.pages import qr_code
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, Member, base_address, require
 from masquerade.server.routes.dependencies import HexId
-from masquerade.server.routes.forms import Text, form
+from masquerade.server.routes.forms import Text, form, page
 
 TEAM, TOKENS = "/team", "/tokens"
 
@@ -22,13 +22,9 @@ routes = APIRouter(include_in_schema=False)
 Manager = Annotated[Actor, Depends(require("team:manage"))]
 
 
-@routes.get(TEAM)
-def team_page(actor: Member) -> Response:
-    return _team_page(actor)
-
-
-def _team_page(
-    actor: Actor, *, error: MasqueradeError | None = None, link: str = "", **typed: Any
+@page(routes, TEAM)
+def team_page(
+    actor: Member, *, error: MasqueradeError | None = None, link: str = "", **typed: Any
 ) -> Response:
     services, own = actor.services, actor.account.id
     manages = actor.may("team:manage")
@@ -47,19 +43,19 @@ def _team_page(
     return actor.page("surveyor/team.html", context, error=error)
 
 
-@form(routes, f"{TEAM}/name", then=TEAM, refused=_team_page)
+@form(routes, f"{TEAM}/name", then=TEAM, refused=team_page)
 @audited("renamed the team")
 def rename(actor: Manager, name: Text = "") -> None:
     actor.services.teams.rename(actor.team.id, name)
 
 
-@form(routes, f"{TEAM}/invitations", then=TEAM, refused=_team_page)
+@form(routes, f"{TEAM}/invitations", then=TEAM, refused=team_page)
 @audited("invited somebody")
 def invite(actor: Manager, note: Text = "", role: Text = EDITOR) -> Response:
     token = actor.services.invitations.create(actor.team.id, role=role, note=note)
     # Shown once and here only, as only a hash of it is kept.
     link = f"{base_address(actor.request)}/join/{token}"
-    return _team_page(actor, link=link, note=note.strip(), role=role)
+    return team_page(actor, link=link, note=note.strip(), role=role)
 
 
 @form(routes, f"{TEAM}/invitations/{{invitation}}/withdraw", then=TEAM)
@@ -68,19 +64,19 @@ def withdraw(actor: Manager, invitation: HexId) -> None:
     actor.services.invitations.withdraw(actor.team.id, invitation)
 
 
-@form(routes, f"{TEAM}/members/{{account}}/role", then=TEAM, refused=_team_page)
+@form(routes, f"{TEAM}/members/{{account}}/role", then=TEAM, refused=team_page)
 @audited("changed a member's role")
 def set_role(actor: Manager, account: HexId, role: Text = "") -> None:
     actor.services.teams.set_role(actor.team.id, account, role)
 
 
-@form(routes, f"{TEAM}/members/{{account}}/remove", then=TEAM, refused=_team_page)
+@form(routes, f"{TEAM}/members/{{account}}/remove", then=TEAM, refused=team_page)
 @audited("removed a member")
 def remove(actor: Manager, account: HexId) -> None:
     actor.services.teams.remove(actor.team.id, account)
 
 
-@form(routes, f"{TEAM}/leave", then="/sign-in", refused=_team_page)
+@form(routes, f"{TEAM}/leave", then="/sign-in", refused=team_page)
 @audited("left the team")
 def leave(actor: Member) -> None:
     actor.services.teams.remove(actor.team.id, actor.account.id)
@@ -97,13 +93,9 @@ def switch(actor: Member, team: Text = "") -> None:
     services.sessions.switch(session, team)
 
 
-@routes.get(TOKENS)
-def tokens_page(actor: Member) -> Response:
-    return _tokens_page(actor)
-
-
-def _tokens_page(
-    actor: Actor,
+@page(routes, TOKENS)
+def tokens_page(
+    actor: Member,
     *,
     error: MasqueradeError | None = None,
     token: str = "",
@@ -129,7 +121,7 @@ def _tokens_page(
     return actor.page("surveyor/tokens.html", context, error=error)
 
 
-@form(routes, TOKENS, then=TOKENS, refused=_tokens_page)
+@form(routes, TOKENS, then=TOKENS, refused=tokens_page)
 @audited("made a token")
 def create_token(
     actor: Member,
@@ -145,7 +137,7 @@ def create_token(
         actor.account.id, actor.team.id, name=name, scopes=scopes, until=until or None
     )
     # Shown once and here only, as only a hash of it is kept.
-    return _tokens_page(actor, token=token, name=name)
+    return tokens_page(actor, token=token, name=name)
 
 
 @form(routes, f"{TOKENS}/{{token}}/revoke", then=TOKENS)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from masquerade.errors import MasqueradeError
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.forms import FormBody, form
+from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
 from masquerade.server.webhooks.deliveries import SIGNATURE
 from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
@@ -54,13 +54,9 @@ pages = APIRouter(include_in_schema=False, prefix=HERE)
 Owner = Annotated[Actor, Depends(require("team:manage"))]
 
 
-@pages.get("")
-def show(actor: Owner) -> Response:
-    return _page(actor)
-
-
-def _page(
-    actor: Actor,
+@page(pages, "")
+def webhooks_page(
+    actor: Owner,
     *,
     error: MasqueradeError | None = None,
     new: FormData | None = None,
@@ -90,7 +86,7 @@ def listing(actor: Owner) -> dict[Literal["webhooks"], list[Webhook]]:
 
 
 @routes.post("", status_code=201, summary="Add a webhook; its secret is shown this once")
-@form(pages, "", then=_page, refused=_page)
+@form(pages, "", then=webhooks_page, refused=webhooks_page)
 @audited("added a webhook")
 def create(actor: Owner, new: NewWebhook) -> SecretWebhook:
     webhook, secret = actor.services.webhooks.create(actor.team.id, url=new.url, events=new.events)
@@ -106,7 +102,7 @@ def remove(actor: Owner, webhook: WebhookId) -> None:
 
 # 202: it is sent a little later, by the process that delivers.
 @routes.post("/{webhook}/test", status_code=202, summary="Send a message that means nothing")
-@form(pages, "/{webhook}/test", then=f"{HERE}#log", refused=_page)
+@form(pages, "/{webhook}/test", then=f"{HERE}#log", refused=webhooks_page)
 @audited("tested a webhook")
 def test(actor: Owner, webhook: WebhookId) -> dict[Literal["state"], Literal["waiting"]]:
     actor.services.webhooks.test(actor.team.id, webhook)
