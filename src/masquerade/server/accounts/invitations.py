@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from masquerade.server.accounts.accounts import account_maker, check_name
 from masquerade.server.accounts.sessions import digest
 from masquerade.server.accounts.teams import Member, Team, check_role, join, role_in
 from masquerade.server.db.account_tables import INVITATION, TEAM
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Service
 
 INVITATION_DAYS = 7
 
@@ -32,12 +31,8 @@ class TeamInvitation:
     until: str
 
 
-class TeamInvitations:
+class TeamInvitations(Service):
     """All invitations."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     def create(self, team: str, *, role: str, note: str) -> str:
         """Return the last part of a link that lets one more person in, within seven days."""

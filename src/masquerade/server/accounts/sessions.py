@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
 from masquerade.server.db.account_tables import SESSION
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Service
 from masquerade.server.http.session_cookie import SESSION_DAYS
 
 #: A session in which nothing was asked for so many days is over.
@@ -31,12 +30,8 @@ def holds(today: str) -> ColumnElement[bool]:
     return (SESSION.c.day >= began) & (SESSION.c.used >= used)
 
 
-class Sessions:
+class Sessions(Service):
     """All sessions."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     def start(self, account: str, team: str, *, instead_of: str = "") -> str:
         """Begin a session and return what its cookie holds, always a new secret.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ from masquerade.server.db.account_tables import (
     TOKEN,
 )
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.db.transactions import Transactions, writes
+from masquerade.server.db.transactions import Service, writes
 
 OWNER, EDITOR, VIEWER, AUDITOR = "owner", "editor", "viewer", "auditor"
 
@@ -92,12 +91,8 @@ def join(connection: Connection, account: str, team: str, role: str) -> Account:
     return account_of(connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == account)).one())
 
 
-class Teams:
+class Teams(Service):
     """All teams."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     @writes
     def first_owner(self, connection: Connection) -> Account | None:

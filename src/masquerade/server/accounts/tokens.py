@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -15,7 +15,7 @@ from masquerade.server.accounts.accounts import check_name
 from masquerade.server.accounts.sessions import digest
 from masquerade.server.accounts.teams import RIGHTS
 from masquerade.server.db.account_tables import ACCOUNT, TOKEN
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Service
 
 PREFIX = "mq_"
 
@@ -39,12 +39,8 @@ class ApiToken:
     used: str | None
 
 
-class ApiTokens:
+class ApiTokens(Service):
     """All tokens."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     def create(
         self, account: str, team: str, *, name: str, scopes: Iterable[str], until: str | None

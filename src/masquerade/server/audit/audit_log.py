@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from sqlalchemy import Connection, insert, select
 
 from masquerade.errors import BrokenChain
 from masquerade.server.db.payment_tables import AUDIT_ENTRY
-from masquerade.server.db.transactions import Transactions, writes
+from masquerade.server.db.transactions import Service, writes
 
 BEGINNING = "0" * 64
 _TOLD = ("team", "sequence", "account", "login", "action", "object", "day", "previous_hash")
@@ -37,12 +36,8 @@ class AuditEntry:
     hash: str
 
 
-class AuditLog:
+class AuditLog(Service):
     """The audit logs of all teams."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     @writes
     def add(

@@ -232,11 +232,19 @@ def _attempt(connection: Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
     return value, None
 
 
-class _Service(Protocol):
+class Service:
+    """A service: methods that are transactions, and the day on which they are."""
+
+    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+        self._transactions = transactions
+        self._today = today
+
+
+class _HasTransactions(Protocol):
     _transactions: Transactions
 
 
-S = TypeVar("S", bound=_Service)
+S = TypeVar("S", bound=_HasTransactions)
 # A method of a service with the connection, and as it is called: without.
 _Inner = Callable[Concatenate[S, Connection, P], T]
 _Outer = Callable[Concatenate[S, P], T]

@@ -20,3 +20,23 @@ class CheckResult:
     def to_json(self) -> dict[str, str]:
         """Return the finding as JSON."""
         return {"check": self.check, "status": self.status, "detail": self.detail}
+
+
+def ok(check: str, detail: str) -> CheckResult:
+    """Return that all is well."""
+    return CheckResult(check, OK, detail)
+
+
+def warning(check: str, detail: str) -> CheckResult:
+    """Return that something works, and should be known."""
+    return CheckResult(check, WARNING, detail)
+
+
+def problem(check: str, detail: str) -> CheckResult:
+    """Return that something must be put right."""
+    return CheckResult(check, PROBLEM, detail)
+
+
+def skipped(check: str, detail: str) -> CheckResult:
+    """Return that something could not be checked."""
+    return CheckResult(check, SKIPPED, detail)

@@ -15,7 +15,7 @@ from masquerade.errors import BrokenChain, MasqueradeError
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import SURVEY
-from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult
+from masquerade.server.operations.check_result import PROBLEM, CheckResult, ok, problem
 from masquerade.server.payments.double_entry import wrong_accounts
 from masquerade.server.surveys.quotas import wrong_counts
 from masquerade.surveys.survey import Survey
@@ -46,16 +46,14 @@ def ledger_findings(
         if wrong is not None:
             broken += 1
             if broken <= _MOST_TOLD:
-                yield CheckResult("ledger", PROBLEM, wrong)
+                yield problem("ledger", wrong)
         if progress is not None and (count % 100 == 0 or count == len(persons)):
             progress(count, len(persons))
     if broken > _MOST_TOLD:
-        yield CheckResult("ledger", PROBLEM, f"{broken - _MOST_TOLD} more accounts are broken.")
+        yield problem("ledger", f"{broken - _MOST_TOLD} more accounts are broken.")
     if not broken:
-        yield CheckResult(
-            "ledger",
-            OK,
-            f"{entries} entries of {len(persons)} people: every chain and balance holds.",
+        yield ok(
+            "ledger", f"{entries} entries of {len(persons)} people: every chain and balance holds."
         )
 
 
@@ -72,24 +70,20 @@ def survey_findings(connection: Connection) -> Iterator[CheckResult]:
         count += 1
         if row.hash not in _hashes(row.definition):
             wrong = True
-            yield CheckResult(
+            yield problem(
                 "surveys",
-                PROBLEM,
                 f"survey {row.token} was changed after it was opened: its definition does not have "
                 "its hash. Restore a backup.",
             )
     for token in wrong_counts(connection):
         wrong = True
-        yield CheckResult(
+        yield problem(
             "surveys",
-            PROBLEM,
             f"the quotas of survey {token} count other people than have begun it. Set its quotas "
             "again, which counts anew.",
         )
     if not wrong:
-        yield CheckResult(
-            "surveys", OK, f"{count} of them ask what they asked when they were opened."
-        )
+        yield ok("surveys", f"{count} of them ask what they asked when they were opened.")
 
 
 def _hashes(definition: Any) -> set[str]:
@@ -133,11 +127,11 @@ def money_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield every account of money that is wrong, and ledgers that do not add up."""
     wrong, count = wrong_accounts(connection)
     for what in wrong[:_MOST_TOLD]:
-        yield CheckResult("book", PROBLEM, f"{what} Restore a backup.")
+        yield problem("book", f"{what} Restore a backup.")
     if len(wrong) > _MOST_TOLD:
-        yield CheckResult("book", PROBLEM, f"{len(wrong) - _MOST_TOLD} more accounts are wrong.")
+        yield problem("book", f"{len(wrong) - _MOST_TOLD} more accounts are wrong.")
     if not wrong:
-        yield CheckResult("book", OK, f"{count} accounts: every balance holds, every book adds up.")
+        yield ok("book", f"{count} accounts: every balance holds, every book adds up.")
 
 
 def audit_findings(connection: Connection) -> Iterator[CheckResult]:
@@ -148,9 +142,9 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
             entries += verify_chain(connection, team)[0]
         except BrokenChain as error:
             broken = True
-            yield CheckResult("audit log", PROBLEM, f"team {team}: {error} Restore a backup.")
+            yield problem("audit log", f"team {team}: {error} Restore a backup.")
     if not broken:
-        yield CheckResult("audit log", OK, f"{entries} entries: every chain holds.")
+        yield ok("audit log", f"{entries} entries: every chain holds.")
 
 
 def integrity_of(engine: Engine) -> dict[str, Any]:

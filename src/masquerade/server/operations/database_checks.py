@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, select, union_all
 from masquerade.server.db.engine import revision, revisions
 from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
 from masquerade.server.operations.backup import VERSION_TABLE
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, CheckResult
+from masquerade.server.operations.check_result import CheckResult, ok, problem, skipped, warning
 
 LARGEST_SKEW_SECONDS = 60
 LEAST_FREE, SCARCE_FREE = 200 * 10**6, 10**9
@@ -27,20 +27,18 @@ def schema_finding(connection: Connection) -> CheckResult:
     """Return whether the schema is of this version."""
     found, known = revision(connection), list(revisions())
     if found == known[-1]:
-        return CheckResult("schema", OK, f"revision {found}, the newest.")
+        return ok("schema", f"revision {found}, the newest.")
     if found is None:
-        return CheckResult("schema", PROBLEM, "the database is empty; masquerade migrate fills it.")
+        return problem("schema", "the database is empty; masquerade migrate fills it.")
     if found in known:
         behind = len(known) - 1 - known.index(found)
-        return CheckResult(
+        return problem(
             "schema",
-            PROBLEM,
             f"revision {found} is {behind} behind {known[-1]}; make a backup, then run masquerade "
             "migrate.",
         )
-    return CheckResult(
+    return problem(
         "schema",
-        PROBLEM,
         f"revision {found} is ahead of this version, which ends at {known[-1]}; install the "
         "version that made it.",
     )
@@ -55,7 +53,7 @@ def structure_findings(connection: Connection) -> Iterator[CheckResult]:
             found = True
             yield _difference(one)
     if not found:
-        yield CheckResult("tables", OK, "all tables, columns, indexes and constraints are there.")
+        yield ok("tables", "all tables, columns, indexes and constraints are there.")
 
 
 def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
@@ -66,11 +64,11 @@ def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     for answer in answers:
         if answer != "ok":
-            yield CheckResult("file", PROBLEM, f"{answer}. Restore a backup.")
+            yield problem("file", f"{answer}. Restore a backup.")
     for table in sorted({str(row[0]) for row in lost}):
-        yield CheckResult("file", PROBLEM, f"rows of {table} refer to rows that are gone.")
+        yield problem("file", f"rows of {table} refer to rows that are gone.")
     if answers == ["ok"] and not lost:
-        yield CheckResult("file", OK, "SQLite finds it whole.")
+        yield ok("file", "SQLite finds it whole.")
 
 
 def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
@@ -81,9 +79,8 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
         skew = (now - there).total_seconds()
         if abs(skew) > LARGEST_SKEW_SECONDS:
             wrong = True
-            yield CheckResult(
+            yield problem(
                 "clock",
-                PROBLEM,
                 f"this clock is {abs(skew):.0f} seconds {'ahead of' if skew > 0 else 'behind'} the "
                 "database's; let both follow a time server.",
             )
@@ -98,44 +95,42 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
     today = now.astimezone(UTC).date().isoformat()
     if newest is not None and newest > today:
         wrong = True
-        yield CheckResult(
+        yield problem(
             "clock",
-            PROBLEM,
             f"something is kept of {newest} and this clock says {today} (UTC): it is behind now, "
             "or was ahead then. Until then reservations lapse late and raised caps begin late.",
         )
     if not wrong:
-        yield CheckResult("clock", OK, f"{today} (UTC), in step with what is kept.")
+        yield ok("clock", f"{today} (UTC), in step with what is kept.")
 
 
 def file_findings(file: Path | None) -> Iterator[CheckResult]:
     """Yield who may read an SQLite file, and how much room is left for it."""
     if file is None:
-        yield CheckResult("permissions", SKIPPED, "PostgreSQL guards its own files.")
-        yield CheckResult("room", SKIPPED, "PostgreSQL's disk is not seen from here.")
+        yield skipped("permissions", "PostgreSQL guards its own files.")
+        yield skipped("room", "PostgreSQL's disk is not seen from here.")
         return
     yield from _permission_findings(file)
     free = shutil.disk_usage(file.parent).free
     size = file.stat().st_size
     said = f"{free / 10**6:,.0f} MB are free, the database has {size / 10**6:,.1f} MB"
     if free < LEAST_FREE:
-        yield CheckResult("room", PROBLEM, f"{said}; soon nothing can be kept. Make room.")
+        yield problem("room", f"{said}; soon nothing can be kept. Make room.")
     elif free < 2 * size:
-        yield CheckResult(
+        yield problem(
             "room",
-            PROBLEM,
             f"{said}; it needs twice its size to be rewritten, so that rows stay in the order of "
             "arrival. Make room.",
         )
     elif free < SCARCE_FREE:
-        yield CheckResult("room", WARNING, f"{said}; a backup or an upgrade may not fit.")
+        yield warning("room", f"{said}; a backup or an upgrade may not fit.")
     else:
-        yield CheckResult("room", OK, f"{said}.")
+        yield ok("room", f"{said}.")
 
 
 def _permission_findings(file: Path) -> Iterator[CheckResult]:
     if os.name != "posix":
-        yield CheckResult("permissions", SKIPPED, "permissions of this kind are POSIX's.")
+        yield skipped("permissions", "permissions of this kind are POSIX's.")
         return
     wrong = False
     # A folder that others cannot enter protects its files whatever their mode.
@@ -148,24 +143,23 @@ def _permission_findings(file: Path) -> Iterator[CheckResult]:
         mode = stat.S_IMODE(found.st_mode)
         if mode & 0o077 and reachable:
             wrong = True
-            yield CheckResult(
+            yield problem(
                 "permissions",
-                PROBLEM,
                 f"other accounts can reach {path} (mode {mode:o}), which holds keys; chmod 600 "
                 f"{path}.",
             )
         if found.st_uid != os.geteuid() != 0:
             wrong = True
-            yield CheckResult("permissions", WARNING, f"{path} belongs to another account.")
+            yield warning("permissions", f"{path} belongs to another account.")
     if not wrong:
-        yield CheckResult("permissions", OK, "only this account can reach the database.")
+        yield ok("permissions", "only this account can reach the database.")
 
 
 def _difference(one: tuple[Any, ...]) -> CheckResult:
     kind = one[0]
     what = kind.partition("_")[2]
     if kind == "remove_table" and one[1].name == VERSION_TABLE:
-        return CheckResult("tables", OK, "")
+        return ok("tables", "")
     if kind in ("add_column", "remove_column"):
         name, table = one[3].name, one[2]
     elif kind.startswith("modify_"):
@@ -176,9 +170,7 @@ def _difference(one: tuple[Any, ...]) -> CheckResult:
         name, table = one[1].name, one[1].table.name
     of = f" of table {table}" if table else ""
     if kind.startswith("add_"):
-        return CheckResult(
-            "tables", PROBLEM, f"the {what} {name}{of} is missing. Restore a backup, or make it."
-        )
+        return problem("tables", f"the {what} {name}{of} is missing. Restore a backup, or make it.")
     if kind.startswith("remove_"):
-        return CheckResult("tables", WARNING, f"the {what} {name}{of} is none of ours.")
-    return CheckResult("tables", PROBLEM, f"the {what} {name}{of} is not as it was made.")
+        return warning("tables", f"the {what} {name}{of} is none of ours.")
+    return problem("tables", f"the {what} {name}{of} is not as it was made.")

@@ -13,7 +13,7 @@ import masquerade.server.app  # noqa: F401
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.seals import plain_texts, require_same_key
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, CheckResult
+from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult, ok, problem, skipped
 from masquerade.server.operations.content_checks import (
     audit_findings,
     ledger_findings,
@@ -49,18 +49,17 @@ def examine(
     yield from settings_findings(settings)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make
-        yield CheckResult("database", PROBLEM, f"there is no database at {file}.")
+        yield problem("database", f"there is no database at {file}.")
         return
     yield from file_findings(file)
     engine = connect(settings.database, key=settings.database_key)
     try:
         yield from _database(engine, settings, now or (lambda: datetime.now(UTC)), progress)
     except OperationError as error:
-        yield CheckResult("database", PROBLEM, str(error))
+        yield problem("database", str(error))
     except SQLAlchemyError as error:
-        yield CheckResult(
+        yield problem(
             "database",
-            PROBLEM,
             f"it cannot be reached or read ({type(error).__name__}); is it running, and is the "
             "address right?",
         )
@@ -78,20 +77,20 @@ def _database(
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     with reading.connect() as connection, connection.begin():
-        yield CheckResult("database", OK, f"{engine.dialect.name} answers.")
+        yield ok("database", f"{engine.dialect.name} answers.")
         schema = schema_finding(connection)
         yield schema
         yield from integrity_findings(connection)
         if schema.status != OK:
             detail = "not looked at, as the schema is of another version."
-            yield from (CheckResult(c, SKIPPED, detail) for c in ("tables", *_CONTENT))
+            yield from (skipped(c, detail) for c in ("tables", *_CONTENT))
             return
         structure = list(structure_findings(connection))
         yield from structure
         # Without an index everything can still be read.
         if any(one.status == PROBLEM and "index" not in one.detail for one in structure):
             detail = "not looked at, as tables are not as they should be."
-            yield from (CheckResult(c, SKIPPED, detail) for c in _CONTENT)
+            yield from (skipped(c, detail) for c in _CONTENT)
             return
         yield from clock_findings(connection, now())
         yield from _key_findings(connection, settings)
@@ -111,11 +110,11 @@ def _key_findings(connection: Connection, settings: Settings) -> Iterator[CheckR
     try:
         known = require_same_key(connection, settings.server_key)
     except OperationError as error:
-        yield CheckResult("server key", PROBLEM, str(error))
+        yield problem("server key", str(error))
         return
     plain = plain_texts(connection)
     if known and plain:
         detail = f"{plain} secrets lie in the database as they are; the next start seals them."
-        yield CheckResult("server key", PROBLEM, detail)
+        yield problem("server key", detail)
     elif known:
-        yield CheckResult("server key", OK, "it is the one that sealed the database's secrets.")
+        yield ok("server key", "it is the one that sealed the database's secrets.")

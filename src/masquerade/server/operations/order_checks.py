@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from masquerade.server.db.postgresql_order import REWRITTEN, TABLES
 from masquerade.server.db.sqlite_order import LARGE, OVERDUE_SECONDS
-from masquerade.server.operations.check_result import OK, PROBLEM, SKIPPED, WARNING, CheckResult
+from masquerade.server.operations.check_result import CheckResult, ok, problem, skipped, warning
 
 CHECK = "order"
 _MOST_COMPARED = 64 * 10**6
@@ -30,35 +30,29 @@ def file_order_findings(
     latest = max(path.stat().st_mtime for path in (file, log) if path.exists())
     fresh = now.timestamp() - latest < OVERDUE_SECONDS
     if log.exists() and log.stat().st_size and not fresh:
-        yield CheckResult(
+        yield problem(
             CHECK,
-            PROBLEM,
             f"{log.name} has held the latest changes, in the order of arrival, for more than a "
             "minute: a program reads the database for long, or no server has run since. End that "
             f"program; {_CURE}",
         )
         return
     if size > LARGE:
-        yield CheckResult(
+        yield warning(
             CHECK,
-            WARNING,
             f"the database has {size / 10**6:,.0f} MB: it is rewritten when a survey ends and once "
             f"a day only, and until then {_HOW}. Use the extra sealed.",
         )
     elif fresh:
-        yield CheckResult(
-            CHECK, SKIPPED, "the database was written to within the last minute; look again."
-        )
+        yield skipped(CHECK, "the database was written to within the last minute; look again.")
     elif sealed:
-        yield CheckResult(CHECK, SKIPPED, "a sealed file cannot be compared with a rewritten one.")
+        yield skipped(CHECK, "a sealed file cannot be compared with a rewritten one.")
     elif size > _MOST_COMPARED:
-        yield CheckResult(
-            CHECK, SKIPPED, "the file is too large to be compared with a rewritten one."
-        )
+        yield skipped(CHECK, "the file is too large to be compared with a rewritten one.")
     elif _by_key(connection):
-        yield CheckResult(CHECK, OK, "rows lie in the order of their keys, as after a rewriting.")
+        yield ok(CHECK, "rows lie in the order of their keys, as after a rewriting.")
     else:
-        yield CheckResult(CHECK, PROBLEM, f"rows lie in the order of arrival, and {_HOW}; {_CURE}")
+        yield problem(CHECK, f"rows lie in the order of arrival, and {_HOW}; {_CURE}")
 
 
 def _by_key(connection: Connection) -> bool:
@@ -82,7 +76,7 @@ def _by_key(connection: Connection) -> bool:
 def table_order_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     """Yield what PostgreSQL keeps of the order of arrival."""
     found = [*_rows(connection, now), *_settings(connection), *_rights(connection)]
-    yield from found or [CheckResult(CHECK, OK, "rows were rewritten within a day.")]
+    yield from found or [ok(CHECK, "rows were rewritten within a day.")]
 
 
 def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
@@ -93,9 +87,8 @@ def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     # Where each table was written by one transaction at most, no order can be told.
     if all((connection.scalar(text(query.format(name))) or 0) < 2 for name in TABLES):
         return
-    yield CheckResult(
+    yield problem(
         CHECK,
-        PROBLEM,
         f"rows were last rewritten {'never' if day is None else f'on {day}'}, and tell by xmin in "
         "which order they came; let a server run at night, as an account that owns the tables.",
     )
@@ -111,16 +104,12 @@ def _settings(connection: Connection) -> Iterator[CheckResult]:
     ):
         value = connection.scalar(text(f"SHOW {name}"))
         if value not in ("off", "none", "ddl", "-1"):
-            yield CheckResult(
-                CHECK,
-                WARNING,
-                f"PostgreSQL's {name} is {value}: {why}. Set it to off, or guard it.",
+            yield warning(
+                CHECK, f"PostgreSQL's {name} is {value}: {why}. Set it to off, or guard it."
             )
     replicas = connection.scalar(text("SELECT count(*) FROM pg_replication_slots"))
     if replicas:
-        yield CheckResult(
-            CHECK, WARNING, "there are replication slots: replicas receive the order of arrival."
-        )
+        yield warning(CHECK, "there are replication slots: replicas receive the order of arrival.")
 
 
 def _rights(connection: Connection) -> Iterator[CheckResult]:
@@ -132,9 +121,8 @@ def _rights(connection: Connection) -> Iterator[CheckResult]:
         )
     )
     if not mine:
-        yield CheckResult(
+        yield warning(
             CHECK,
-            WARNING,
             "this account may not begin a new log of PostgreSQL: what was rewritten stays in the "
             "old one until it is written over. GRANT pg_checkpoint, and EXECUTE on pg_switch_wal.",
         )

@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
 
-from masquerade.server.operations.check_result import OK, PROBLEM, WARNING, CheckResult
+from masquerade.server.operations.check_result import (
+    PROBLEM,
+    WARNING,
+    CheckResult,
+    ok,
+    problem,
+    warning,
+)
 from masquerade.server.settings import Settings, nearest, setting_names, unknown_variables
 
 CHECK = "settings"
@@ -19,23 +26,21 @@ CHECK = "settings"
 def settings_findings(settings: Settings) -> Iterator[CheckResult]:
     """Yield what is wrong with settings, or that nothing is."""
     found = [*_secrecy(settings), *_limits(settings), *_places(settings)]
-    yield from found or [CheckResult(CHECK, OK, "nothing dangerous in them.")]
+    yield from found or [ok(CHECK, "nothing dangerous in them.")]
 
 
 def _secrecy(settings: Settings) -> Iterator[CheckResult]:
     url = settings.public_url
     plain = url is not None and not url.startswith("https://") and not _local(_host(url))
     if plain:
-        yield CheckResult(
+        yield problem(
             CHECK,
-            PROBLEM,
             f"public_url is {url}: the secrets that identify participants, and the reports, travel "
             "in the clear. Put a proxy with TLS before the server and write https.",
         )
     elif url is None and not _local(settings.host):
-        yield CheckResult(
+        yield warning(
             CHECK,
-            WARNING,
             f"the server listens on {settings.host} and public_url is not set: whoever opens it "
             "over a network without TLS sends secrets in the clear.",
         )
@@ -47,16 +52,14 @@ def _secrecy(settings: Settings) -> Iterator[CheckResult]:
             + (", and they travel in the clear." if plain else "."),
         )
     if settings.trusted_proxies.strip() == "*":
-        yield CheckResult(
+        yield problem(
             CHECK,
-            PROBLEM,
             "trusted_proxies is *: everybody can choose the address that limits count and "
             "pretend https. Name the proxy's address.",
         )
     if settings.metrics == "open":
-        yield CheckResult(
+        yield warning(
             CHECK,
-            WARNING,
             "metrics is open: whoever reaches the port can see when responses come in. Keep "
             "/metrics from the public in the proxy.",
         )
@@ -66,31 +69,26 @@ def _limits(settings: Settings) -> Iterator[CheckResult]:
     public = settings.public_url is not None and not _local(_host(settings.public_url))
     for name in ("rate_participant", "rate_address", "rate_preview"):
         if getattr(settings, name) == 0 and public:
-            yield CheckResult(
-                CHECK, WARNING, f"{name} is 0: nothing slows down who asks too often."
-            )
+            yield warning(CHECK, f"{name} is 0: nothing slows down who asks too often.")
     if settings.caps.clear and not settings.allow_clear:
-        yield CheckResult(
-            CHECK, WARNING, "cap_clear is set and does nothing while allow_clear is off."
-        )
+        yield warning(CHECK, "cap_clear is set and does nothing while allow_clear is off.")
     if settings.caps.epsilon.micro == 0:
-        yield CheckResult(CHECK, WARNING, "cap_epsilon is 0: nobody can take part in anything.")
+        yield warning(CHECK, "cap_epsilon is 0: nobody can take part in anything.")
 
 
 def _places(settings: Settings) -> Iterator[CheckResult]:
     for name in unknown_variables():
         names = ["MASQUERADE_" + key.upper() for key in setting_names()]
         hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
-        yield CheckResult(CHECK, WARNING, f"{name} is in the environment and is no setting.{hint}")
+        yield warning(CHECK, f"{name} is in the environment and is no setting.{hint}")
     yield from _key(settings)
     yield from _server_key(settings)
     file = settings.config
     if file is not None and os.name == "posix" and make_url(settings.database).password:
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077 and "database" in file.read_text(encoding="utf-8"):
-            yield CheckResult(
+            yield problem(
                 CHECK,
-                PROBLEM,
                 f"{file} holds the database's password and others may read it (mode {mode:o}); "
                 f"chmod 600 {file}.",
             )
@@ -107,16 +105,15 @@ def _key(settings: Settings) -> Iterator[CheckResult]:
     if place is None:  # in the environment
         return
     if place.resolve().is_relative_to(folder):
-        yield CheckResult(
+        yield problem(
             CHECK,
-            PROBLEM,
             f"the database's key lies in {place}, in the folder of the database: whoever copies "
             "one has the other. Move it to another place, best on another disk.",
         )
     mode = stat.S_IMODE(place.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         said = f"{place} holds the database's key and others may read it (mode {mode:o}); chmod 600"
-        yield CheckResult(CHECK, PROBLEM, f"{said} {place}.")
+        yield problem(CHECK, f"{said} {place}.")
 
 
 def _server_key(settings: Settings) -> Iterator[CheckResult]:
@@ -126,9 +123,8 @@ def _server_key(settings: Settings) -> Iterator[CheckResult]:
     if file is None or not file.is_file():
         return
     if folder is not None and file.resolve().is_relative_to(folder):
-        yield CheckResult(
+        yield warning(
             CHECK,
-            WARNING,
             f"the server's key lies in {file}, in the folder of the database: whoever copies one "
             "has the other, and can read secrets of one-time codes and forge backups. Move it, and "
             "name its place with server_key_file.",
@@ -136,7 +132,7 @@ def _server_key(settings: Settings) -> Iterator[CheckResult]:
     mode = stat.S_IMODE(file.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         said = f"{file} holds the server's key and others may read it (mode {mode:o}); chmod 600"
-        yield CheckResult(CHECK, PROBLEM, f"{said} {file}.")
+        yield problem(CHECK, f"{said} {file}.")
 
 
 def _host(url: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server.db.payment_tables import BOOK_ACCOUNT, PAYOUT, TRANSFER
 from masquerade.server.db.tables import OPEN, SURVEY
-from masquerade.server.db.transactions import Transactions, writes
+from masquerade.server.db.transactions import Service, writes
 from masquerade.server.payments.double_entry import (
     CLEARING,
     COMMISSION,
@@ -106,12 +106,8 @@ _OF_KIND = {
 }
 
 
-class Funds:
+class Funds(Service):
     """The money of all teams."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     def pay_in(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
         """Write down that money came from outside; return whether it was written down now.

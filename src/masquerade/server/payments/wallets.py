@@ -8,7 +8,6 @@ wallet: only the amount went over.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from masquerade.errors import IdempotencyConflict, NotFound, ParameterError, Wro
 from masquerade.server.db.account_tables import TEAM
 from masquerade.server.db.payment_tables import BOOK_ACCOUNT, PAYOUT
 from masquerade.server.db.pseudonyms import Pseudonyms, keyed
-from masquerade.server.db.transactions import Transactions, reads, writes
+from masquerade.server.db.transactions import Service, reads, writes
 from masquerade.server.payments.double_entry import CLEARING, WALLET, AccountKey, MoneyLedger
 
 ASKED, PAID, REFUSED, TAKEN_BACK = "asked", "paid", "refused", "taken-back"
@@ -49,12 +48,8 @@ class Payout:
     day: str
 
 
-class Wallets:
+class Wallets(Service):
     """The wallets of all participants."""
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
-        self._transactions = transactions
-        self._today = today
 
     @reads
     def of(self, connection: Connection, who: Pseudonyms) -> tuple[list[Wallet], list[Payout]]:
