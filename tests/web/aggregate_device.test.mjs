@@ -48,7 +48,7 @@ async function requireSame(shared, blocks) {
   assert.equal(hex(task.id), shared.task);
   assert.equal(task.time, shared.time);
   const [nonce, rand] = [bytes(shared.nonce), bytes(shared.rand)];
-  const split = vdaf.split(shared.measurement, task.context, nonce, rand);
+  const split = vdaf.shardFrom(shared.measurement, task.context, nonce, rand);
   const shares = [split.publicShare, ...split.inputShares];
   assert.deepEqual(shares.map((share) => [share.length, sha256(share)]), shared.shares);
 }
@@ -168,6 +168,6 @@ test("given randomness of another length is refused", () => {
   const vdaf = prio3Survey([new One(3)]);
   for (const [nonce, rand] of [[15, 128], [16, 127], [16, 160]]) {
     const given = [new Uint8Array(nonce), new Uint8Array(rand)];
-    assert.throws(() => vdaf.split([1], new Uint8Array(0), ...given), RangeError);
+    assert.throws(() => vdaf.shardFrom([1], new Uint8Array(0), ...given), RangeError);
   }
 });

@@ -53,7 +53,7 @@ for (const [name, algorithm, blockOf] of surveys) {
     const vdaf = new Prio3(algorithm, circuit);
     for (const report of vector.reports) {
       const [context, nonce, rand] = [vector.ctx, report.nonce, report.rand].map(bytes);
-      const split = vdaf.split([report.measurement], context, nonce, rand);
+      const split = vdaf.shardFrom([report.measurement], context, nonce, rand);
       assert.equal(hex(split.publicShare), report.public_share);
       assert.deepEqual(split.inputShares.map(hex), report.input_shares);
     }

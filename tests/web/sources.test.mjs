@@ -47,7 +47,8 @@ const RESERVED = [
   [/\blocalStorage\b/, ["app/device.js"]],
   [/\bindexedDB\b/, ["app/database.js"]],
   [/\bsubtle\b/, ["aggregate/hpke.js"]], // which says so where plain http does not offer it
-  [/\bsplit\(measurement|\.split\(measurement/, ["aggregate/prio3.js"]],
+  // by given randomness, for test vectors
+  [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],
   [/new SystemCoins/, ["app/mask_demo.js", "app/survey_page.js"]],
   [/\bURL\.createObjectURL\b/, ["app/ledger_page.js"]],

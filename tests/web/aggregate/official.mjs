@@ -25,7 +25,7 @@ export function replay(name, vector, vdaf = instanceOf(name, vector)) {
   );
   const steps = {
     shard({ nonce, rand, measurement, public_share: publicShare, input_shares: shares }) {
-      const split = vdaf.split(measurement, context, bytes(nonce), bytes(rand));
+      const split = vdaf.shardFrom(measurement, context, bytes(nonce), bytes(rand));
       requireSame(hex(split.publicShare), publicShare);
       requireSame(split.inputShares.map(hex).join(), shares.join());
     },

@@ -4,10 +4,10 @@
 // time for all values, which the draft asks for: whoever can time this device's processor while a
 // response is split is not guarded against. Zeros are multiplied like everything else.
 
-/** A field: its name, its modulus, bytes of an element, and log2 of its largest power of two. */
+/** A field: its name, its modulus, and bytes of an element. */
 class Field {
-  constructor(name, modulus, size, logOrder) {
-    Object.assign(this, { name, modulus, size, logOrder });
+  constructor(name, modulus, size) {
+    Object.assign(this, { name, modulus, size });
     this.tables = new Map();
   }
 
@@ -70,5 +70,5 @@ class Field {
   }
 }
 
-export const FIELD_64 = new Field("Field64", 2n ** 32n * 4294967295n + 1n, 8, 32);
-export const FIELD_128 = new Field("Field128", 2n ** 66n * 4611686018427387897n + 1n, 16, 66);
+export const FIELD_64 = new Field("Field64", 2n ** 32n * 4294967295n + 1n, 8);
+export const FIELD_128 = new Field("Field128", 2n ** 66n * 4611686018427387897n + 1n, 16);

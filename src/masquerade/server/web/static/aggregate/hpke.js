@@ -8,8 +8,8 @@ import { bigEndian, joined } from "./xof.js";
 
 export const P256 = 0x0010;
 export const X25519 = 0x0020;
-export const HKDF_SHA256 = 0x0001;
-export const AES_128_GCM = 0x0001;
+const HKDF_SHA256 = 0x0001;
+const AES_128_GCM = 0x0001;
 
 const KEMS = {
   [P256]: { algorithm: { name: "ECDH", namedCurve: "P-256" }, publicSize: 65 },

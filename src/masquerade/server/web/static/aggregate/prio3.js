@@ -52,11 +52,11 @@ export class Prio3 {
    */
   shard(measurement, context) {
     const nonce = randomBytes(NONCE_SIZE);
-    return this.split(measurement, context, nonce, randomBytes(this.seedsNeeded * SEED_SIZE));
+    return this.shardFrom(measurement, context, nonce, randomBytes(this.seedsNeeded * SEED_SIZE));
   }
 
   /** Return a measurement split by given randomness: for test vectors, it hides nothing. */
-  split(measurement, context, nonce, rand) {
+  shardFrom(measurement, context, nonce, rand) {
     if (nonce.length !== NONCE_SIZE || rand.length !== this.seedsNeeded * SEED_SIZE) {
       throw new RangeError(`${nonce.length} and ${rand.length} random bytes are not enough.`);
     }

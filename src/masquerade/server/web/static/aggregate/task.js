@@ -2,16 +2,16 @@
 //
 // The device's half of aggregate/dap.py: what both parties have to agree on, and the sealed report.
 
-import { AES_128_GCM, HKDF_SHA256, seal, sha256, text } from "./hpke.js";
+import { seal, sha256, text } from "./hpke.js";
 import { bigEndian, joined } from "./xof.js";
 
-export const DRAFT = "dap-18";
+const DRAFT = "dap-18";
 const LEADER_SELECTED = 2;
 const [TASK_INTERVAL, SURVEY_TERMS] = [1, 0xff4d];
-export const ROLES = { client: 1, leader: 2, helper: 3 };
+const ROLES = { client: 1, leader: 2, helper: 3 };
 
 /** Return bytes with their length before them, in `prefix` bytes. */
-export function opaque(prefix, bytes) {
+function opaque(prefix, bytes) {
   return joined(bigEndian(bytes.length, prefix), bytes);
 }
 
@@ -65,12 +65,6 @@ export function readHpkeConfig(bytes) {
   }
   const [kem, kdf, aead] = [1, 3, 5].map((place) => view.getUint16(place));
   return { id: bytes[0], kem, kdf, aead, publicKey };
-}
-
-/** Return a public key as bytes. */
-export function hpkeConfigBytes({ id, kem, kdf = HKDF_SHA256, aead = AES_128_GCM, publicKey }) {
-  const suite = [kem, kdf, aead].map((number) => bigEndian(number, 2));
-  return joined([id], ...suite, opaque(2, publicKey));
 }
 
 /** A task, by its configuration. */
