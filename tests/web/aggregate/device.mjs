@@ -14,7 +14,8 @@ import { bytes, hex } from "./bytes.mjs";
 const KINDS = { One, Some, Vector, Whole };
 
 /** Return the blocks that a case names. */
-export const blocksOf = ({ blocks }) => blocks.map(([kind, ...numbers]) => new KINDS[kind](...numbers));
+export const blocksOf = ({ blocks }) =>
+  blocks.map(([kind, ...numbers]) => new KINDS[kind](...numbers));
 
 /** Return the terms of a case as `Task.of` takes them. */
 export const termsOf = ({ terms }) => ({

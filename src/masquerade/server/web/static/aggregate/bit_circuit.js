@@ -109,13 +109,13 @@ export function wholeOf(code) {
 
 /** Return the chunk with the shortest proof, then the fewest nodes, then the smallest. */
 export function bestChunk(bits, squared) {
-  let best = null;
+  let best = { size: [Infinity, Infinity] };
   for (let chunk = 1; chunk <= bits; chunk++) {
     // every sum of squares begins with a call of its own, so each is rounded up by itself
     const calls = [bits, ...squared].reduce((sum, numbers) => sum + Math.ceil(numbers / chunk), 0);
     const size = [2 * chunk + gadgetLength(2, calls), wireLength(calls)];
-    const better = !best || size[0] < best.size[0] || (size[0] === best.size[0] && size[1] < best.size[1]);
-    if (better) best = { chunk, size };
+    const difference = size[0] - best.size[0] || size[1] - best.size[1];
+    if (difference < 0) best = { chunk, size };
   }
   return best.chunk;
 }

@@ -83,7 +83,9 @@ export class Encoding {
 
   #code(question, code) {
     const number = question.kind === "number";
-    const offered = number ? pointsOf(question) : question.labels.length + Number(skippable(question));
+    const offered = number
+      ? pointsOf(question)
+      : question.labels.length + Number(skippable(question));
     if (!Number.isInteger(code) || code < 0 || code >= offered) {
       throw new RangeError("an answer is none that the question offers.");
     }

@@ -78,10 +78,12 @@ export async function sealFrom(ephemeral, config, plaintext, { info, aad }) {
   const fromSecret = await labeledExtract(kemSuite, NOTHING, "eae_prk", secret);
   const shared = await fromSecret("shared_secret", joined(enc, publicKey), 32);
   // KeySchedule (5.1)
-  const suite = joined(text("HPKE"), ...[kem, HKDF_SHA256, AES_128_GCM].map((id) => bigEndian(id, 2)));
-  const hashes = [["psk_id_hash", NOTHING], ["info_hash", info]];
+  const identifiers = [kem, HKDF_SHA256, AES_128_GCM].map((id) => bigEndian(id, 2));
+  const suite = joined(text("HPKE"), ...identifiers);
   const schedule = joined(
-    [BASE], ...(await Promise.all(hashes.map(([label, bytes]) => labeledHash(suite, label, bytes)))),
+    [BASE],
+    await labeledHash(suite, "psk_id_hash", NOTHING),
+    await labeledHash(suite, "info_hash", info),
   );
   const fromShared = await labeledExtract(suite, shared, "secret", NOTHING);
   const [key, nonce] = await Promise.all([
@@ -89,7 +91,8 @@ export async function sealFrom(ephemeral, config, plaintext, { info, aad }) {
   ]);
   const cipher = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
   // One message a key, so that the nonce of the first is the only one.
-  const sealed = await subtle.encrypt({ name: "AES-GCM", iv: nonce, additionalData: aad }, cipher, plaintext);
+  const parameters = { name: "AES-GCM", iv: nonce, additionalData: aad };
+  const sealed = await subtle.encrypt(parameters, cipher, plaintext);
   return { enc, payload: new Uint8Array(sealed) };
 }
 
