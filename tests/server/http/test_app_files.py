@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from masquerade.server.http.app_files import ENTRY, STYLES, app_build
+from masquerade.server.http.app_files import ENTRY, STYLES, app_build, offline_files
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import Survey
 
@@ -62,7 +62,7 @@ def test_every_file_of_the_page_is_named_by_its_hash(visitor: httpx.Client) -> N
     named = re.findall(r'(?:src|href)="(/app/[^"]+\.(?:js|css))" integrity="([^"]+)"', page)
     build = app_build()
     names = {path.removeprefix(f"/app/{build.hash}/") for path, _ in named}
-    assert names == {*build.modules, *STYLES}
+    assert names == {*build.modules, *build.two_parties, *STYLES}
     for path, integrity in named:
         content = visitor.get(path).content
         digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -103,15 +103,25 @@ def test_a_module_stands_after_what_it_imports() -> None:
     """The entry is the last of the modules, and nothing that it imports is missing."""
     build = app_build()
     assert build.modules[-1] == ENTRY
-    assert {"aggregate/encoding.js", "aggregate/task.js"} < set(build.modules)
-    for place, name in enumerate(build.modules):
+    modules = (*build.modules, *build.two_parties)
+    for place, name in enumerate(modules):
         text = build.files[name].content.decode()
         folder = posixpath.dirname(name)
         imported = {
             posixpath.normpath(posixpath.join(folder, address))
             for address in re.findall(r'from "([^"]+)"', text)
         }
-        assert imported <= set(build.modules[:place])
+        assert imported <= set(modules[:place])
+
+
+def test_what_two_parties_need_is_kept_and_not_loaded(visitor: httpx.Client) -> None:
+    """A device keeps the modules for later, and no other survey waits for them."""
+    build = app_build()
+    assert {"aggregate/encoding.js", "aggregate/task.js"} < set(build.two_parties)
+    assert set(build.two_parties) <= set(offline_files(build))
+    page = visitor.get("/me").text
+    loaded = page[: page.index("<template")] + page[page.index("</template>") :]
+    assert "aggregate/" not in loaded
 
 
 def test_the_app_is_small() -> None:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from masquerade.server.http.pages import STATIC
 
 ENTRY, WORKER = "app/main.js", "app/service_worker.js"
-#: What a survey between two parties needs besides: kept on devices with the app.
+#: What a survey between two parties needs besides; no other survey loads it.
 _TWO_PARTIES = ("aggregate/encoding.js", "aggregate/task.js")
 STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
@@ -55,27 +55,30 @@ class AppBuild:
     files: dict[str, AppFile]  # path within the folder to `AppFile`
     # Paths of those that the page loads, the entry last: each stands after what it imports.
     modules: tuple[str, ...]
+    # Paths of those that it loads only for a survey between two parties, in the same order.
+    two_parties: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
 def app_build() -> AppBuild:
     """Return the app as it is on this computer's disk; read once."""
-    modules = _modules()
-    names = sorted((*modules, *STYLES, WORKER, *_ICONS))
+    modules = _modules(ENTRY)
+    two_parties = tuple(name for name in _modules(*_TWO_PARTIES) if name not in modules)
+    names = sorted((*modules, *two_parties, *STYLES, WORKER, *_ICONS))
     files = {name: AppFile.of((STATIC / name).read_bytes()) for name in names}
     lines = "".join(
         f"{hashlib.sha256(file.content).hexdigest()}  {name}\n" for name, file in files.items()
     )
-    return AppBuild(hashlib.sha256(lines.encode()).hexdigest(), files, modules)
+    return AppBuild(hashlib.sha256(lines.encode()).hexdigest(), files, modules, two_parties)
 
 
 def offline_files(build: AppBuild) -> list[str]:
     """Return the names of the files that a device keeps, to open the app without a network."""
-    return [*build.modules, *STYLES, *_ICONS]
+    return [*build.modules, *build.two_parties, *STYLES, *_ICONS]
 
 
-def _modules() -> tuple[str, ...]:
-    """Return what pages run and all that it imports, each after what it imports itself."""
+def _modules(*entries: str) -> tuple[str, ...]:
+    """Return modules and all that they import, each after what it imports itself."""
     ordered: list[str] = []
     entered: set[str] = set()
 
@@ -88,7 +91,7 @@ def _modules() -> tuple[str, ...]:
         # After its imports, so that the page can load the modules in this order.
         ordered.append(name)
 
-    for name in (*_TWO_PARTIES, ENTRY):
+    for name in entries:
         visit(name)
     return tuple(ordered)
 
