@@ -341,3 +341,29 @@ def test_the_build_shown_is_the_hash_of_the_files_served(
         assert answer.ok
         lines.append(f"{hashlib.sha256(answer.body()).hexdigest()}  {name}\n")
     assert hashlib.sha256("".join(lines).encode()).hexdigest() == shown
+
+
+@pytest.mark.parametrize("changed", [None, "aggregate/prio3.js", "aggregate/task.js"])
+def test_the_browser_splits_by_no_module_but_the_published_one(
+    generous: Any, new_visitor: NewVisitor, changed: str | None
+) -> None:
+    """What a survey between two parties needs is loaded on demand, each file by its hash."""
+    visitor = new_visitor(service_workers="block")
+
+    def tamper(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text() + "\n// changed")
+
+    if changed is not None:
+        visitor.page.route(f"**/{changed}", tamper)
+    visitor.page.goto(f"{generous.url}/me", wait_until="networkidle")
+    assert not any("/aggregate/" in request.url for request in visitor.requests)
+    loaded = visitor.page.evaluate(
+        "async () => {"
+        " const fragment = document.getElementById('two-parties').content.cloneNode(true);"
+        " const links = [...fragment.children];"
+        " document.head.append(fragment);"
+        " try { return (await Promise.all(links.map(({ href }) => import(href)))).length; }"
+        " catch { return 'refused'; } }"
+    )
+    assert loaded == (10 if changed is None else "refused")
