@@ -48,10 +48,7 @@ def account_of(row: Any) -> Account:
 
 
 def check_login(login: str) -> str:
-    """Return a login in its one form, in small letters.
-
-    Raises `ParameterError` (it cannot be one).
-    """
+    """Return a login in its one form, in small letters."""
     small = login.strip().lower()
     if not _LOGIN.fullmatch(small):
         raise ParameterError(
@@ -62,10 +59,7 @@ def check_login(login: str) -> str:
 
 
 def check_name(name: str, *, what: str = "the name") -> str:
-    """Return a name without spaces around it.
-
-    Raises `ParameterError` (it is empty or too long).
-    """
+    """Return a name without spaces around it, where it is neither empty nor too long."""
     kept = name.strip()
     if not 0 < len(kept) <= LONGEST_NAME or not kept.isprintable():
         raise ParameterError(f"{what} is {name!r}, expected 1 to {LONGEST_NAME} visible letters.")
@@ -75,13 +69,7 @@ def check_name(name: str, *, what: str = "the name") -> str:
 def insert_account(
     connection: Connection, *, login: str, name: str, password: str | None, day: str
 ) -> str:
-    """Keep a new account within a transaction and return its id.
-
-    Raises `ParameterError` (the login is taken).
-
-    `login`, `name`: checked.
-    `password`: its hash.
-    """
+    """Keep a new account with checked names and a hashed password, and return its id."""
     # The column is unique too: of two at once, the second transaction runs again and finds the
     # first.
     if connection.execute(select(ACCOUNT.c.id).where(ACCOUNT.c.login == login)).first():
@@ -93,11 +81,7 @@ def insert_account(
 
 
 def account_maker(*, login: str, name: str, password: str, day: str) -> Callable[[Connection], str]:
-    """Return what keeps a new account within a transaction; all that takes long is done before.
-
-    Raises `ParameterError` (login, name or password cannot be used; the returned function: the
-    login is taken).
-    """
+    """Return what keeps a new account within a transaction; all that takes long is done before."""
     login, name = check_login(login), check_name(name)
     hashed = hash_password(check_password(password, login=login))
     return lambda connection: insert_account(
@@ -106,11 +90,7 @@ def account_maker(*, login: str, name: str, password: str, day: str) -> Callable
 
 
 class Accounts:
-    """All accounts.
-
-    `clock`: gives the seconds since 1970, for codes.
-    `seals` (optional): seals what codes are made of.
-    """
+    """All accounts; `clock` gives the seconds since 1970, for codes, and `seals` seals secrets."""
 
     def __init__(
         self,
@@ -128,10 +108,7 @@ class Accounts:
         return account_of(self._row(ACCOUNT.c.id == id_))
 
     def by_login(self, login: str) -> Account:
-        """Return the account of a login.
-
-        Raises `NotFound` (there is none, or it was disabled).
-        """
+        """Return the account of a login that was not disabled."""
         row = self._with_login(login)
         if row is None:
             raise NotFound(f"there is no account {login!r}; masquerade user list shows all.")
@@ -163,10 +140,7 @@ class Accounts:
 
     @writes
     def rename(self, connection: Connection, id_: str, *, login: str, name: str) -> None:
-        """Change login and name.
-
-        Raises `ParameterError` (one cannot be used, or the login is taken).
-        """
+        """Change login and name."""
         new = {"login": check_login(login), "name": check_name(name)}
         taken = select(ACCOUNT.c.id).where(ACCOUNT.c.login == new["login"], ACCOUNT.c.id != id_)
         if connection.execute(taken).first():
@@ -174,10 +148,7 @@ class Accounts:
         connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == id_).values(new))
 
     def set_password(self, id_: str, password: str) -> None:
-        """Choose a new password; whoever calls also ends the other sessions.
-
-        Raises `ParameterError` (it is too short, too long, too simple, or holds the login).
-        """
+        """Choose a new password; whoever calls also ends the other sessions."""
         check_password(password, login=self.get(id_).login)
         self._set(id_, password=hash_password(password))
 

@@ -58,35 +58,21 @@ class TeamInvitations(Service):
         return self._transactions.read(lambda c: [_invitation(row) for row in c.execute(query)])
 
     def withdraw(self, team: str, digest_: str) -> None:
-        """Take an invitation back.
-
-        Raises `NotFound` (there is none, or it was followed).
-        """
+        """Take back an invitation that was not followed."""
         gone = delete(INVITATION).where(INVITATION.c.team == team, INVITATION.c.digest == digest_)
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such invitation; it was followed or taken back.")
 
     def read(self, token: str) -> TeamInvitation:
-        """Return the invitation of a link.
-
-        Raises `NotFound` (there is none, it was followed or taken back, or its days are over).
-        """
+        """Return the invitation of a link that can still be followed."""
         return self._transactions.read(lambda c: self._invited(c, token))
 
     def join(self, token: str, account: str) -> Member:
-        """Let an account follow an invitation, which ends it.
-
-        Raises `NotFound` (there is none, it was followed or taken back, or its days are over) or
-        `WrongState` (the account is in the team already).
-        """
+        """Let an account follow an invitation, which ends it."""
         return self._transactions.write(lambda c: self._follow(c, token, account))
 
     def join_new(self, token: str, *, login: str, name: str, password: str) -> Member:
-        """Make an account that follows an invitation, which ends it.
-
-        Raises `NotFound` (there is none, it was followed or taken back, or its days are over) or
-        `ParameterError` (login, name or password cannot be used, or the login is taken).
-        """
+        """Make an account that follows an invitation, which ends it."""
         self.read(token)  # before a password is hashed, which takes long
         make = account_maker(login=login, name=name, password=password, day=self._today())
         return self._transactions.write(lambda c: self._follow(c, token, make(c)))

@@ -53,11 +53,7 @@ def installed() -> bool:
 
 
 class Passkeys:
-    """All passkeys.
-
-    `today`: gives the ISO date.
-    `key`: gives the server's secret that signs challenges.
-    """
+    """All passkeys; `today` gives the ISO date, `key` the server's secret that signs challenges."""
 
     def __init__(
         self, transactions: Transactions, *, today: Callable[[], str], key: Callable[[], str]
@@ -77,20 +73,14 @@ class Passkeys:
         return [Passkey(row.credential, row.name, row.day) for row in rows]
 
     def remove(self, account: str, credential: str) -> None:
-        """Forget a passkey.
-
-        Raises `NotFound` (the account has no such passkey).
-        """
+        """Forget a passkey of the account."""
         mine = (PASSKEY.c.account == account) & (PASSKEY.c.credential == credential)
         gone = delete(PASSKEY).where(mine)
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such passkey; it was removed already.")
 
     def begin_registration(self, account: Account, site: Site) -> dict[str, Any]:
-        """Return what a browser needs to make a passkey: ``options`` and ``challenge``.
-
-        Raises `ParameterError` (the library is not installed).
-        """
+        """Return what a browser needs to make a passkey: ``options`` and ``challenge``."""
         webauthn, structs = _library()
         # A device that holds one of them makes no second.
         known = [
@@ -116,11 +106,7 @@ class Passkeys:
     def finish_registration(
         self, account: Account, site: Site, *, challenge: str, credential: dict[str, Any], name: str
     ) -> None:
-        """Keep a new passkey.
-
-        Raises `ParameterError` (the library is not installed, the name cannot be used, or the
-        passkey is known) or `Unauthenticated` (the browser's answer does not fit the challenge).
-        """
+        """Keep a new passkey, where the browser's answer fits the challenge."""
         webauthn, _ = _library()
         name = check_name(name, what="the passkey's name")
         nonce = self._challenge(challenge, _REGISTER, account.id)
@@ -157,12 +143,7 @@ class Passkeys:
         self._transactions.write(work)
 
     def begin_sign_in(self, site: Site) -> dict[str, Any]:
-        """Return what a browser needs to sign in: ``options`` and ``challenge``.
-
-        It names no account, so it tells nobody which there are.
-
-        Raises `ParameterError` (the library is not installed).
-        """
+        """Return what a browser needs to sign in, ``options`` and ``challenge``, for no account."""
         webauthn, structs = _library()
         options = webauthn.generate_authentication_options(
             rp_id=site.host, user_verification=structs.UserVerificationRequirement.REQUIRED
@@ -170,11 +151,7 @@ class Passkeys:
         return self._begin(options, _SIGN_IN, "")
 
     def finish_sign_in(self, site: Site, *, challenge: str, credential: dict[str, Any]) -> Account:
-        """Return whose passkey answered the challenge, which cannot be answered again.
-
-        Raises `ParameterError` (the library is not installed) or `Unauthenticated` (the passkey is
-        unknown, or its answer does not fit the challenge).
-        """
+        """Return whose passkey answered the challenge, which cannot be answered again."""
         webauthn, _ = _library()
         nonce = self._challenge(challenge, _SIGN_IN, "")
         found = _CREDENTIAL.fullmatch(str(credential.get("id")))

@@ -48,11 +48,7 @@ _SHORTEST_RUN = 3
 
 
 def check_password(password: str, *, login: str) -> str:
-    """Return `password` where it may be chosen.
-
-    Raises `ParameterError` (it is too short, too long, too simple, holds the login, or is one that
-    many choose).
-    """
+    """Return `password` where it may be chosen: long enough, without the login, hard to guess."""
     length = len(_normal(password))
     if not SHORTEST <= length <= LONGEST:
         raise ParameterError(
@@ -81,10 +77,7 @@ def hash_password(password: str) -> str:
 
 
 def verify_password(kept: str | None, password: str) -> bool:
-    """Return whether `password` is the one that `kept` was made of.
-
-    Where nothing is kept the answer is no, after the time that it takes otherwise.
-    """
+    """Return whether `kept` was made of `password`; a missing `kept` takes the same time."""
     with _AT_ONCE:
         try:
             # Nobody could choose a longer one, and a long text takes long to hash.
@@ -109,9 +102,7 @@ def _normal(password: str) -> str:
 
 
 def why_common(password: str, *, names: Iterable[str] = ()) -> str | None:
-    """Return why many would guess a password; None where no rule knows it.
-
-    `names`: words of this person, such as the login: they count as words of the list.
+    """Return why many would guess a password, None where no rule knows it; `names` count as words.
 
     Examples
     --------

@@ -34,11 +34,7 @@ class Sessions(Service):
     """All sessions."""
 
     def start(self, account: str, team: str, *, instead_of: str = "") -> str:
-        """Begin a session and return what its cookie holds, always a new secret.
-
-        `account`, `team`: ids; the account is a member of the team.
-        `instead_of`: what the browser's cookie held before; that session ends.
-        """
+        """Begin a session in place of the cookie `instead_of`; return what the new cookie holds."""
         # Always a new one: a cookie that somebody planted before the sign-in is worth nothing.
         secret = secrets.token_urlsafe(32)
         today = self._today()
@@ -67,10 +63,7 @@ class Sessions(Service):
         return [(row.digest, row.day) for row in rows]
 
     def use(self, session: str, *, last: str) -> None:
-        """Note that a session is used today; `last` is the day that is noted. Once a day it writes.
-
-        `session`: its digest.
-        """
+        """Note that a session, by its digest, is used today, where `last` is an earlier day."""
         today = self._today()
         if last < today:
             self._write(update(SESSION).where(SESSION.c.digest == session).values(used=today))

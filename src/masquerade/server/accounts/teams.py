@@ -98,8 +98,7 @@ class Teams(Service):
     def first_owner(self, connection: Connection) -> Account | None:
         """Return the account that the one-time owner's link is for, made when first asked for.
 
-        None once somebody of the first team can sign in with a password or passkey: the link has
-        done its work then.
+        None once somebody of the first team can sign in with a password or passkey.
         """
         members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
         if not members:
@@ -147,21 +146,13 @@ class Teams(Service):
         self._transactions.write(lambda c: c.execute(change))
 
     def add(self, team: str, *, login: str, name: str, password: str, role: str) -> Account:
-        """Make an account in a team.
-
-        Raises `ParameterError` (login, name, password or role cannot be used, or the login is
-        taken).
-        """
+        """Make an account in a team."""
         make = account_maker(login=login, name=name, password=password, day=self._today())
         check_role(role)
         return self._transactions.write(lambda c: join(c, make(c), team, role))
 
     def found(self, team: str, *, login: str, name: str, password: str) -> Account:
-        """Make a team and its first owner.
-
-        Raises `ParameterError` (a name, the login or the password cannot be used, or the login is
-        taken).
-        """
+        """Make a team and its first owner."""
         make = account_maker(login=login, name=name, password=password, day=self._today())
         row = {"id": secrets.token_hex(16), "name": check_name(team, what="the team's name")}
 
@@ -172,19 +163,13 @@ class Teams(Service):
         return self._transactions.write(work)
 
     def set_role(self, team: str, account: str, role: str) -> None:
-        """Change what a member is.
-
-        Raises `NotFound` (no member of this team) or `WrongState` (it is the last owner).
-        """
+        """Change a member's role; the last owner stays one."""
         check_role(role)
         self._transactions.write(lambda c: _change(c, team, account, role))
 
     @writes
     def put(self, connection: Connection, team: str, account: str, role: str) -> None:
-        """Make an account a member, or change what it is.
-
-        Raises `WrongState` (it is the last owner).
-        """
+        """Make an account a member, or change its role; the last owner stays one."""
         check_role(role)
         if role_in(connection, account, team) is None:
             join(connection, account, team, role)
@@ -192,18 +177,12 @@ class Teams(Service):
         _change(connection, team, account, role)
 
     def remove(self, team: str, account: str) -> None:
-        """End a membership, and what the account could do in the team: sessions and tokens.
-
-        Raises `NotFound` (no member of this team) or `WrongState` (it is the last owner).
-        """
+        """End a membership and its sessions and tokens, unless it is the last owner's."""
         self._transactions.write(lambda c: _leave(c, team, account))
 
     @writes
     def disable(self, connection: Connection, account: str) -> None:
-        """End all memberships and every way to sign in; the login stays taken.
-
-        Raises `WrongState` (it is the last owner of a team).
-        """
+        """End all memberships and every way to sign in; the login stays taken."""
         query = select(MEMBERSHIP.c.team).where(MEMBERSHIP.c.account == account)
         for team in connection.execute(query).scalars().all():
             _leave(connection, team, account)
@@ -266,10 +245,7 @@ def _leave(connection: Connection, team: str, account: str) -> None:
 
 
 def check_role(role: str) -> str:
-    """Return `role`.
-
-    Raises `ParameterError` (there is no such role).
-    """
+    """Return `role` where there is such a role."""
     if role not in ROLES:
         raise ParameterError(f"{role!r} is no role; choose one of {', '.join(ROLES)}.")
     return role

@@ -47,12 +47,8 @@ class ApiTokens(Service):
     ) -> str:
         """Return a new token, which cannot be seen again.
 
-        Raises `ParameterError` (no scope or an unknown one, or a day that is none or over).
-
-        `account`, `team`: ids; the account is a member of the team.
-        `name`: what it is for.
-        `scopes`: rights. The token has them as long as the account's role has.
-        `until`: ISO date of the last day on which it works.
+        It has the rights `scopes` as long as the account's role has them, and works up to the day
+        `until`.
         """
         wanted = sorted(set(scopes))
         unknown = [scope for scope in wanted if scope not in RIGHTS]
@@ -85,10 +81,7 @@ class ApiTokens(Service):
         return self._transactions.read(lambda c: [_token(row) for row in c.execute(query)])
 
     def revoke(self, team: str, digest_: str, *, account: str | None = None) -> None:
-        """End a token of a team; with `account`, only one of its own.
-
-        Raises `NotFound` (there is none).
-        """
+        """End a token of a team; with `account`, only one of its own."""
         gone = delete(TOKEN).where(TOKEN.c.team == team, TOKEN.c.digest == digest_)
         if account is not None:
             gone = gone.where(TOKEN.c.account == account)

@@ -20,11 +20,7 @@ def new_secret() -> str:
 
 
 def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
-    """Return the code of a step (RFC 4226, section 5.3; SHA-1).
-
-    `secret`: Base32.
-    `step`: whole periods of 30 seconds since 1970.
-    """
+    """Return the code of a step of 30 seconds, counted from 1970 (RFC 4226, section 5.3; SHA-1)."""
     mac = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), hashlib.sha1)
     # RFC 4226, section 5.3: the last four bits say where the number begins; its sign bit is
     # dropped.
@@ -34,12 +30,9 @@ def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
 
 
 def matching_step(secret: str, code: str, *, seconds: float, after: int | None) -> int | None:
-    """Return the step whose code this is, or None.
+    """Return the step whose code this is, or None; one step early or late is accepted.
 
-    `secret`: Base32.
-    `code`: as it was typed; spaces do not matter.
-    `seconds`: now, since 1970. One step early or late is accepted.
-    `after`: the last step that was used: it and those before it are not accepted.
+    `seconds` since 1970. Steps up to `after`, the last one used, are not accepted.
     """
     typed = "".join(code.split()).encode()
     now = int(seconds) // STEP_SECONDS

@@ -56,10 +56,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
 
 
 def migrate(engine: Engine, *, to: str = "head") -> None:
-    """Bring the schema to this version, from an empty database or any earlier version.
-
-    Raises `WrongSchema` (the database is of a version that this one does not know).
-    """
+    """Bring the schema to this version, from an empty database or any earlier version."""
     # The write lock comes first (SQLite), so that two processes cannot both see the old revision.
     with engine.execution_options(write=True).begin() as connection:
         upgrade(connection, to=to)
@@ -156,10 +153,7 @@ def _begin(connection: Any) -> None:
 
 
 def sealed_driver() -> ModuleType:
-    """Return the driver for encrypted SQLite databases.
-
-    Raises `OperationError` (it is not installed).
-    """
+    """Return the driver for encrypted SQLite databases, where it is installed."""
     try:
         from sqlcipher3 import dbapi2
     except ImportError as error:

@@ -21,13 +21,7 @@ def earlier_token(
 ) -> str | None:
     """Return the token of what an earlier request with this key made, or None.
 
-    A new request is remembered with the token of what it makes now.
-
-    Raises `IdempotencyConflict` (the key was used for another request).
-
-    `request`: idempotency key, with whose it is and what for, and the request's body; None: not
-        known.
-    `token`: of what is made now.
+    A new request (key with whose it is and what for, and body) is remembered with `token`.
     """
     if request is None:
         return None

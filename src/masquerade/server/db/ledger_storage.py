@@ -71,10 +71,7 @@ _WITH_KEY = _with_entries(*_OF_KEY)
 
 
 def _by_index(query: Any, index: str) -> Any:
-    """Return a query for SQLite that reads entries by an index.
-
-    SQLite takes a person's entries for few and reads all of them, unless it is told.
-    """
+    """Return a query that makes SQLite, which takes entries for few, read them by an index."""
     words = str(query.compile(dialect=sqlite_dialect(paramstyle="named")))
     joined = "JOIN ledger_entry "
     # SQLAlchemy does not know INDEXED BY, so the compiled text is changed, in one place exactly.
@@ -115,8 +112,7 @@ class _Account:
 class LedgerTables:
     """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
 
-    `connection`: its transaction takes the write lock at its start where it changes anything
-        (SQLite).
+    On SQLite it holds the write lock from its start where anything is changed.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -158,10 +154,7 @@ class LedgerTables:
         return balance, entries
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and what they committed, oldest first.
-
-        What was reserved and given back is not read, however often that was.
-        """
+        """Return a person's balance and commits, oldest first; what was given back is not read."""
         account = self._held.get(person)
         if account is not None and account.balance is not None and not account.balance.spent:
             return account.balance, []
@@ -177,8 +170,7 @@ class LedgerTables:
     def unopened(self, person: str, *, day: str, most: int) -> int:
         """Return how many reservations a person has open or gave back on a day, up to about `most`.
 
-        Read are the last few entries of the chain, however long it is; what else is among them was
-        paid for.
+        Only the last few entries of the chain are read.
         """
         balance = self.balance(person)
         if balance is None or balance.entries <= most:

@@ -85,10 +85,7 @@ class PostgresqlOrder:
         self._obstacle = ""
 
     def rewrite(self) -> Future[bool]:
-        """Have all rows rewritten; tell whether that was done at once.
-
-        Where it was not, it is tried again every minute.
-        """
+        """Have all rows rewritten; tell whether they are, else it is tried again every minute."""
         done: Future[bool] = Future()
         with self._lock:
             if self._thread is None:
@@ -152,12 +149,7 @@ class PostgresqlOrder:
 def rewrite_tables(engine: Engine) -> str:
     """Write all rows anew in one transaction, then lay out each table by its primary key.
 
-    `engine`: each statement is a transaction of its own.
-
-    Returns
-    -------
-    str
-        What is left of the order of arrival in the tables; nothing where all went well.
+    Returned is what is left of the order of arrival, or an empty text.
     """
     tables = [METADATA.tables[name] for name in TABLES]
     with engine.connect() as connection:

@@ -29,10 +29,7 @@ class Pseudonyms:
         return keyed(survey_key, self.secret)
 
     def ledger_key(self, survey: str, attempt: int) -> str:
-        """Return what names the participation in a survey on the person's account.
-
-        A reservation that lapsed is never taken up again; the next attempt has its own name.
-        """
+        """Return the ledger's name of one attempt; a lapsed reservation's is never used again."""
         again = "" if attempt == 1 else f":{attempt}"
         return keyed(self.key, f"participation:{survey}:{self.secret}{again}")
 

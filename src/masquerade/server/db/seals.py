@@ -29,11 +29,9 @@ SEALED: Final[tuple[tuple[Table, str], ...]] = (
 
 
 class Seals:
-    """Seals texts that the database holds, with AES-256-GCM.
+    """Seals texts that the database holds, with AES-256-GCM, each bound to its place.
 
-    Each is bound to its place: moved to another row, it cannot be opened.
-
-    `key`: without one texts are kept as they are.
+    Without a key texts are kept as they are.
     """
 
     def __init__(self, key: ServerKey | None) -> None:
@@ -48,11 +46,7 @@ class Seals:
         return _PREFIX + base64.b64encode(sealed).decode()
 
     def unseal(self, kept: str, place: str) -> str:
-        """Return the text of which `kept` is at `place`.
-
-        Raises `OperationError` (it was sealed with another key or for another place, or was
-        changed).
-        """
+        """Return the text that was sealed as `kept` for `place`."""
         if not is_sealed(kept):  # of before there was a key; the next start seals it
             return kept
         try:
@@ -74,10 +68,7 @@ def is_sealed(kept: str) -> bool:
 
 
 def require_same_key(connection: Connection, key: ServerKey | None) -> bool:
-    """Return whether a database was ever used with a server key.
-
-    Raises `OperationError` (it was, and with another one).
-    """
+    """Return whether a database was ever used with a server key; raise where with another one."""
     query = select(SETTING.c.value).where(SETTING.c.key == _CHECK)
     known = connection.execute(query).scalar()
     if known is None:
@@ -102,10 +93,7 @@ def set_key(connection: Connection, key: ServerKey) -> None:
 
 
 def begin_sealing(connection: Connection, key: ServerKey | None) -> None:
-    """Seal what is not sealed yet, as at the first start with a key.
-
-    Raises `OperationError` (the database was sealed with another key, or there is none now).
-    """
+    """Seal what is not sealed yet, as at the first start with a key."""
     known = require_same_key(connection, key)
     if key is None:
         return

@@ -43,8 +43,7 @@ _REWRITING_SECONDS = 10.0
 class Transactions:
     """Reads and writes of a database.
 
-    `rewrites`: whether an SQLite file is rewritten soon after each change. Of several processes on
-        one file one does.
+    `rewrites`: an SQLite file is rewritten soon after each change, by one process on that file.
     """
 
     def __init__(self, engine: Engine, *, rewrites: bool = True) -> None:
@@ -101,10 +100,9 @@ class Transactions:
         raise last
 
     def rewrite(self, *, patience: float = _REWRITING_SECONDS) -> bool:
-        """Have all rows rewritten in the order of their keys; return whether they are now.
+        """Have all rows rewritten by key; return whether they are within `patience` seconds.
 
-        Where they are not within `patience` seconds, because somebody reads or there are many, it
-        goes on by itself until they are.
+        Otherwise it goes on by itself until they are.
         """
         try:
             if self._queue is not None:

@@ -45,10 +45,8 @@ def padded(
 ) -> Response:
     """Return a JSON object, filled up with spaces to whole kibibytes.
 
-    `content`: not empty.
-    `least`: length in bytes that the object is treated as if it had at least: that of the longest
-        answer that could stand in its place.
-    `room`: how many bytes shorter it is than that one, where this is known instead.
+    `least`: bytes of the longest answer that could stand in its place; `room`: how many bytes
+        shorter it is than that one, where this is known instead.
     """
     body = encoded(content)
     longest = max(len(body) + room, least)

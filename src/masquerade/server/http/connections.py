@@ -33,11 +33,9 @@ class Connection(Protocol):
 
 
 class OpenConnections:
-    """The connections of one process.
+    """The connections of one process, at most `most`; None is without limit.
 
-    `most`: how many there may be; None is without limit.
-    `from_address`: how many of them from one address (of IPv6: from one network), never more than
-        half of all; 0 is without limit.
+    `from_address`: how many from one address or IPv6 network, never over half of all; 0: no limit.
     `proxies`: addresses and networks, separated by commas, that connect for many; ``*`` is all.
     """
 
@@ -52,9 +50,9 @@ class OpenConnections:
         self._lines: dict[bytes, dict[Connection, None]] = {}
 
     def enter(self, line: Connection, address: str) -> bool:
-        """Count a new connection and return whether it may stay; it must `leave` in either case.
+        """Count a new connection, ending a silent one for it; return whether it may stay.
 
-        Where there is no room, a silent one is ended instead.
+        It must `leave` in either case.
         """
         network = network_of(address)
         mine = self._lines.setdefault(network, {})

@@ -41,12 +41,9 @@ _PLACE = struct.Struct("<16sd")
 
 
 class LimitTable:
-    """Moments at which askers' allowances are whole again.
+    """Moments at which the allowances of at most `places` askers are whole again.
 
-    `file` (optional): kept open and shared with other processes; by default the table is of this
-        process alone.
-    `key` (optional): of the askers' names.
-    `places`: how many askers are known at most.
+    `file` (optional): kept open and shared with other processes. `key` (optional): of their names.
     """
 
     def __init__(
@@ -85,13 +82,8 @@ class LimitTable:
     def take(self, asker: bytes, now: float, *, quota: int, seconds: float) -> tuple[float, float]:
         """Count a request, where one is left of `quota` in a window of `seconds`.
 
-        `now`: seconds of a clock that only rises and is the same in all processes.
-
-        Returns
-        -------
-        float, float
-            How many requests are left after this one, not rounded, and how many seconds to wait
-            where it is refused, else 0.
+        `now`: seconds of a clock that only rises, the same in all processes. Returned are how many
+        requests are left, not rounded, and how many seconds to wait where this one is refused.
         """
         share, name = seconds / quota, self._name(asker)
         with self._held():

@@ -46,11 +46,7 @@ class JsonLines(logging.Formatter):
 
 
 def configure(log_format: str) -> None:
-    """Send the log of this process to standard error, in one of the two forms.
-
-    As text only warnings and errors are logged; as JSON also what happens as it should, such as a
-    start, an end or a sweep.
-    """
+    """Log to standard error: as text warnings and errors, as JSON also starts, ends and sweeps."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else Lines())
     root = logging.getLogger()

@@ -26,11 +26,9 @@ AT_ONE_DOOR, AT_ONE_LOGIN, FROM_ONE_ADDRESS = 10, 50, 100
 
 
 class Buckets:
-    """A bucket for each asker, `quota` tokens in each window, refilled evenly.
+    """A bucket for each asker, `quota` tokens in each window of `seconds`, refilled evenly.
 
-    `name`: of the policy, in the headers.
-    `seconds`: how long the window is.
-    `table` (optional): where they are kept; one of their own by default.
+    `name` is the policy's, in the headers.
     """
 
     def __init__(
@@ -79,7 +77,6 @@ class Beginnings:
     """Limits on beginnings of one survey from one address in an hour, so that none is emptied.
 
     `rewarded`, `other`: of surveys that give something, and of others; 0 is without limit.
-    `now`: seconds of a clock that only rises.
     """
 
     def __init__(
@@ -105,10 +102,7 @@ class Beginnings:
         return self._other if asked.reward is None else self._rewarded
 
     def take(self, asked: BegunSurvey, network: bytes) -> None:
-        """Count somebody who begins a survey.
-
-        Raises `TooManyAttempts`.
-        """
+        """Count somebody who begins a survey, or raise `TooManyAttempts`."""
         buckets = self.buckets(asked)
         if buckets is None:
             return
@@ -157,11 +151,7 @@ class Attempts:
 
     Ten in a quarter of an hour for one login from one address. Fifty for one login from anywhere
     and a hundred from one address for any login: more, so that it is not easy to lock others out.
-
     An address of IPv6 counts with its whole network, all of which one device has.
-
-    `table` (optional): that other processes may share.
-    `now`: seconds of a clock that only rises.
     """
 
     def __init__(
@@ -180,10 +170,7 @@ class Attempts:
         )
 
     def take(self, *, login: str, address: str) -> None:
-        """Count an attempt.
-
-        Raises `TooManyAttempts` (there were too many).
-        """
+        """Count an attempt, or raise `TooManyAttempts`."""
         name = login.strip().lower().encode(errors="replace")
         network = network_of(address)
         # The narrowest first: what it refuses uses up nothing of the others.
@@ -207,11 +194,8 @@ class RateLimits:
     """Refuses requests to the interface above a rate, and tells askers what they have left.
 
     The headers are those of the draft "RateLimit header fields for HTTP". What is left of an
-    address is told only where nothing is: others share it.
-
-    `participant`, `address`, `preview`: most requests a minute, by one participant, from one
-        address, and by one surveyor for forecasts of plans; 0 is without limit.
-    `table` (optional): that other processes may share.
+    address is told only where nothing is: others share it. Limits are most requests a minute by one
+    participant, from one address, and by one surveyor for forecasts; 0 is without limit.
     """
 
     def __init__(
@@ -284,10 +268,7 @@ def _surveyors_of(given: Headers) -> list[bytes]:
 
 
 def network_of(address: str) -> bytes:
-    """Return what counts as one address: of IPv6 the network, in which one device has them all.
-
-    An address of IPv4 is the same however it is written.
-    """
+    """Return what counts as one address: of IPv6 the network, which one device has all of."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:  # a proxy names something else

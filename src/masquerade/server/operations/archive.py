@@ -72,10 +72,7 @@ class Header:
 
 
 def kind_of(column: Column[Any]) -> str:
-    """Return the kind of a column.
-
-    Raises `OperationError` (backups have no form for it).
-    """
+    """Return the kind of a column, where backups have a form for it."""
     for type_, kind in _KINDS:
         if isinstance(column.type, type_):
             return kind
@@ -103,10 +100,7 @@ class _Authenticated:
 
 
 class ArchiveWriter:
-    """Writes a backup.
-
-    `key`: vouches for it; without one nobody does.
-    """
+    """Writes a backup that `key`, where there is one, vouches for."""
 
     def __init__(self, file: IO[bytes], header: Header, *, key: ServerKey | None) -> None:
         self._file = file
@@ -163,14 +157,10 @@ class ArchiveWriter:
 
 @contextlib.contextmanager
 def authentic(file: IO[bytes], key: ServerKey | None) -> Iterator[IO[bytes]]:
-    """Open the content of a backup that `key` vouches for, in a file of our own.
+    """Open the content of a backup that `key` vouches for; None believes the file as it is.
 
     The bytes that are checked are the bytes that are read afterwards, whatever becomes of `file`
     meanwhile. Above 64 MiB they lie in a file without a name.
-
-    Raises `BrokenBackup` (nobody vouches for the file, or another key does, or it was changed).
-
-    `key`: none: the file is believed as it is.
     """
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as private:
         copy = cast("IO[bytes]", private)
@@ -218,8 +208,7 @@ def _new_mac(key: ServerKey) -> hmac.HMAC:
 def _seal_of(mac: str) -> bytes:
     """Return the end of a backup: a line of JSON as a member of gzip, always of one form.
 
-    Written by hand, stored and not compressed (RFC 1951, 3.2.4): what libraries make of the same
-    line differs between their versions.
+    Stored, not compressed (RFC 1951, 3.2.4): libraries' output differs between versions.
     """
     line = json.dumps({"hmac_sha256": mac}).encode() + b"\n"
     # RFC 1952: deflate, no flags, no time, an unknown system.
@@ -236,10 +225,7 @@ _SEAL: Final = re.compile(
 
 
 class ArchiveReader:
-    """Reads a backup and checks all that it says.
-
-    Raises `BrokenBackup` (the file is none, or of a form that this version does not know).
-    """
+    """Reads a backup and checks all that it says."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = gzip.GzipFile(fileobj=file, mode="rb")
@@ -266,7 +252,7 @@ class ArchiveReader:
     def rows(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield the table and the values of each row, then check the end.
 
-        Raises `BrokenBackup` (the file was cut short or changed; forget what was yielded).
+        Where that raises, forget what was yielded.
         """
         counted: Counter[str] = Counter()
         while True:

@@ -39,19 +39,12 @@ def backup(
     server_key: ServerKey | None,
     progress: Callable[[int], None] | None = None,
 ) -> BackedUp:
-    """Write everything in a database to `file`.
+    """Write everything in a database of any revision to `file`.
 
     All of it is of one moment: what was committed before the call is in it, and of what is
     committed meanwhile nothing. Writers are not held up. The file holds the server's keys: whoever
-    has it and the secrets of devices can tell whose reports are whose.
-
-    Raises `WrongSchema` (the database is empty, or a newer version made its schema) or
-    `OperationError` (the database was sealed with another server key).
-
-    `engine`: of any revision of the schema.
-    `server_key`: vouches for the file. Without one anybody can change it unseen, and `restore`
-        refuses it unless it is told not to.
-    `progress` (optional): is told the number of rows so far.
+    has it and the secrets of devices can tell whose reports are whose. Without a `server_key` to
+    vouch for it anybody can change it unseen, and `restore` refuses it unless it is told not to.
     """
     reading = engine
     if engine.dialect.name == "postgresql":
@@ -93,13 +86,7 @@ def is_json(column: Column[Any]) -> bool:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that is there, whole and durable, only once all went well.
-
-    For this account's eyes only.
-
-    Raises `NotEmpty` (a file of that name is there already) or `OperationError` (it cannot be
-    written).
-    """
+    """Open a file for this account alone, which is there, whole and durable, if all went well."""
     if path.exists():
         raise NotEmpty(f"{path} is there already; name a new file.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")

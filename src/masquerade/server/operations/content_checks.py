@@ -58,10 +58,7 @@ def ledger_findings(
 
 
 def survey_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield every open or ended survey that does not ask what it asked when it was opened.
-
-    And every one whose quotas count other people than have begun it.
-    """
+    """Yield the surveys that do not ask what they asked when opened, or whose quotas miscount."""
     query = select(SURVEY.c.token, SURVEY.c.definition, SURVEY.c.hash, SURVEY.c.state)
     count, wrong = 0, False
     for row in connection.execute(query.order_by(SURVEY.c.token)):
@@ -148,10 +145,7 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def integrity_of(engine: Engine) -> dict[str, Any]:
-    """Return whether everything holds, for those who may know that and no more.
-
-    Nothing in it names a person, a wallet or an amount.
-    """
+    """Return whether everything holds, without a person, a wallet or an amount."""
     reading = engine
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")

@@ -36,9 +36,8 @@ class DailySummary:
 class DailyJobs:
     """Ends surveys, gives back reservations that lapsed and lets confirmed caps begin.
 
-    `today`: gives the ISO date.
-    `caps`: of a person who has none of their own yet.
-    `reservation_days`: how many days after its own a reservation stays.
+    `caps`: of a person without own ones. `reservation_days`: how many days after its own a
+        reservation stays.
     """
 
     def __init__(
@@ -83,10 +82,7 @@ class DailyJobs:
         return DailySummary(released, raised)
 
     def _tell_of_waves(self, connection: Connection) -> None:
-        """Tell of waves to which as many have come as were expected.
-
-        Once a day and not with the last of them, whose hour it would tell.
-        """
+        """Tell of full waves once a day, not with their last response, whose hour it would tell."""
         taking = (SURVEY.c.seats.is_not(None), SURVEY.c.state == OPEN)
         surveys = connection.execute(select(SURVEY.c.token, SURVEY.c.team).where(*taking)).all()
         for token, team in surveys:

@@ -40,12 +40,7 @@ def examine(
     now: Callable[[], datetime] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[CheckResult]:
-    """Yield what each check finds.
-
-    `now` (optional): gives the time of this computer's clock.
-    `progress` (optional): is told how many accounts of the ledger are checked, and how many there
-        are.
-    """
+    """Yield what each check finds; `progress` is told the ledger's accounts checked, and of all."""
     yield from settings_findings(settings)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make

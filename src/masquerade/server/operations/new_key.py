@@ -28,13 +28,8 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
     """Make a new server key and seal all secrets with it; return what was done, in words.
 
     The new key is on the disk before the database changes, and in its place after. Where that is
-    interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before.
-
-    Raises `OperationError` (there is no file for the key, or no key yet, or it is another one than
-    the database's) or `NotEmpty` (an older key lies in the way).
-
-    `engine`: nothing else uses it meanwhile.
-    `forget`: whether the old key is lost, and what it sealed is given up.
+    interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before. Nothing
+    else may use `engine` meanwhile. With `forget`, what a lost key sealed is given up.
     """
     file = settings.server_key_file
     if file is None:
@@ -86,10 +81,7 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
 
 
 def change_key(connection: Connection, before: ServerKey, after: ServerKey) -> None:
-    """Seal everything with another key.
-
-    Raises `OperationError` (`before` is not the key of this database).
-    """
+    """Seal everything with another key than `before`, which has to be the database's."""
     require_same_key(connection, before)
     for table, column in SEALED:
         reseal(connection, table, column, before=Seals(before), after=Seals(after))
@@ -97,10 +89,7 @@ def change_key(connection: Connection, before: ServerKey, after: ServerKey) -> N
 
 
 def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
-    """Give up what a lost key sealed; return how many accounts and webhooks that ends.
-
-    Those accounts are asked for no codes any more, and those webhooks are gone.
-    """
+    """Give up codes and webhooks that a lost key sealed; return how many accounts and webhooks."""
     # Nobody can compute these codes any more; asking for them would lock the accounts out.
     sealed = update(ACCOUNT).where(ACCOUNT.c.totp_secret.is_not(None))
     accounts = connection.execute(sealed.values(totp_secret=None, totp_step=None)).rowcount

@@ -61,16 +61,9 @@ def restore(
     the ledger and every balance. An older backup of the same server is as genuine as its newest:
     nothing here tells that.
 
-    Raises `NotEmpty` (there are tables in the database), `BrokenBackup` (the file was cut short or
-    changed, or is no backup, or `server_key` does not vouch for it), `WrongSchema` (a newer version
-    made the backup) or `BrokenChain` (the ledger was broken already when the backup was made).
-
-    `file`: a backup of a database of either kind.
-    `url`: SQLAlchemy URL.
     `server_key`: of the server that made the backup. None believes the file as it is: whoever had
         it in their hands may then have changed reports, definitions, accounts and balances.
     `key` (optional): with which an SQLite file is encrypted, in hexadecimal.
-    `progress` (optional): is told the number of rows so far.
     """
     with authentic(file, server_key) as genuine:
         return _put(ArchiveReader(genuine), url, key, progress)

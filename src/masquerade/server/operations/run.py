@@ -20,12 +20,7 @@ from masquerade.server.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `host` and `port` (0: any free one).
-
-    Whoever connects before the server runs waits for it.
-
-    Raises `ParameterError` (the port is taken or may not be used).
-    """
+    """Return a socket that listens (port 0: any free one); whoever connects early waits."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named so that asyncio sends at once: head and body of an answer are two
     # pieces, and the second would wait 40 ms for the first to be acknowledged.
@@ -67,10 +62,7 @@ class _Server(uvicorn.Server):
 def server_of(
     app: Callable[..., Any], settings: Settings, *, ready: Callable[[], None]
 ) -> uvicorn.Server:
-    """Return what serves `app` and calls `ready` once it does.
-
-    No access log is written: it would say who answered when.
-    """
+    """Return what serves `app` without an access log, which would say who answered when."""
 
     class Protocol(DeadlineProtocol):
         open_connections = OpenConnections(
@@ -102,10 +94,7 @@ def serve(
     ready: Callable[[], None],
     settings: Settings | None = None,
 ) -> None:
-    """Serve `app` on `bound` until Ctrl-C or a termination signal; both end it cleanly.
-
-    Requests under way are answered before it ends, for as long as the settings allow.
-    """
+    """Serve until a signal; then requests under way have as long as the settings allow."""
     settings = settings or Settings("")
     configure(settings.log_format)
     server = server_of(app, settings, ready=ready)

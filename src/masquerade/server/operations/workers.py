@@ -64,11 +64,7 @@ class _Worker:
 
 
 class Workers:
-    """All processes of a server.
-
-    `settings`: say how many, and how long requests under way may take at the end.
-    `bound`: they all listen on it.
-    """
+    """All processes of a server, as many as the settings say, all listening on `bound`."""
 
     def __init__(self, settings: Settings, bound: socket.socket) -> None:
         if os.name != "posix":
@@ -82,10 +78,7 @@ class Workers:
         self._ending = False
 
     def run(self, *, ready: Callable[[], None]) -> None:
-        """Serve until Ctrl-C or a termination signal; `ready` is called once all have begun.
-
-        Raises `OperationError` (a process ended before it had begun to serve).
-        """
+        """Serve until Ctrl-C or a termination signal; `ready` is called once all have begun."""
         configure(self._settings.log_format)
 
         def told(_signal: int, _frame: Any) -> None:

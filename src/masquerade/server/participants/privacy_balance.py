@@ -118,10 +118,7 @@ def privacy_account_of(tables: LedgerTables, who: Pseudonyms, caps: Caps) -> Pri
 
 
 def attempt_of(row: Row[Any], who: Pseudonyms, account: PrivacyAccount) -> int:
-    """Return which attempt of a person at a survey a participation is, counted from 1.
-
-    `BrokenChain` where the ledger has lost what it cost.
-    """
+    """Return which attempt of a person at a survey a participation is, from 1, by the ledger."""
     if row.attempt:  # its questions were not shown yet
         return int(row.attempt)
     paid = {entry.charge.key for entry in account.paid}

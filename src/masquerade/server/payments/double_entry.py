@@ -56,10 +56,7 @@ class AccountKey:
 
 
 class MoneyLedger:
-    """All books, within one transaction of the caller.
-
-    `day`: ISO date of what is moved.
-    """
+    """All books, within one transaction of the caller; `day` is the ISO date of what is moved."""
 
     def __init__(self, connection: Connection, *, day: str) -> None:
         self._connection = connection
@@ -80,14 +77,9 @@ class MoneyLedger:
         key: str | None = None,
         note: str = "",
     ) -> bool:
-        """Move an amount and return whether it was moved now.
+        """Move an amount above 0 within one team and currency; return whether it was moved now.
 
-        Raises `InsufficientFunds` (there is less at `debit`) or `IdempotencyConflict` (the key was
-        used for another transfer).
-
-        `debit`, `credit`: where it leaves, and where it comes to; of one team and currency.
-        `amount`: above 0.
-        `key` (optional): the same key again moves nothing; drawn by default.
+        The same `key` again moves nothing; by default it is drawn.
         """
         assert amount > 0
         assert (debit.team, debit.currency) == (credit.team, credit.currency)

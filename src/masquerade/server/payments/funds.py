@@ -112,10 +112,7 @@ class Funds(Service):
     def pay_in(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
         """Write down that money came from outside; return whether it was written down now.
 
-        Raises `ParameterError` or `IdempotencyConflict`.
-
         `amount`: whole units; write ``EUR cent`` as the currency to count in cents.
-        `key`: idempotency key.
         """
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
@@ -124,10 +121,7 @@ class Funds(Service):
         return self._move(there, here, amount, what="deposit", key=f"{team} {key}", note=note)
 
     def take_out(self, team: str, *, amount: int, currency: str, note: str, key: str) -> bool:
-        """Write down that free money went back outside; see `pay_in`.
-
-        Raises `InsufficientFunds`, `ParameterError` or `IdempotencyConflict`.
-        """
+        """Write down that free money went back outside; see `pay_in`."""
         check_amount(amount)
         currency, note = check_currency(currency), check_note(note)
         here, there = AccountKey(team, currency, FUNDS), AccountKey(team, currency, OUTSIDE)
@@ -137,11 +131,7 @@ class Funds(Service):
     def top_up(
         self, connection: Connection, team: str, survey: str, amount: int, *, key: str
     ) -> bool:
-        """Give an open survey of a team more to spend; return whether that was done now.
-
-        Raises `InsufficientFunds`, `ParameterError`, `IdempotencyConflict` or `WrongState` (it is
-        not open, or pays nobody).
-        """
+        """Give an open survey that pays more to spend; return whether that was done now."""
         check_amount(amount)
         state = connection.execute(
             # The row of the survey before the accounts of the book, so that it does not close
@@ -161,10 +151,7 @@ class Funds(Service):
     ) -> int:
         """Say that payouts were made, or will not be; return how many were changed.
 
-        What is refused can be taken back by whoever asked for it.
-
-        Raises `NotFound` (one is none of this team's; nothing was changed) or `WrongState` (one was
-        settled otherwise).
+        All or none are changed. A refused one can be taken back by whoever asked for it.
         """
         wanted = PAID if paid else REFUSED
         changed = 0

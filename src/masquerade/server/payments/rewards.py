@@ -152,10 +152,7 @@ class SurveyBudget:
     def hold(
         self, connection: Connection, who: Pseudonyms, level: str, attempt: int, *, day: str
     ) -> None:
-        """Set aside what somebody will get.
-
-        Raises `QuotaFull` (there is not enough left).
-        """
+        """Set aside what somebody will get, or raise `QuotaFull` where there is not enough."""
         cost = self.reward.cost(level)
         if not cost:
             return

@@ -86,17 +86,9 @@ class Wallets(Service):
         destination: str,
         idempotency_key: str,
     ) -> tuple[Payout, bool]:
-        """Ask a team to pay out an amount, by default all of it.
+        """Ask a team to pay out an amount, by default all; return whether it was asked for now.
 
-        Raises `NotFound`, `InsufficientFunds`, `ParameterError` or `IdempotencyConflict`.
-
-        `payer`, `currency`: which wallet.
         `destination`: where to pay to, in words for those who pay; deleted once they have.
-
-        Returns
-        -------
-        Payout, bool
-            And whether it was asked for now.
         """
         said = destination.strip()
         if not 0 < len(said) <= LONGEST_DESTINATION or not said.isprintable():
@@ -141,10 +133,7 @@ class Wallets(Service):
 
     @writes
     def take_back(self, connection: Connection, who: Pseudonyms, payout: str) -> Payout:
-        """Put a payout that was refused, or is still waiting, back into the wallet.
-
-        Raises `WrongState` (it was paid).
-        """
+        """Put a payout that was refused, or is still waiting, back into the wallet."""
         row = held_payout(connection, payout)
         if not secrets.compare_digest(row.payee, who.payee(row.team)):
             raise NotFound("there is no such payout of yours.")
@@ -163,10 +152,7 @@ class Wallets(Service):
 
 
 def held_payout(connection: Connection, payout: str, *, team: str | None = None) -> Any:
-    """Return the row of a payout, which nobody else changes until the transaction ends.
-
-    Raises `NotFound` (there is none, or it is another team's).
-    """
+    """Return the row of a payout, with `team` one of its own, locked for this transaction."""
     query = select(PAYOUT).where(PAYOUT.c.id == payout).with_for_update()
     # Other texts are no ids, and PostgreSQL refuses some of them, such as NUL, with an error.
     possible = payout.isascii() and payout.isalnum()

@@ -55,10 +55,7 @@ class StoredReports:
     def rows(
         self, token: str, *, after: str = "", limit: int | None = None
     ) -> list[tuple[str, str, str]]:
-        """Return pseudonym, level and reports (as JSON text) of people, by pseudonym.
-
-        They begin `after` a pseudonym; with a `limit` they are so many at most.
-        """
+        """Return pseudonym, level and reports (JSON text) of `limit` people `after` a pseudonym."""
         pseudonym = PARTICIPATION.c.pseudonym
         query = (
             # The JSON as it lies: nothing is parsed to be written again.

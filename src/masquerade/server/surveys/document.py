@@ -92,10 +92,7 @@ class Document(StrictBody):
 
 
 def read_document(data: Any) -> Document:
-    """Return the document that a JSON object describes, finished or not.
-
-    Where it is none, `InvalidDocument` has an issue for each field that has not its form.
-    """
+    """Return the document that a JSON object describes, finished or not."""
     if not isinstance(data, dict):
         raise InvalidDocument([("", "a survey is a JSON object with title and questions.")])
     if data.get("masquerade", FORMAT) != FORMAT:

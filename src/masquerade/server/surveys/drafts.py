@@ -91,8 +91,7 @@ class Drafts:
     ) -> tuple[Draft, bool]:
         """Keep a new draft; return it, and whether it was made now.
 
-        `request` is the idempotency key, with whose it is, and the body. The same request again
-        gives the same draft; another body under its key raises `IdempotencyConflict`.
+        The same `request` (idempotency key with whose it is, and body) again gives the same draft.
         """
         # Drawn now, so that links to the draft hold once it is open.
         token = secrets.token_hex(8)
@@ -161,8 +160,7 @@ class Drafts:
     def review(self, document: Document) -> Review:
         """Return the survey that a document opens as, its forecast, and what is wrong with it.
 
-        The usual caps decide whether anybody could take part; whoever has spent some of theirs can
-        afford less.
+        It is judged by the usual caps; whoever has spent some of theirs can afford less.
         """
         survey, issues = survey_or_issues(
             document, allow_clear=self._surveys.allow_clear, today=self._today()
@@ -193,7 +191,6 @@ class Drafts:
         """Open a draft with the reward of its plan: what it asks cannot change from here on.
 
         Without `version` the present one is opened, and without `quotas` those of the plan.
-        `InsufficientFunds` where the team has less than the plan takes.
         """
 
         def work(connection: Connection) -> SurveyRecord:

@@ -70,10 +70,9 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
 def error_by_cost(
     document: Document, survey: Survey, *, caps: Caps, steps: int = 8
 ) -> list[dict[str, Any]]:
-    """Return what the plan costs, whom it asks and what it tells, at budgets in equal steps.
+    """Return the ``cost``, people ``asked`` and first question's ``margin`` at budgets that rise.
 
-    Each has ``cost``, ``asked``, and ``margin`` of the first question; the smallest budget is
-    first.
+    Budgets are in equal steps up to what the plan costs without one.
     """
     whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
     # What the plan costs without a budget is the right end of the curve.
@@ -109,10 +108,7 @@ def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> lis
 
 
 def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
-    """Return how many of `people` are expected at each level; they add up to all of them.
-
-    `shares` are as planned; where empty, those that were observed elsewhere.
-    """
+    """Return how many people are expected at each level; without `shares` as observed elsewhere."""
     # A level of another name was observed nowhere: a quarter, as for one of four.
     given = shares or {name: PRIOR_SHARES.get(name, 0.25) for name in names}
     weight = {name: float(given.get(name, 0)) for name in names}

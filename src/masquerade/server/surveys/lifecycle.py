@@ -192,10 +192,7 @@ class Lifecycle:
         self._step(record, (OPEN,), "only an open one can be extended", closes=closes)
 
     def set_quotas(self, record: SurveyRecord, quotas: Mapping[str, int] | None) -> None:
-        """Set how many people may take part at each level of an open survey; None: all who come.
-
-        Who has begun goes on, also where more have than may from now on.
-        """
+        """Set how many people may take part at each level; None: all. Who has begun may go on."""
         if quotas is not None:
             check_quotas(quotas, (level.name for level in record.survey.levels))
         new = None if quotas is None else dict(quotas)

@@ -254,9 +254,8 @@ def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
 def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, Any]]:
     """Return the waves that were applied, in their order, and what came of each.
 
-    Each is the run, with ``asked``: people it asked for; ``came_before``: how many had answered
-    when it was applied; ``came``: how many since, until the next wave; ``over``: whether one
-    follows.
+    Besides the run: ``asked`` people; ``came_before``, how many answered before it; ``came``, how
+    many until the next wave; ``over``, whether there is one.
     """
     waves = _applied_waves(runs)
     starts = [run["responses"] for run in waves]
