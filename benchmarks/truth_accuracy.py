@@ -29,12 +29,14 @@ from masquerade.answers import Claims, Truths
 from masquerade.truth import (
     GLAD,
     MACE,
+    Auto,
     BayesianCombination,
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
     OneCoin,
     OneCoinDawidSkene,
+    Subtypes,
     TruthDiscovery,
     TwoCoin,
     WeightedVote,
@@ -54,7 +56,9 @@ METHODS: dict[str, type[CategoricalEstimator]] = {
     "DS": DawidSkene,
     "GLAD": GLAD,
     "MACE": MACE,
-    "auto": BayesianCombination,
+    "combination": BayesianCombination,
+    "subtypes": Subtypes,
+    "auto": Auto,
 }
 PEERS = {
     "crowd-kit majority": "MajorityVote",

@@ -30,6 +30,7 @@ from masquerade.mechanisms import (
     RandomizedResponse,
 )
 from masquerade.truth import (
+    CATD,
     ChannelEM,
     ConfidenceAware,
     GaussianTruth,
@@ -48,6 +49,7 @@ PLAIN = (
     Median,
     QualityWeighted,
     ConfidenceAware,
+    CATD,
     GaussianTruth,
     Reliability,
     HeavyTail,
@@ -69,7 +71,7 @@ def main() -> None:
 
 def plain() -> None:
     """Print the error of each method on unmasked real claims."""
-    for name in ("emotion", "population", "flights", "wordsim"):
+    for name in ("emotion", "population", "population_full", "flights", "wordsim"):
         read = real(name)
         if read is None:
             continue

@@ -62,7 +62,7 @@ def test_randomize_then_truth_goes_round(run: Run, tmp_path: Path) -> None:
     assert masked["mechanism"] == TWO_LAYER
     assert masked["guarantee"]["status"] == "proven"
     result = run("truth", reports, "--mechanism", TWO_LAYER, "--truth", truths, "--json").json
-    assert result["method"] == "bayesian-combination"
+    assert result["method"] == "auto"
     assert result["scored"] == 100
 
 

@@ -41,7 +41,7 @@ def test_every_method_for_categories_runs(claims: Path, name: str) -> None:
     found = _truth(claims, "--method", name)
     assert found["claims"] == 30
     if name == "auto":
-        assert found["method"] == _truth(claims)["method"] == "bayesian-combination"
+        assert found["method"] == _truth(claims)["method"] == "auto"
 
 
 def test_gold_labels_are_held_on_to(claims: Path, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_progress_is_told() -> None:
     calls: list[tuple[int, int]] = []
     BayesianCombination(trust=(1.0,)).fit(claims, progress=lambda i, most: calls.append((i, most)))
     assert calls
-    assert calls == [(i + 1, 60) for i in range(len(calls))]
+    assert calls == [(i + 1, 300) for i in range(len(calls))]
 
 
 @pytest.mark.parametrize(

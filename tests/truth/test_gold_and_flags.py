@@ -17,6 +17,7 @@ from masquerade.truth import (
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
+    Subtypes,
     accuracy,
     components,
 )
@@ -91,7 +92,9 @@ def test_unusual_claims_are_remarked_on(method: type[CategoricalEstimator], code
     fit = method().fit(rows)
     assert code in {remark.code for remark in fit.remarks_}
     majority = MajorityVote().fit(rows).truths_
-    assert fit.truths_.to_pylist() == majority.to_pylist()
+    # Of six tasks five are surely "n": to `Subtypes` that says more than two votes of three.
+    if (method, code) != (Subtypes, "CONSTANT_WORKER"):
+        assert fit.truths_.to_pylist() == majority.to_pylist()
     assert np.isfinite(fit.solution_.posteriors).all()
     assert fit.solution_.posteriors.sum(axis=1) == pytest.approx(np.ones(majority.num_rows))
 

@@ -9,9 +9,11 @@ import pytest
 import masquerade.truth
 from masquerade.errors import ParameterError
 from masquerade.truth import (
+    CATD,
     GLAD,
     MACE,
     METHODS,
+    Auto,
     BayesianCombination,
     DawidSkene,
     Estimator,
@@ -21,6 +23,7 @@ from masquerade.truth import (
     NumericAuto,
     OneCoin,
     OneCoinDawidSkene,
+    Subtypes,
     TruthDiscovery,
     TwoCoin,
     WeightedVote,
@@ -48,7 +51,9 @@ from masquerade.truth import (
         ("mace", MACE),
         ("wawa", WeightedVote),
         ("bayesian-combination", BayesianCombination),
-        ("auto", BayesianCombination),
+        ("auto", Auto),
+        ("subtypes", Subtypes),
+        ("CATD", CATD),
         ("median", Median),
         ("Mean", Mean),
     ],

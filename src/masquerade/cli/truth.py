@@ -35,11 +35,11 @@ def truth(
         str | None,
         typer.Option(
             help="auto, majority-vote, weighted-vote, truth-discovery, one-coin, "
-            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination; for "
-            "numbers median, mean, quality-weighted, confidence-aware, gaussian-truth, "
-            "reliability, heavy-tail, moments, channel-em, numeric-auto. Default: auto "
-            "(bayesian-combination, numeric-auto for numbers; truth-discovery over partitions, "
-            "one-coin with --mechanism)."
+            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination, "
+            "subtypes; for numbers median, mean, quality-weighted, confidence-aware, catd, "
+            "gaussian-truth, reliability, heavy-tail, moments, channel-em, numeric-auto. Default: "
+            "auto (numeric-auto for numbers; truth-discovery over partitions, one-coin with "
+            "--mechanism)."
         ),
     ] = None,
     mechanism: Annotated[

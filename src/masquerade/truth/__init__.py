@@ -18,6 +18,7 @@ from masquerade.truth.accuracy import (
     scored,
 )
 from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
+from masquerade.truth.auto import Auto
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.categorical import (
@@ -46,6 +47,7 @@ from masquerade.truth.level_shares import LevelShares, level_shares
 from masquerade.truth.levels import Combination, Heterogeneity
 from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.numeric import (
+    CATD,
     ChannelEM,
     ConfidenceAware,
     GaussianTruth,
@@ -62,15 +64,18 @@ from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
 from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
 from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
+from masquerade.truth.subtypes import Subtypes
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
 from masquerade.truth.voting import MajorityVote, WeightedVote
 
 __all__ = [
+    "CATD",
     "ESTIMATORS",
     "GLAD",
     "MACE",
     "METHODS",
+    "Auto",
     "BayesianCombination",
     "BoundedReport",
     "CategoricalEstimator",
@@ -104,6 +109,7 @@ __all__ = [
     "Remark",
     "ReportVariance",
     "Shares",
+    "Subtypes",
     "TruthDiscovery",
     "TwoCoin",
     "WeightedVote",

@@ -1,9 +1,9 @@
-"""Bayesian classifier combination with bounded trust in agreement: the default method."""
+"""Bayesian classifier combination with bounded trust in agreement."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -12,7 +12,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
 from masquerade.truth.categorical import CategoricalEstimator, mixture_errors
-from masquerade.truth.confusions import ConfusionModel, LabelWeights, initial_posterior
+from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, initial_posterior
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
@@ -30,13 +30,15 @@ from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.votes import LabelVotes, Votes
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
+Shrink = Literal["crowd", "one-coin"]
+
 _MOST_CELLS = 40_000_000  # workers times options squared
 _CLEAR = 2.0  # standard deviations of agreement beyond chance
 
 
 @dataclass(eq=False, kw_only=True)
 class BayesianCombination(CategoricalEstimator):
-    """Combine votes by each worker's confusions, as far as the data bear them out: the default.
+    """Combine votes by each worker's confusions, as far as the data bear them out.
 
     Every worker has a confusion matrix (which label is given for which truth) with a prior that is
     itself learnt from all workers, so that a worker with few claims counts as the crowd does, and
@@ -54,6 +56,9 @@ class BayesianCombination(CategoricalEstimator):
     trust : tuple of floats
         Levels, 0 to 1: the share of the method's own conclusions in what workers are judged by.
         ``(1.0,)`` is hierarchical Bayesian classifier combination without that precaution.
+    shrink : {"crowd", "one-coin"}
+        What a worker's confusions are drawn towards: the crowd's, or those of somebody who makes
+        the crowd's errors with the worker's own accuracy.
     accuracy : float
         The crowd's accuracy before any claim was seen, above 0 and below 1.
     strength : float
@@ -74,10 +79,10 @@ class BayesianCombination(CategoricalEstimator):
     it is integrated out on 8 nodes a person.
 
     Where the claims are explained better by workers who answer without regard to the task,
-    `OneCoin` is used, which asks less of the data (remark ``ONE_COIN``). Where that explains
-    reports no better than chance, and workers do not agree more than chance (2 standard
-    deviations), the remark ``PRIOR_ONLY`` says so, and posteriors are those of the prior: the
-    majority's labels.
+    `OneCoin` is used, which asks less of the data (remark ``ONE_COIN``; not behind a mask, where
+    that comparison says too little). Where that explains reports no better than chance, and
+    workers do not agree more than chance (2 standard deviations), the remark ``PRIOR_ONLY`` says
+    so, and posteriors are those of the prior: the majority's labels.
 
     With more than 40 million confusions (workers times options squared), `OneCoin` is used, and
     the remark ``MANY_OPTIONS`` says so.
@@ -96,15 +101,18 @@ class BayesianCombination(CategoricalEstimator):
     name: ClassVar[str] = "bayesian-combination"
 
     trust: tuple[float, ...] = (1.0, 0.5, 0.0)
+    shrink: Shrink = "crowd"
     accuracy: float = 0.65
     strength: float = 10.0
     tolerance: float = 1e-3
-    max_iterations: int = 60
+    max_iterations: int = 300
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.trust or not all(0 <= level <= 1 for level in self.trust):
             raise ParameterError(f"trust is {self.trust!r}, expected numbers from 0 to 1.")
+        if self.shrink not in get_args(Shrink):
+            raise ParameterError(f"shrink is {self.shrink!r}, expected 'crowd' or 'one-coin'.")
         check_proper_share(accuracy=self.accuracy)
         check_positive(strength=self.strength)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
@@ -116,34 +124,35 @@ class BayesianCombination(CategoricalEstimator):
             simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
             note = "one-coin inference was used: confusions of this many options do not fit"
             return replace(simple, remarks=(*simple.remarks, Remark("MANY_OPTIONS", note)))
-        anchor = initial_posterior(problem.block, crowd.channel)
-        start = WorkerPrior.start(crowd.channel, accuracy=self.accuracy, strength=self.strength)
-        votes_alone = _statistics(problem.block.label_votes, anchor, anchor)
         # Highest trust first: reliability and shares of truths are taken from there.
-        levels = sorted(set(self.trust), reverse=True)
-        models = [CombinationModel(self, level, start, anchor, votes_alone) for level in levels]
+        models = self._models(problem)
         results = [problem.fit(model) for model in models]
-        first = results[0]
+        first, start = results[0], models[0].start
         posterior = np.mean([_shares(result) for result in results], axis=0)
-        prior, statistics, own = first.parameters.state, first.statistics, _shares(first)
+        statistics, own = first.statistics, _shares(first)
+        crowds = first.parameters.state
+        prior = models[0].prior_of_workers(crowds, statistics)
         remarks: tuple[Remark, ...] = ()
         without = log_evidence_without_truth(statistics.counts.sum(axis=1))
         # Only at full trust and without known truths is the bound one of the claims' evidence.
-        gated = votes.n_options > 1 and levels[0] == 1 and not (problem.gold >= 0).any()
-        if gated and evidence_bound(prior, statistics) <= without:
+        gated = votes.n_options > 1 and max(self.trust) == 1 and not (problem.gold >= 0).any()
+        if gated and evidence_bound(crowds, statistics) <= without:
             simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
             surplus = agreement_surplus(votes)
-            if surplus > _CLEAR or _beats_chance(simple, votes):
+            informed = surplus > _CLEAR or _beats_chance(simple, votes)
+            # Behind a mask the bound hardly tells models apart, and one coin is the worse guess.
+            if informed and crowd.channel.is_clear:
                 note = "one-coin inference was used: the claims do not bear out more"
                 return replace(simple, remarks=(*simple.remarks, Remark("ONE_COIN", note)))
-            reason = (
-                "workers agree no more than if they answered without regard to the task "
-                f"(by {surplus:.1f} standard deviations)"
-            )
-            remarks = (prior_only(reason),)
-            posterior, prior = _by_the_prior(problem, start), start
-            statistics = _statistics(problem.block.label_votes, posterior, posterior)
-            own = posterior
+            if not informed:
+                reason = (
+                    "workers agree no more than if they answered without regard to the task "
+                    f"(by {surplus:.1f} standard deviations)"
+                )
+                remarks = (prior_only(reason),)
+                posterior, prior = _by_the_prior(problem, start), start
+                statistics = _statistics(problem.block.label_votes, posterior, posterior)
+                own = posterior
         totals = (statistics.totals + 1) / (statistics.totals.sum() + votes.n_options)
         reliability, variance = prior.accuracies(statistics.counts, totals)
         # Mean field takes expected agreements for known: what is missing of them (Louis, 1982).
@@ -151,13 +160,13 @@ class BayesianCombination(CategoricalEstimator):
         hit = np.clip(votes.agreement(own) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
         missing = votes.agreement(doubt) / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
         variance = np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08)
-        message = models[0].message(prior, statistics)
-        table = message.log_confusion
+        log_truth = digamma(statistics.totals + 1) - digamma((statistics.totals + 1).sum())
+        table = prior.log_confusion(statistics.counts)
         return Solution(
             scores=posterior,
             posteriors=posterior,
             reliability=reliability,
-            weight=message.mean_log_ratio(totals),
+            weight=LabelWeights(table, log_truth).mean_log_ratio(totals),
             converged=all(result.converged for result in results),
             iterations=max(result.iterations for result in results),
             orientation_ambiguous=crowd.orientation_ambiguous,
@@ -169,6 +178,24 @@ class BayesianCombination(CategoricalEstimator):
             losses=first.objectives,
             remarks=remarks,
         )
+
+    def predict_claims(self, problem: Problem) -> Prediction:
+        """Return what posteriors, and confusions at the highest trust, say of further claims."""
+        models = self._models(problem)
+        results = [problem.fit(model) for model in models]
+        first = results[0]
+        prior = models[0].prior_of_workers(first.parameters.state, first.statistics)
+        posterior = np.mean([_shares(result) for result in results], axis=0)
+        return Prediction(posterior, prior.mean_confusion(first.statistics.counts))
+
+    def _models(self, problem: Problem) -> list[CombinationModel]:
+        """Return the models of all levels, highest trust first."""
+        channel = problem.crowd.channel
+        anchor = initial_posterior(problem.block, channel)
+        start = WorkerPrior.start(channel, accuracy=self.accuracy, strength=self.strength)
+        votes_alone = _statistics(problem.block.label_votes, anchor, anchor)
+        levels = sorted(set(self.trust), reverse=True)
+        return [CombinationModel(self, level, start, anchor, votes_alone) for level in levels]
 
 
 class CombinationModel(ConfusionModel):
@@ -189,6 +216,7 @@ class CombinationModel(ConfusionModel):
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.channel, self.trust, self.start = start.channel, trust, start
         self.anchor, self.votes_alone = anchor, votes_alone
+        self.own = method.shrink == "one-coin"
         self.n_answers = max(float(votes_alone.counts.sum()), 1.0)
 
     def posterior(self, block: Block, message: Any) -> Posterior:
@@ -221,9 +249,15 @@ class CombinationModel(ConfusionModel):
     def message(self, prior: WorkerPrior, statistics: SufficientStatistics) -> LabelWeights:
         """Return expected log probabilities under the variational Dirichlet posteriors."""
         totals = statistics.totals + 1  # a uniform Dirichlet prior of the truths' shares
-        return LabelWeights(
-            prior.log_confusion(statistics.counts), digamma(totals) - digamma(totals.sum())
-        )
+        table = self.prior_of_workers(prior, statistics).log_confusion(statistics.counts)
+        return LabelWeights(table, digamma(totals) - digamma(totals.sum()))
+
+    def prior_of_workers(self, prior: WorkerPrior, statistics: SufficientStatistics) -> WorkerPrior:
+        """Return what each worker's confusions are drawn towards."""
+        if not self.own:
+            return prior
+        totals = statistics.totals + 1
+        return prior.towards_own(statistics.counts, totals / totals.sum())
 
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
         """Return accuracies and mean log ratios by plain votes' shares of truths."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.expectation_maximization import (
@@ -105,8 +106,9 @@ def label_posterior(
     scores = votes.score(log_confusion)
     scores += log_prior
     known = np.flatnonzero(gold >= 0)
-    right = gold[known]
-    likelihood = float(scores[known, right].sum())
+    # Truths may have several subtypes each, side by side; those of other truths are impossible.
+    of_truth = np.arange(scores.shape[1]) // (scores.shape[1] // votes.n_options)
+    scores[known] = np.where(of_truth == gold[known][:, None], scores[known], -np.inf)
     # In place from here on: a table of tasks is the largest array there is.
     top = row_max(scores)
     scores -= top[:, None]
@@ -114,12 +116,25 @@ def label_posterior(
     total = scores @ np.ones(scores.shape[1])
     scores /= total[:, None]
     # The marginal likelihood of a task's votes is the normalizing sum.
-    each = np.log(total) + top
-    # A known truth counts by its own label above, not by the sum over truths.
-    each[known] = 0
-    scores[known] = 0
-    scores[known, right] = 1
-    return scores, likelihood + float(each.sum())
+    return scores, float((np.log(total) + top).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What a fitted model says of claims that it has not seen.
+
+    Cells are truths, or pairs of a truth and a subtype.
+    """
+
+    cells: Floats  # ``cells[task, cell]``, posteriors
+    confusion: Floats  # ``confusion[worker, cell, label]``, posterior means of P(label | cell)
+
+    def log_probability(self, claims: Claims) -> Floats:
+        """Return the log predictive probability of each claim."""
+        label = self.confusion[claims.worker, :, claims.value]
+        # P(label) = sum over cells of P(cell) P(label | cell)
+        each = np.einsum("nc,nc->n", self.cells[claims.task], label)
+        return np.asarray(np.log(np.maximum(each, 1e-300)))
 
 
 def initial_posterior(block: Block, channel: OptionChannel) -> Floats:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from masquerade.errors import ParameterError
+from masquerade.truth.auto import Auto
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.glad import GLAD
 from masquerade.truth.numeric import (
+    CATD,
     ChannelEM,
     ConfidenceAware,
     GaussianTruth,
@@ -20,6 +22,7 @@ from masquerade.truth.numeric import (
     Reliability,
 )
 from masquerade.truth.one_coin import OneCoin
+from masquerade.truth.subtypes import Subtypes
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
 from masquerade.truth.voting import MajorityVote, WeightedVote
@@ -36,10 +39,13 @@ METHODS: tuple[type[Estimator], ...] = (
     GLAD,
     MACE,
     BayesianCombination,
+    Subtypes,
+    Auto,
     Median,
     Mean,
     QualityWeighted,
     ConfidenceAware,
+    CATD,
     GaussianTruth,
     Reliability,
     HeavyTail,
@@ -58,7 +64,7 @@ _ALIASES: dict[str, type[Estimator]] = {
 }
 
 #: The method that the name ``"auto"`` stands for, by the kind of claims.
-AUTO: dict[Kind, type[Estimator]] = {"categorical": BayesianCombination, "numeric": NumericAuto}
+AUTO: dict[Kind, type[Estimator]] = {"categorical": Auto, "numeric": NumericAuto}
 
 
 def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:

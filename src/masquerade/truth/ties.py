@@ -62,10 +62,10 @@ def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
         picked[tied] = -1
     elif ties == "random" and tied.size:
         assert claims.options is not None
-        task = _mixed(
-            digest(claims.tasks.take(pa.array(tied))) + _mixed(np.array([seed], dtype=np.uint64))
+        task = scattered(
+            digest(claims.tasks.take(pa.array(tied))) + scattered(np.array([seed], dtype=np.uint64))
         )
-        priority = _mixed(task[:, None] ^ digest(claims.options)[None, :])
+        priority = scattered(task[:, None] ^ digest(claims.options)[None, :])
         picked[tied] = np.where(candidates[tied], priority, np.uint64(0)).argmax(axis=1)
     return picked
 
@@ -83,8 +83,8 @@ def chances(candidates: Flags, *, ties: Ties) -> Floats:
     return share
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scatter 64-bit words (the finalizer of splitmix64: Steele, Lea and Flood, 2014)."""
+def scattered(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return 64-bit words as if drawn anew (splitmix64's finalizer: Steele, Lea, Flood, 2014)."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -99,7 +99,7 @@ def digest(names: pa.Array) -> NDArray[np.uint64]:
     ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]].astype(np.uint64)
     place = np.arange(len(letters)) - np.repeat(ends[:-1] - ends[0], np.diff(ends))
-    scattered = _mixed(letters + (place.astype(np.uint64) << np.uint64(8)))
+    pairs = scattered(letters + (place.astype(np.uint64) << np.uint64(8)))
     # Sums wrap around at 2**64, and their differences are right all the same.
-    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(scattered, dtype=np.uint64)])
-    return _mixed(running[ends[1:] - ends[0]] - running[ends[:-1] - ends[0]])
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(pairs, dtype=np.uint64)])
+    return scattered(running[ends[1:] - ends[0]] - running[ends[:-1] - ends[0]])

@@ -13,6 +13,7 @@ from masquerade.truth.confusions import even_confusion
 
 _STEP = 1.5  # factor by which a concentration may grow or shrink in one step
 _LEAST, _MOST = 0.5, 500.0  # of a concentration
+_CLOSER = 2.0  # factor of concentrations around workers' own accuracies
 _LOOSEST = 1e7  # more pseudo-counts than this say nothing new
 
 
@@ -26,8 +27,8 @@ class WorkerPrior:
     variance, so that everything below is a sum of gamma functions.
     """
 
-    # float array, shape (n_options, n_options). ``pooled[truth, answer]`` of the crowd; rows sum to
-    # 1.
+    # float array, shape (n_truths, n_options), and an axis of workers before where each has a prior
+    # of the worker's own. ``pooled[truth, answer]`` of the crowd; rows sum to 1.
     pooled: Floats
     # float array, shape (n_options,). How alike workers are, by truth: the larger, the more alike.
     concentration: Floats
@@ -44,26 +45,25 @@ class WorkerPrior:
 
     def reports(self) -> Floats:
         """Return the pooled ``report[node, truth, label]``."""
-        return np.asarray(self.pooled @ self.channel.channels())
+        return np.stack([self.pooled @ channel for channel in self.channel.channels()])
 
     def pseudo_counts(self) -> Floats:
         """Return the Dirichlet parameters ``alpha[node, truth, label]`` of reports."""
         # A Dirichlet of mean m has total variance (1 - sum m^2) / (A + 1): solved for A, so that
         # reports vary as much as answers that went through the channel do.
         mean = self.reports()
-        left = self.channel.signal() ** 2
-        spread = (1 - (self.pooled**2).sum(axis=1)) / (self.concentration + 1)
-        variance = left[:, None] * spread
-        total = (1 - (mean**2).sum(axis=2)) / np.maximum(variance, 1e-12) - 1
-        return np.asarray(np.clip(total, 1e-2, _LOOSEST)[:, :, None] * mean)
+        spread = (1 - (self.pooled**2).sum(axis=-1)) / (self.concentration + 1)
+        variance = np.multiply.outer(self.channel.signal() ** 2, spread)
+        total = (1 - (mean**2).sum(axis=-1)) / np.maximum(variance, 1e-12) - 1
+        return np.asarray(np.clip(total, 1e-2, _LOOSEST)[..., None] * mean)
 
     def log_evidence(self, counts: Floats) -> Floats:
         """Return log P(a worker's reports | node), by truth: ``[worker, node, truth]``."""
         answers = counts.sum(axis=2)
-        out = np.empty((len(counts), len(self.channel.flip), self.channel.n_options))
+        out = np.empty((len(counts), len(self.channel.flip), counts.shape[1]))
         for node, alpha in enumerate(self.pseudo_counts()):
             # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
-            total = alpha.sum(axis=1)
+            total = alpha.sum(axis=-1)
             out[:, node] = gammaln(total) - gammaln(answers + total)
             out[:, node] += (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=2)
         return out
@@ -105,6 +105,39 @@ class WorkerPrior:
         chosen = np.choose(np.round(scores, 9).argmax(axis=0), options)
         return replace(better, concentration=np.clip(chosen, _LEAST, _MOST))
 
+    def towards_own(self, counts: Floats, truth_share: Floats) -> WorkerPrior:
+        """Return the prior with rows for each worker: own accuracy, the crowd's errors.
+
+        So what is known of a worker's other truths tells all rows, which pays where options are
+        many and claims few. Workers differ less from that than from the crowd: `_CLOSER` times.
+        """
+        share, _ = self.nodes(counts)
+        unit = np.eye(self.channel.n_options)
+        # One coin: right answers of all truths together, drawn to the crowd's as rows are.
+        crowd = float(np.diag(self.pooled) @ truth_share)
+        strength = float(self.concentration @ truth_share)
+        hits, answers = np.einsum("waa->w", counts), counts.sum(axis=(1, 2))
+        accuracy = np.zeros(len(counts))
+        for node, keep in enumerate(self.channel.signal()):
+            even = (1 - keep) / self.channel.n_options
+            reported = (hits + strength * (keep * crowd + even)) / (answers + strength)
+            own = (reported - even) / keep if abs(keep) > 1e-6 else np.full(len(counts), crowd)
+            accuracy += share[:, node] * np.clip(own, 0.01, 0.99)
+        errors = self.pooled * (1 - unit)
+        errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
+        right = accuracy[:, None, None]
+        own = right * unit + (1 - right) * errors
+        return replace(self, pooled=own, concentration=_CLOSER * self.concentration)
+
+    def mean_confusion(self, counts: Floats) -> Floats:
+        """Return the posterior mean of ``P(label | truth)`` of each worker's reports."""
+        share, _ = self.nodes(counts)
+        table = np.zeros_like(counts)
+        for node, alpha in enumerate(self.pseudo_counts()):
+            after = counts + alpha
+            table += share[:, node, None, None] * after / after.sum(axis=2, keepdims=True)
+        return table
+
     def log_confusion(self, counts: Floats) -> Floats:
         """Return the expected ``log P(label | truth)`` of each worker's reports."""
         share, _ = self.nodes(counts)
@@ -122,8 +155,9 @@ class WorkerPrior:
         ``move[worker, which sum, label]`` is what a label's log confusion counts in a sum.
         """
         share, _ = self.nodes(counts)
-        alpha = np.tensordot(share, self.pseudo_counts(), 1)
-        after = counts + alpha
+        after = counts + sum(
+            share[:, node, None, None] * alpha for node, alpha in enumerate(self.pseudo_counts())
+        )
         # Cov[ln p_k, ln p_l] = trigamma(a_k) [k = l] - trigamma(sum a)
         each = np.einsum("wsx,wax->wsa", move**2, polygamma(1, after))
         common = move.sum(axis=2)[:, :, None] ** 2 * polygamma(1, after.sum(axis=2))[:, None, :]
@@ -134,11 +168,14 @@ class WorkerPrior:
         share, _ = self.nodes(counts)
         keep = self.channel.signal()
         means, squares = np.zeros(len(counts)), np.zeros(len(counts))
-        before = np.einsum("aa,a->", self.pooled, truth_share)
+        # Rows may be of several subtypes of a truth, side by side.
+        rows, s = self.pooled.shape[-2:]
+        right = np.repeat(np.arange(s), rows // s)
+        before = self.pooled[..., np.arange(rows), right] @ truth_share
         for node, alpha in enumerate(self.pseudo_counts()):
             after = counts + alpha
             total = after.sum(axis=2)
-            hit = np.einsum("waa->wa", after) / total
+            hit = after[:, np.arange(rows), right] / total
             if abs(keep[node]) < 1e-6:  # reports tell nothing: the prior stays
                 mean, variance = np.full(len(counts), before), np.full(len(counts), 0.04)
             else:

@@ -6,9 +6,10 @@ from masquerade.truth.numeric.estimator import NumericEstimator
 from masquerade.truth.numeric.location import Mean, Median
 from masquerade.truth.numeric.moments import Moments
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
-from masquerade.truth.numeric.weighted_mean import ConfidenceAware, QualityWeighted
+from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 
 __all__ = [
+    "CATD",
     "ChannelEM",
     "ConfidenceAware",
     "GaussianTruth",

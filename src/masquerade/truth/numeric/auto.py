@@ -1,37 +1,54 @@
-"""One method for all numbers."""
+"""The default method for numbers: the methods that predict held-out claims best."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import reduce
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Flags
-from masquerade.mechanisms import LatticeMechanism, Mechanism
+from masquerade.errors import NotFitted
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
+from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
+from masquerade.truth.estimator import NOT_FITTED
 from masquerade.truth.numeric.channel_em import ChannelEM
-from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
-from masquerade.truth.numeric.reliability import HeavyTail, Reliability
-from masquerade.truth.numeric.weighted_mean import QualityWeighted
-from masquerade.truth.ties import digest
+from masquerade.truth.numeric.estimator import (
+    NumericEstimator,
+    NumericSolution,
+    ValueIntervals,
+)
+from masquerade.truth.numeric.location import Median, SortedValues
+from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
+from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
+from masquerade.truth.splits import claims_among, halves_by_worker, held_out_sparing
 
-_ENOUGH_CLAIMS = 4  # on a task, to split them in two halves
-_CLEARLY = 0.9  # ratio of root mean squares below which heavy tails are taken
-# Enough to compare two methods by.
-_ROUGHLY: dict[str, Any] = {"tolerance": 1e-3, "max_iterations": 20}
+_HELD_OUT = 0.2  # share of the claims of a split
+_SPLITS, _MASKED_SPLITS, _HALVINGS = 5, 3, 3
+_ENOUGH, _FEW = 4, 40  # claims on a task to be halved; claims in all, below which two will do
+_TOP = 3  # best methods, of which the median is taken
+_FARTHEST = 3.0  # task scales; an error farther out counts as this
+_CLEARLY = 2.0  # standard errors by which a method has to beat `ChannelEM`
+_STRENGTH = 4.0  # claims of a typical task that are added to a task's scale
+_DEVIATION = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
+_LEAST = 1e-9  # of a mean error, before its logarithm is taken
 
 
 @dataclass(eq=False, kw_only=True)
 class NumericAuto(NumericEstimator):
-    """Choose by looking at the claims, never at truths.
+    """Choose by held-out claims, never by truths, and take the median of the three best.
 
-    Masked claims go to `ChannelEM`, and so do categories that stand for numbers; what matrix
-    factorization rebuilds goes to `QualityWeighted`. Other numbers go to `Reliability`, or to
-    `HeavyTail` where that agrees with itself clearly better: the claims on each task are split in
-    two halves by worker, and heavy tails are taken where the values from the two halves differ by
-    less than 0.9 times as much (root mean square).
+    Of `Median`, `GaussianTruth`, `HeavyTail`, `ConfidenceAware`, `CATD` and `Reliability` the three
+    are taken that predict held-out claims best and differ least between halves of the workers; a
+    task's value is the median of their values. So no method that fails on a crowd decides alone.
+
+    Masked numbers go to `ChannelEM`, unless `HeavyTail`, on the reports as they are, predicts
+    held-out reports clearly better; categories that stand for numbers to `ChannelEM`; what matrix
+    factorization rebuilds to `QualityWeighted`.
 
     Parameters
     ----------
@@ -40,78 +57,240 @@ class NumericAuto(NumericEstimator):
     confidence : float
         See `NumericEstimator`.
 
+    Notes
+    -----
+    A method's score is ``4 ln H + ln S``, the smallest is best. H is the mean distance of held-out
+    claims from its values, in scales of their tasks and at most 3, over five splits that hold out a
+    fifth; S that of its values from two random halves of the workers, over three halvings. A task's
+    scale is its median absolute deviation, drawn to the typical one as by four claims. Splits
+    follow from the names of tasks and workers. The exponent and the number of methods were chosen
+    on ten real sets: expect an error 3 to 5 % above the best single method's on a set.
+
+    Workers, errors and intervals are those of the best method, and of the next one where it has
+    none; an interval is widened to hold the value.
+
+    **Cost**: nine fits of each method.
+
     Examples
     --------
     >>> table = {"task": [1, 1, 1, 2, 2, 2], "worker": ["x", "y", "z"] * 2,
     ...          "value": [1.0, 1.1, 4.0, 2.0, 2.2, 9.0]}
-    >>> NumericAuto().fit(table).chosen_.name
-    'reliability'
+    >>> fit = NumericAuto().fit(table)
+    >>> fit.values_.round(1).tolist(), sorted(fit.selection_.column_names)
+    ([1.1, 2.2], ['candidate', 'chosen', 'score', 't'])
     """
 
     name: ClassVar[str] = "numeric-auto"
     ordinal: ClassVar[bool] = True
 
     levels: tuple[float, ...] | None = None
-    _chosen: NumericEstimator | None = field(default=None, init=False, repr=False)
+    _choice: NumericChoice | None = field(default=None, init=False, repr=False)
 
     def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
-        method: NumericEstimator
-        if claims.kind == "categorical" or isinstance(mechanism, LatticeMechanism):
-            method = ChannelEM(confidence=self.confidence, levels=self.levels)
+        by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
+        if claims.kind == "categorical":
+            choice = NumericChoice.only(by_levels)
+        elif isinstance(mechanism, LatticeMechanism):
+            others = (by_levels, HeavyTail(confidence=self.confidence))
+            choice = NumericChoice.of_masked(others, claims, mechanism)
         elif mechanism is not None:
-            method = QualityWeighted(confidence=self.confidence)
+            choice = NumericChoice.only(QualityWeighted(confidence=self.confidence))
         else:
-            method = self._steadier(claims)
-        self._chosen = method.fit(claims, mechanism=mechanism)
-        return self._chosen.solution_
-
-    def _steadier(self, claims: Claims) -> NumericEstimator:
-        methods = (Reliability(confidence=self.confidence), HeavyTail(confidence=self.confidence))
-        first = halves(claims)
-        if not first.any() or first.all():
-            return methods[0]
-        parts = [_part(claims, side) for side in (first, ~first)]
-        apart = []
-        for method in methods:
-            one, other = (replace(method, **_ROUGHLY).fit(part).values_ for part in parts)
-            # Tasks that were not split have a value from one half only.
-            both = ~np.isnan(one) & ~np.isnan(other)
-            # Divided by the largest difference, so that no square overflows.
-            largest = max(np.abs(one[both] - other[both]).max(initial=0.0), 1e-300)
-            apart.append(largest * np.sqrt((((one - other)[both] / largest) ** 2).sum()))
-        return methods[int(apart[1] < _CLEARLY * apart[0])]
+            kinds = (Median, GaussianTruth, HeavyTail, ConfidenceAware, CATD, Reliability)
+            methods = tuple(kind(confidence=self.confidence) for kind in kinds)
+            choice = NumericChoice.of_clear(methods, claims.answered())
+        fits = [choice.methods[place].fit(claims, mechanism=mechanism) for place in choice.best]
+        self._choice = choice
+        return choice.joined(fits)
 
     @property
     def constant_(self) -> float:
-        """That of the method chosen."""
+        """That of the best method."""
         return self.chosen_.constant_
 
     @property
     def chosen_(self) -> NumericEstimator:
-        """The fitted method that was chosen."""
-        _ = self.claims_  # raises where nothing is fitted
-        if self._chosen is None:
-            raise ParameterError("nothing was chosen")
-        return self._chosen
+        """The best method, fitted."""
+        return self._made().chosen
+
+    @property
+    def selection_(self) -> pa.Table:
+        """``candidate``, ``score``, ``t``, ``chosen``: why the methods were chosen.
+
+        Without a mask the score is ``4 ln H + ln S`` (see Notes). Behind one it is the root mean
+        square distance of held-out reports from the reports expected of the values, and ``t`` by
+        how many standard errors of the mean square it is below that of `ChannelEM`. Null where
+        nothing was compared.
+        """
+        choice = self._made()
+        return pa.table(
+            {
+                "candidate": [method.name for method in choice.methods],
+                "score": pa.array(choice.score, from_pandas=True),
+                "t": pa.array(choice.t, from_pandas=True),
+                "chosen": [place in choice.best for place in range(len(choice.methods))],
+            }
+        )
+
+    def _made(self) -> NumericChoice:
+        if self._choice is None:
+            raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
+        return self._choice
 
 
-def halves(claims: Claims) -> Flags:
-    """Return which claims are in the first half of their task; tasks of fewer than 4 are in none.
+@dataclass(frozen=True, slots=True, eq=False)
+class NumericChoice:
+    """A choice among methods, with what it rests on; arrays have an entry a method."""
 
-    Workers are ordered by a digest of their names, so that the order of rows does not matter.
-    """
-    priority = digest(claims.workers)[claims.worker]
-    # By task, then by worker; values decide where digests are equal.
-    order = np.lexsort((claims.value, priority, claims.task))
+    methods: tuple[NumericEstimator, ...]
+    score: Floats  # smaller is better; NaN where not compared
+    t: Floats  # NaN where not tested
+    best: tuple[int, ...]  # places of the methods whose median is taken, best first
+
+    @property
+    def chosen(self) -> NumericEstimator:
+        """The best method."""
+        return self.methods[self.best[0]]
+
+    @classmethod
+    def only(cls, method: NumericEstimator) -> NumericChoice:
+        """Return the choice of a method without any other."""
+        nothing = np.full(1, np.nan)
+        return cls((method,), nothing, nothing, (0,))
+
+    @classmethod
+    def of_clear(cls, methods: tuple[NumericEstimator, ...], claims: Claims) -> NumericChoice:
+        """Choose by claims that are answers; the last method where nothing can be held out."""
+        scale = task_scales(claims)
+        far = np.stack([_errors_held_out(method, claims, scale) for method in methods])
+        apart = np.stack([_differences_of_halves(method, claims, scale) for method in methods])
+        nothing = np.full(len(methods), np.nan)
+        if not far.shape[1] or not apart.shape[1]:
+            return cls(methods, nothing, nothing, (len(methods) - 1,))
+        score = 4 * np.log(far.mean(axis=1) + _LEAST) + np.log(apart.mean(axis=1) + _LEAST)
+        # Rounded, so that the order of summation cannot decide.
+        order = np.argsort(np.round(score, 9), kind="stable")
+        return cls(methods, score, nothing, tuple(order[:_TOP].tolist()))
+
+    @classmethod
+    def of_masked(
+        cls,
+        methods: tuple[NumericEstimator, ...],
+        claims: Claims,
+        mechanism: LatticeMechanism,
+    ) -> NumericChoice:
+        """Choose by held-out reports: the first method, unless the second is clearly better."""
+        remarks = methods[0].fit(claims, mechanism=mechanism).remarks_
+        if any(remark.code == PRIOR_ONLY for remark in remarks):
+            return cls.only(methods[0])  # there is nothing to predict reports from
+        reports = claims.answered()
+        squares: list[Floats] = [np.zeros((len(methods), 0))]
+        for split in range(_MASKED_SPLITS):
+            rows = held_out_sparing(reports, split, share=_HELD_OUT)
+            unseen, names = claims_among(reports, rows), np.zeros(len(claims), dtype=bool)
+            if not len(unseen):
+                continue
+            # "No answer" stays among the reports that are learnt from.
+            names[np.flatnonzero(~claims.unanswered())[rows]] = True
+            kept = claims_among(claims, ~names)
+            fits = [
+                method.fit(kept, mechanism=mechanism).values_[unseen.task] for method in methods
+            ]
+            off = unseen.value - np.stack([_expected_report(value, mechanism) for value in fits])
+            squares.append(off[:, ~np.isnan(off).any(axis=0)] ** 2)
+        square = np.concatenate(squares, axis=1)
+        nothing = np.full(len(methods), np.nan)
+        if square.shape[1] < 2:
+            return cls(methods, nothing, nothing, (0,))
+        gain = square[0] - square[1]
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        t = float(gain.mean() / error) if error > 0 else 0.0
+        score = np.sqrt(square.mean(axis=1))
+        return cls(methods, score, np.array([np.nan, t]), (int(t > _CLEARLY),))
+
+    def joined(self, fits: Sequence[NumericEstimator]) -> NumericSolution:
+        """Return the solution of the best fit, with the median of all as values."""
+        solution = fits[0].solution_
+        if len(self.methods) == 1:
+            return solution
+        value = np.median([fit.values_ for fit in fits], axis=0)
+        error, low, high = (
+            # Where the best method has no interval, the next best one's is taken.
+            reduce(lambda one, other: np.where(np.isnan(one), other, one), figures)
+            for figures in zip(*(_figures(fit.solution_) for fit in fits), strict=True)
+        )
+        return replace(
+            solution,
+            intervals=ValueIntervals(value, error, np.minimum(low, value), np.maximum(high, value)),
+            converged=all(fit.converged_ for fit in fits),
+            iterations=max(fit.iterations_ for fit in fits),
+            remarks=(*solution.remarks, *self._remark()),
+        )
+
+    def _remark(self) -> tuple[Remark, ...]:
+        if np.isnan(self.score).all():
+            return ()
+        names = ", ".join(f"{self.methods[i].name} ({self.score[i]:.3g})" for i in self.best)
+        return (Remark("CHOSEN", f"by error on held-out claims: {names}"),)
+
+
+def _figures(solution: NumericSolution) -> tuple[Floats, Floats, Floats]:
+    own = solution.intervals
+    return own.standard_error, own.low, own.high
+
+
+def task_scales(claims: Claims) -> Floats:
+    """Return how far the claims on each task typically spread, shape (n_tasks,); above 0."""
     count = np.bincount(claims.task, minlength=claims.n_tasks)
-    place = np.empty(len(order), dtype=np.int64)
-    # the place of a claim within its task; even places are the first half
-    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-    return np.asarray((place % 2 == 0) & (count >= _ENOUGH_CLAIMS)[claims.task])
+    values = SortedValues.of(claims)
+    middle = values.spread_out(values.median())
+    away = SortedValues.of(claims.with_values(np.abs(claims.value - middle[claims.task])))
+    deviation = _DEVIATION * away.spread_out(away.median())
+    known = (count > 1) & (deviation > 0)
+    if not known.any():
+        return np.ones(claims.n_tasks)
+    log = np.log(deviation[known])
+    typical = np.median(log)
+    scale = np.full(claims.n_tasks, np.exp(typical))
+    # A weighted mean of logarithms: a task of few claims is taken for a typical one.
+    weight = count[known] / (count[known] + _STRENGTH)
+    scale[known] = np.exp(typical + weight * (log - typical))
+    return scale
 
 
-def _part(claims: Claims, rows: Flags) -> Claims:
-    return replace(
-        claims, task=claims.task[rows], worker=claims.worker[rows], value=claims.value[rows]
-    )
+def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) -> Floats:
+    """Return the distances of all held-out claims from a method's values, in scales, cut off."""
+    parts = [np.zeros(0)]
+    for split in range(_SPLITS):
+        rows = held_out_sparing(claims, split, share=_HELD_OUT)
+        unseen = claims_among(claims, rows)
+        if len(unseen):
+            value = method.fit(claims_among(claims, ~rows)).values_
+            parts.append(np.abs(unseen.value - value[unseen.task]) / scale[unseen.task])
+    return np.minimum(np.concatenate(parts), _FARTHEST)
+
+
+def _differences_of_halves(method: NumericEstimator, claims: Claims, scale: Floats) -> Floats:
+    """Return the distances of a task's values from two halves of the workers, in scales."""
+    count = np.bincount(claims.task, minlength=claims.n_tasks)
+    least = _ENOUGH if count[count >= _ENOUGH].sum() >= _FEW else 2
+    parts = [np.zeros(0)]
+    for halving in range(_HALVINGS):
+        halves = halves_by_worker(claims, halving, least=least)
+        if all(half.any() for half in halves):
+            one, other = (method.fit(claims_among(claims, half)).values_ for half in halves)
+            apart = np.abs(one - other) / scale
+            # Tasks that only one half answered have no difference.
+            parts.append(apart[~np.isnan(apart)])
+    return np.minimum(np.concatenate(parts), _FARTHEST)
+
+
+def _expected_report(value: Floats, mechanism: LatticeMechanism) -> Floats:
+    """Return E[report | answer] of each value; reports with added noise are right on average."""
+    if not isinstance(mechanism, QuantisedResponse):
+        return value
+    levels = mechanism.level_values
+    chance = mechanism.probability(levels[:, None], levels[None, :])
+    mean = chance @ levels / chance.sum(axis=1)  # given that a level is reported
+    return np.asarray(np.interp(value, levels, mean))
