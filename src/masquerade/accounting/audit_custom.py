@@ -104,10 +104,7 @@ class Randomizer:
 
 
 class OfAuditable(Subject):
-    """A mechanism of your own. Answers are the places of its inputs.
-
-    `rng`: chooses the answers to compare where there are more than `MOST_INPUTS`.
-    """
+    """A mechanism of your own, by places of its inputs; `rng` chooses some beyond `MOST_INPUTS`."""
 
     independent = False
     most_calls = 1_000

@@ -36,11 +36,9 @@ def longest_period(calls: int) -> int:
 class Question:
     """One question about dependence.
 
-    Attributes
-    ----------
-    tables : int array, shape (tables, 4)
-        Of each pair of events: how often both were seen, of how many reports, and how often each of
-        the two was seen. Where nothing is wrong, the first is hypergeometric given the others.
+    `tables`, shape (tables, 4): of each pair of events how often both were seen, of how many
+    reports, and how often each was seen. If nothing is wrong the first is hypergeometric given the
+    others.
     """
 
     words: str
@@ -78,9 +76,8 @@ def tests_of_calls(
 ) -> list[Question]:
     """Return tests of whether reports depend on other reports, on calls, and on what was before.
 
-    `answers`: places of the answers to draw for, at least 2. `names`: of all answers. `batch`:
-    reports of a large call. `calls`: how many small calls, of two reports each. `whole`: see
-    `coarse_codes`.
+    `answers`: places of at least 2 answers to draw for. `batch`: reports of a large call. `calls`:
+    how many small calls, of two reports each. `whole`: see `coarse_codes`.
     """
     tests: list[Question] = []
     before: list[Drawn] = []

@@ -66,11 +66,9 @@ def hunt(
 ) -> Hunt:
     """Return the rare events that tell answers apart, each tested on reports of its own.
 
-    `draw`: ``draw(answer, persons)``; answers are told by their place. `check`: ``check(answer,
-    drawn)`` gets the reports in which events are looked for. `seen`: what has been drawn already,
-    for each answer. `epsilon`, `delta`: what is claimed. `reports`: how many reports of each answer
-    to look for events in. `most`: how many reports of each of two answers may be drawn to test an
-    event.
+    ``draw(answer, persons)`` draws for the answer at a place; ``check(answer, drawn)`` gets the
+    `reports` of each answer in which events are looked for, after those `seen` already. To test an
+    event at most `most` reports of each of two answers are drawn.
     """
     rate = false_alarm / _MOST_EVENTS
     needed = _needed(epsilon, rate)

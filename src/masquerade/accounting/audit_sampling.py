@@ -266,10 +266,7 @@ class _Looking:
         return SampledLoss(best.epsilon, Witness(worst.report, (one, other)))
 
     def _lean(self, drawn: Sequence[Drawn]) -> list[Pair]:
-        """Return the first vectors compared by how far their reports lean to one or the other.
-
-        Where there are many answers no single report tells; their number does.
-        """
+        """Return the first vectors compared by how many of their reports lean to either."""
         pairs = []
         for i in range(min(_LEAN, len(drawn))):
             for j in range(i):

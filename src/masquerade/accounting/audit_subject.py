@@ -137,10 +137,7 @@ class Answers(NamedTuple):
 
 
 class OfMechanism(Subject):
-    """One of our mechanisms, or a subclass of `Mechanism`, through its public face alone.
-
-    `rng`: chooses the answers to compare where there are more than `MOST_INPUTS`.
-    """
+    """A mechanism through its public face; `rng` chooses what to compare beyond `MOST_INPUTS`."""
 
     def __init__(
         self, mechanism: Mechanism, answers: int, rng: np.random.Generator | None = None
@@ -341,10 +338,7 @@ def differences(answers: Sequence[Answers]) -> Integers:
 
 
 def chosen_inputs(many: int, rng: np.random.Generator | None) -> Integers:
-    """Return places of the inputs to compare: all, or both ends and a random sample of the rest.
-
-    Without a generator the sample is evenly spread.
-    """
+    """Return places of inputs to compare: all, or both ends and some more (by `rng`, or evenly)."""
     if many <= MOST_INPUTS:
         return np.arange(many)
     if rng is None:

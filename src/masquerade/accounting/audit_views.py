@@ -98,10 +98,7 @@ def views_of(drawn: Sequence[Drawn], *, whole: Whole | None = None) -> list[View
 
 
 def coarse_codes(column: Sequence[NDArray[Any]], whole: Whole | None) -> list[list[Integers]]:
-    """Return reports as codes below 16, one list for each way of coding.
-
-    By value (the most frequent ones, or ranges), and by the last bits where values hardly repeat.
-    """
+    """Return reports as codes below 16, by value (frequent ones or ranges) and by last bits."""
     keys = [keys_of(one) for one in column]
     pooled = np.concatenate([key[: _half(key)] for key in keys])
     kinds, counts = np.unique(pooled, return_counts=True)
@@ -119,10 +116,7 @@ def coarse_codes(column: Sequence[NDArray[Any]], whole: Whole | None) -> list[li
 
 
 def keys_of(reports: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers that differ where reports do, by their bits; texts as they are.
-
-    0.0 and -0.0 differ, and so do different bits that stand for "not a number".
-    """
+    """Return whole numbers that differ where reports' bits do (0.0, -0.0); texts as they are."""
     if reports.dtype.kind == "f":
         return reports.astype(np.float64).view(np.int64)
     if reports.dtype.kind in "iub":

@@ -122,10 +122,7 @@ def admitted(balance: Balance, cost: Cost) -> bool:
 
 
 def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
-    """Return the balance after an entry.
-
-    `reserved`: whether a reservation was open under the entry's key.
-    """
+    """Return the balance after an entry; `reserved`: a reservation was open under its key."""
     (
         caps,
         _,
@@ -183,13 +180,10 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
 
 
 def rebuilt(entries: Sequence[Entry]) -> Balance:
-    """Return the balance that a person's entries come to, at least one.
+    """Return the balance that a person's entries, at least one, come to.
 
-    Raises
-    ------
-    BrokenChain
-        The entries are no chain of one person, or record what cannot have happened: a commit
-        without its reservation, or a response that did not fit the caps of its time.
+    Raises `BrokenChain` where they are no chain of one person, or record what cannot have happened:
+    a commit without its reservation, or a response that did not fit the caps of its time.
     """
     verify_chain(entries)
     first = entries[0].charge

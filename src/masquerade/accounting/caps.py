@@ -132,10 +132,7 @@ def is_gaussian(kind: Kind) -> bool:
 
 @lru_cache(maxsize=1024)
 def room_of(epsilon: Loss, delta: Fraction) -> Room:
-    """Return how far sums of rho may go under a cap.
-
-    A finite epsilon.
-    """
+    """Return how far sums of rho may go under a cap with a finite epsilon."""
     # Between thousandths the lower one is taken, so that a lower cap never gives more room.
     whole = int(epsilon.micro) // 1000
     plain = rho_of_cap(epsilon, delta)

@@ -119,10 +119,9 @@ def exceeds(found: DensityLoss, claimed: Loss) -> bool:
 def _growth(
     mechanism: HasDensity, report: Floats, answers: tuple[Floats, Floats], names: tuple[str, str]
 ) -> Witness | None:
-    """Return a witness where the log ratio is a growing line far out on the ray through a report.
+    """Return a witness where the log ratio grows for ever on the ray through a report.
 
-    Log densities of Laplace noise under a linear map are linear far out on every ray, so that a
-    slope there is for ever.
+    Log densities of Laplace noise under a linear map are linear far out on every ray.
     """
     far = np.array(_FAR)[:, None] * report
     one, other = (mechanism.log_density(far, given) for given in answers)

@@ -92,10 +92,10 @@ def of_table(
     reports: Sequence[Any],
     answers: int = 1,
 ) -> ExactLoss:
-    """Return the loss of a table of probabilities, `answers` reports drawn independently.
+    """Return the loss of a table ``rows[input][report]``, `answers` reports drawn independently.
 
-    `rows`: ``rows[input][report]``. Whole numbers and fractions are exact; floats are taken as the
-    fractions that they are. `inputs`, `reports`: names, for words.
+    Whole numbers and fractions are exact; floats are taken as the fractions that they are. `inputs`
+    and `reports` are names, for words.
     """
     exact = [[Fraction(p) for p in row] for row in rows]
     require_probabilities(exact, inputs)
@@ -127,10 +127,9 @@ def of_table_at(
     delta: Fraction,
     claimed: Loss | None = None,
 ) -> ExactLoss:
-    """Return the least epsilon at `delta` of one report with a table of probabilities.
+    """Return the least epsilon at `delta` of one report with a table, as in `of_table`.
 
-    Parameters are those of `of_table`; the sums are in floats, known to `ROUNDING`. With a claimed
-    epsilon, delta there too.
+    The sums are in floats, known to `ROUNDING`. With a claimed epsilon, delta there too.
     """
     require_probabilities([[Fraction(p) for p in row] for row in rows], inputs)
     table = np.array([[float(p) for p in row] for row in rows])

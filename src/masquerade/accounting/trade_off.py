@@ -107,9 +107,9 @@ def _of_gaussian(rate: float, mu: float) -> float:
 
 
 def _of_distribution(rate: float, distribution: LossDistribution) -> float:
-    """Return the least ``e**epsilon rate + delta(epsilon)`` over epsilons of any sign.
+    """Return the least of the bounds ``e**epsilon rate + delta(epsilon)``, epsilon of any sign.
 
-    Each is a bound. The worst pairs are symmetric: it does not matter which world is true.
+    The worst pairs are symmetric: it does not matter which world is true.
     """
 
     def bound(epsilon: float) -> float:

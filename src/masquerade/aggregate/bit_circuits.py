@@ -29,20 +29,10 @@ from masquerade.errors import ParameterError
 
 
 class BitCircuit(Circuit[Measurement, Result]):
-    """A circuit whose measurement is a vector of bits, with linear checks and maybe squares.
+    """A circuit whose measurement is a vector of `bits`, with linear checks and maybe squares.
 
-    Parameters
-    ----------
-    field : Field
-    bits : int
-        Length of the vector.
-    output_length : int
-    chunk : int
-        Bits that one call of the gadget checks.
-    checks : int
-        Number of linear checks.
-    squared : sequence of int
-        For each sum of squares that a check needs, how many numbers are squared.
+    `chunk`: bits that one call of the gadget checks. `squared`: for each sum of squares that a
+    check needs, how many numbers are squared.
     """
 
     def __init__(

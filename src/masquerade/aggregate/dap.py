@@ -52,22 +52,11 @@ def task_configuration(
     vdaf: tuple[int, bytes],
     terms: bytes,
 ) -> TaskConfiguration:
-    """Return the configuration of a survey's task.
+    """Return the configuration of a survey's task; times in seconds, `opening` since 1970.
 
-    Parameters
-    ----------
-    info : bytes
-        1 to 255; random, so that nobody can guess the task's identifier.
-    leader_url, helper_url : str
-        In ASCII.
-    opening, duration : int
-        In seconds; the former since 1970.
-    min_batch_size : int
-    vdaf : tuple
-        As `configuration_of` gives it.
-    terms : bytes
-        SHA-256 of the survey's canonical text: questions, noise, keys of both parties, the hash of
-        the verification key's seed, and when it ends.
+    `info`: 1 to 255 random bytes, so that nobody can guess the task's identifier. `vdaf`: as
+    `configuration_of` gives it. `terms`: SHA-256 of the survey's canonical text: questions, noise,
+    keys of both parties, the hash of the verification key's seed, and when it ends.
 
     Privacy
     -------
@@ -100,14 +89,7 @@ def config_of(identifier: int, key: HpkeKey) -> HpkeConfig:
 
 @dataclass(frozen=True)
 class Task:
-    """A task, by its configuration.
-
-    Attributes
-    ----------
-    configuration : TaskConfiguration
-    id : bytes
-        SHA-256 of the encoded configuration.
-    """
+    """A task, by its configuration; `id` is the SHA-256 of the encoded configuration."""
 
     configuration: TaskConfiguration
     id: bytes = field(init=False)
@@ -153,17 +135,7 @@ class Task:
         helper: HpkeConfig,
         coins: Coins | None = None,
     ) -> Report:
-        """Return a sealed report of a measurement (DAP section 4.4.2).
-
-        Parameters
-        ----------
-        measurement
-            What the circuit takes.
-        leader, helper : HpkeConfig
-            Public keys of the parties.
-        coins : Coins, optional
-            The operating system's.
-        """
+        """Return a sealed report of what the circuit takes (DAP section 4.4.2)."""
         split = self.vdaf.shard(measurement, context=self.context, coins=coins)
         return self.seal(split, leader=leader, helper=helper)
 
@@ -196,10 +168,7 @@ class Task:
     ) -> bytes:
         """Return a party's input share (DAP sections 4.5.3.3 and 4.5.3.4).
 
-        Raises
-        ------
-        InvalidReport
-            It cannot be decrypted, is of another time, or has extensions, of which none is known.
+        Raises `InvalidReport` also for a report of another time, or with extensions: none is known.
         """
         if metadata.time != self.time or metadata.public_extensions:
             raise InvalidReport(
@@ -230,13 +199,7 @@ class Task:
         input_share: bytes,
         message: bytes,
     ) -> tuple[tuple[int, ...], bytes]:
-        """Return the helper's share of a checked measurement, and its answer to the leader.
-
-        Raises
-        ------
-        InvalidReport
-            The report does not hold, or the message is none.
-        """
+        """Return the helper's share of a checked measurement, and its answer to the leader."""
         leader_share = _content(message, _INITIALIZE)
         state, share = self.vdaf.verify_init(
             verify_key, self.context, 1, nonce, public_share, input_share
@@ -246,13 +209,7 @@ class Task:
         return output, VerifierMessage(_FINISH, answer).encode()
 
     def leader_finish(self, state: VerifyState, answer: bytes) -> tuple[int, ...]:
-        """Return the leader's share of a measurement that the helper found well-formed.
-
-        Raises
-        ------
-        InvalidReport
-            The answer is not what the shares give.
-        """
+        """Return the leader's share of a measurement that the helper found well-formed."""
         return self.vdaf.verify_next(state, _content(answer, _FINISH))
 
     def seal_aggregate(
@@ -276,13 +233,7 @@ class Task:
     def open_aggregate(
         self, role: Role, key: HpkeKey, request: CollectionJobReq, encrypted: HpkeCiphertext
     ) -> Elements:
-        """Return a party's sum, for the collector.
-
-        Raises
-        ------
-        InvalidReport
-            It cannot be decrypted, or has another length.
-        """
+        """Return a party's sum, for the collector."""
         aad = self.id + self._encoded + request.encode()
         data = key.open(encrypted.enc, encrypted.payload, info=_aggregate_info(role), aad=aad)
         return self.vdaf.decode_aggregate(data)

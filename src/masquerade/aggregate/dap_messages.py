@@ -108,13 +108,9 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Messages of one kind, one after another; with their length before them or, by 0, to the end.
+    """Messages of one kind, one after another.
 
-    Attributes
-    ----------
-    prefix : int
-        Bytes of the length.
-    kind : type
+    `prefix`: bytes of the length before them; by 0 they go on to the end.
     """
 
     prefix: int
@@ -140,13 +136,7 @@ class Message:
     __slots__ = ()
 
     def encode(self) -> bytes:
-        """Return the message as bytes.
-
-        Raises
-        ------
-        ParameterError
-            A part is too long, too short or too large.
-        """
+        """Return the message as bytes, where each part has a size that it can have."""
         parts = [form.write(getattr(self, name)) for name, form in _forms(type(self))]
         return b"".join(parts)
 
@@ -157,13 +147,7 @@ class Message:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Return the message that bytes encode.
-
-        Raises
-        ------
-        InvalidReport
-            They encode none, or more than one.
-        """
+        """Return the one message that bytes encode."""
         reader = Reader(data)
         message = cls.read(reader)
         if reader.left:

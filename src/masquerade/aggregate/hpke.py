@@ -38,13 +38,7 @@ class Kem(IntEnum):
 
 
 class HpkeKey:
-    """A party's private key.
-
-    Parameters
-    ----------
-    kem : Kem
-    seed : bytes
-        32 that the key is derived from; whoever has them reads what was encrypted to the party.
+    """A party's private key, from 32 bytes: whoever has them reads what was encrypted to the party.
 
     Examples
     --------
@@ -69,10 +63,7 @@ class HpkeKey:
     def open(self, enc: bytes, payload: bytes, *, info: bytes, aad: bytes) -> bytes:
         """Return what was sealed to this key (RFC 9180, section 6.1, ``OpenBase``).
 
-        Raises
-        ------
-        InvalidReport
-            It was sealed to another key, with other `info` or `aad`, or was changed since.
+        Raises `InvalidReport` where key, `info` or `aad` were others, or it was changed since.
         """
         try:
             # a point has one form here: the library takes compressed ones of P-256 too
@@ -93,17 +84,8 @@ def seal(
 ) -> tuple[bytes, bytes]:
     """Return `enc` and the encrypted bytes, for the holder of the private key alone.
 
-    Parameters
-    ----------
-    kem : Kem
-    public_key, plaintext : bytes
-    info, aad : bytes
-        What the reader has to know to open it: not secret, and bound to the encrypted bytes.
-
-    Raises
-    ------
-    ParameterError
-        The public key is none.
+    `info`, `aad`: what the reader has to know to open it: not secret, and bound to the encrypted
+    bytes.
     """
     if len(public_key) == kem.public_size:
         # a point off the curve, or one of low order, is an error of the library below

@@ -26,16 +26,10 @@ def prove(
     prove_rand: Sequence[int],
     joint: Sequence[int],
 ) -> Elements:
-    """Return the proof of an encoded measurement (section 7.3.3).
+    """Return the proof of an encoded measurement (section 7.3.3), by the person's device.
 
-    Parameters
-    ----------
-    circuit : Circuit
-    encoded : sequence of int
-        The measurement, whole: only the person's device can prove.
-    prove_rand : sequence of int
-        One for each input of each gadget; they hide the measurement from who checks.
-    joint : sequence of int
+    `encoded`: whole, not a share. `prove_rand`: one for each input of each gadget; they hide the
+    measurement from who checks.
     """
     field, proof = circuit.field, []
     rest = list(prove_rand)
@@ -67,21 +61,8 @@ def query(
 ) -> Elements:
     """Return one party's share of what decides whether a proof holds (section 7.3.4).
 
-    Parameters
-    ----------
-    circuit : Circuit
-    encoded, proof : sequence of int
-        The party's shares.
-    query_rand : sequence of int
-        From the verification key; whoever proves does not know them.
-    joint : sequence of int
-    shares : int
-        Number of parties.
-
-    Raises
-    ------
-    InvalidReport
-        A point of the check is a root of unity, where it would show an input.
+    `query_rand` comes from the verification key; whoever proves does not know it. Raises
+    `InvalidReport` where a point of the check is a root of unity, which would show an input.
     """
     field, modulus = circuit.field, circuit.field.modulus
     many = circuit.evaluation_length > 1

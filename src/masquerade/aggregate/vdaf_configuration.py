@@ -44,12 +44,7 @@ _BLOCKS: dict[int, tuple[type[Block], tuple[Number, ...]]] = {
 
 
 def configuration_of(vdaf: Prio3[Any, Any]) -> tuple[int, bytes]:
-    """Return the identifier of an algorithm and its parameters as bytes.
-
-    Raises
-    ------
-    ParameterError
-        The circuit has no form, or there are more parties than two.
+    """Return the identifier of an algorithm for two parties and its parameters as bytes.
 
     Examples
     --------
@@ -84,15 +79,7 @@ def configuration_of(vdaf: Prio3[Any, Any]) -> tuple[int, bytes]:
 
 
 def prio3_of(algorithm: int, parameters: bytes) -> Prio3[Any, Any]:
-    """Return the algorithm that an identifier and bytes stand for.
-
-    Raises
-    ------
-    InvalidReport
-        The bytes are no parameters of this algorithm.
-    ParameterError
-        The algorithm is not known, or a parameter is outside its range.
-    """
+    """Return the algorithm that an identifier and bytes stand for."""
     reader = Reader(parameters)
     makers: dict[int, Callable[[Reader], Prio3[Any, Any]]] = {
         SURVEY: _survey,

@@ -39,14 +39,7 @@ def _turboshake128() -> ModuleType:
 class XofTurboShake128:
     """An endless stream of bytes from a seed, a tag that keeps uses apart, and a binder.
 
-    Parameters
-    ----------
-    seed : bytes
-        At most 255; `SEED_SIZE` everywhere in Prio3.
-    dst : bytes
-        Domain separation tag, at most 65535.
-    binder : bytes
-        What else the stream depends on.
+    `seed`: at most 255 bytes; `SEED_SIZE` everywhere in Prio3. `dst`: at most 65535.
 
     Examples
     --------
@@ -131,13 +124,7 @@ class GivenSeeds:
 
 
 def fresh_seeds(*sizes: int, coins: Coins | None = None) -> Sequence[bytes]:
-    """Return independent uniform bytes of these lengths from the operating system.
-
-    Raises
-    ------
-    InsecureRandomness
-        `coins` are not the operating system's.
-    """
+    """Return independent uniform bytes of these lengths from the operating system."""
     total = sum(sizes)
     drawn = require_coins(coins).words(-(-total // _WORD_BYTES)).tobytes()
     ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]

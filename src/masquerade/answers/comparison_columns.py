@@ -98,10 +98,7 @@ def encode_choices(table: pa.Table) -> Integers:
 def encode_items(
     table: pa.Table, declared: Sequence[Any] | None, unlisted: Unlisted
 ) -> tuple[pa.Array, Codes, Codes]:
-    """Return the items, and the chosen and the rejected one of each row as codes.
-
-    The items are the declared ones in their order; without, those that rows name, sorted.
-    """
+    """Return the items (as declared, else as named, sorted), and chosen and rejected as codes."""
     one_of(unlisted, "unlisted", get_args(Unlisted))
     ignored = declared is not None and unlisted == "ignore"
     columns = []

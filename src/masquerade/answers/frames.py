@@ -130,10 +130,7 @@ def missing_column(name: str, found: list[str], *, table: str = "the table") -> 
 
 
 def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
-    """Return a column of ids as one array.
-
-    `wanted`: what every row needs, for the error.
-    """
+    """Return a column of ids as one array; `wanted`, in the error, is what every row needs."""
     ids = plain_column(table, name)
     row = first_missing(ids)
     if row is not None:
@@ -258,10 +255,7 @@ def read_table(path: str | Path) -> pa.Table:
 
 
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
-    """Read the content of a CSV file, every column as text.
-
-    `name`: what errors call it.
-    """
+    """Read the content of a CSV file, every column as text; `name` is what errors call it."""
     try:
         return _read_csv(lambda: pa.BufferReader(data), name)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -309,10 +303,7 @@ def _decoded(latin: str, errors: str = "strict") -> str:
 
 
 def _first_broken_row(source: Any, names: list[str]) -> str | None:
-    """Say what is wrong with the first row of a CSV file that has the wrong form.
-
-    Its columns' names are as they are read in Latin-1.
-    """
+    """Say what is wrong with a CSV file's first broken row; its `names` are read in Latin-1."""
     ragged: list[pa_csv.InvalidRow] = []
 
     def note(row: pa_csv.InvalidRow) -> str:
@@ -380,9 +371,8 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 def encode_declared(
     ids: pa.Array, declared: Sequence[Any], name: str, *, twice: type[Exception] = ParameterError
 ) -> tuple[Integers, pa.Array]:
-    """Return the ids as codes into the declared ones, and the declared ones in their order.
+    """Return the ids, none missing, as codes into the declared ones, and these in their order.
 
-    `ids`: none of them missing. `declared`: everybody, or everything; each once.
     `name`: of the column, in the singular. `twice`: raised where one is declared twice.
     """
     if isinstance(declared, str):

@@ -133,10 +133,7 @@ class Truths:
 
 
 def _find(values: pa.Array, names: pa.Array) -> pa.Array:
-    """Return where each value stands in `names`, null where nowhere.
-
-    Types that cannot be made one are compared as texts; what is no text either stands nowhere.
-    """
+    """Return where each value stands in `names`, null where nowhere; as texts if types differ."""
     if values.type != names.type:
         try:
             values = values.cast(names.type)

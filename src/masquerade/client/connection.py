@@ -47,19 +47,9 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 class Connection:
     """A server, as one participant reaches it.
 
-    Every request can be sent again without harm, so each is, after growing pauses, where it is not
-    known whether it arrived or the server is busy.
-
-    Parameters
-    ----------
-    url : str
-        ``https://host`` or ``http://host:port``, with or without a path.
-    secret : callable
-        Gives the participant's secret when a request needs it.
-    attempts : int
-        How often a request is sent at most.
-    transport : httpx.BaseTransport, optional
-        What carries the requests; default: the network.
+    Every request can be sent again without harm, so each is, after growing pauses and at most
+    `attempts` times, where it is not known whether it arrived or the server is busy. `secret` gives
+    the participant's secret when a request needs it.
     """
 
     def __init__(
@@ -105,10 +95,7 @@ class Connection:
     def own(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str | None = None
     ) -> dict[str, Any]:
-        """Make a request of the participant and return the answer.
-
-        A `key` names a request that begins something, so that it begins once.
-        """
+        """Make a request of the participant; what a `key` names begins only once."""
         headers = {"Masquerade-Participant": self._secret()}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -251,10 +238,7 @@ _REFUSALS: dict[str, type[MasqueradeError]] = {
 
 
 def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
-    """Return the exception that problem details stand for.
-
-    `problem` is the JSON object of an ``application/problem+json`` answer, or an empty one.
-    """
+    """Return the exception that problem details (``application/problem+json``) stand for."""
     slug = str(problem.get("type", "")).rpartition("/")[2]
     detail = str(problem.get("detail") or f"the server refused the request ({status}).")
     if slug == "wrong-state":

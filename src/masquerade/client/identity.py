@@ -101,9 +101,8 @@ def words_of(secret: str) -> tuple[str, ...]:
 def secret_of(words: str) -> str:
     """Return the secret that words stand for; the inverse of `words_of`.
 
-    They may be in capitals, with spaces, commas or hyphens between them. Where they are not nine of
-    ours that belong together, `ParameterError` names a word that is none of ours and nothing else
-    of what was typed.
+    Capitals, spaces, commas and hyphens do not matter. Where they are not nine of ours that belong
+    together, `ParameterError` names a word that is none of ours and nothing else of what was typed.
     """
     typed = [word for word in re.split(r"[\s,.;·-]+", words.lower()) if word]
     for number, word in enumerate(typed, start=1):

@@ -22,8 +22,8 @@ _FORM = 1
 class LedgerFile:
     """Chains of entries, as `masquerade.accounting.Storage` asks for them.
 
-    The file holds entries alone; balances are what the entries come to, worked out at each change,
-    and a chain that was cut or changed by hand is refused.
+    The file holds no balances: they are worked out at each change, so a chain that was cut or
+    changed by hand is refused.
     """
 
     def __init__(self, path: Path) -> None:

@@ -118,10 +118,7 @@ class Offer:
     def require_opening(
         self, opening: Mapping[str, Any], *, participation: str, level: str
     ) -> Survey:
-        """Return the survey that was opened where it is, word by word, the one invited to.
-
-        `participation` and `level` are what was asked for.
-        """
+        """Return the survey that was opened, at `level`: word by word the one invited to."""
         said = tuple(opening.get(name) for name in ("id", "state", "level", "hash"))
         if said != (participation, "opened", level, self.covered["hash"]):
             raise BrokenPromise("the server opened something else than was asked for.")

@@ -79,11 +79,7 @@ class MaskedQuestion:
 
 
 def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer]) -> list[int]:
-    """Return the code of the answer to each question.
-
-    One that is not asked after the answers before it has none, or None; it is masked as "no
-    answer".
-    """
+    """Return the code of the answer to each question; what is not asked has that of "no answer"."""
     ids = [one.question.id for one in questions]
     if extra := [name for name in answers if name not in ids]:
         raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")

@@ -20,8 +20,7 @@ Record = dict[str, Any]
 class Records:
     """The records of one person on one server.
 
-    A record is on the disk when a change returns, and no two changes of one record overlap, in
-    whatever processes they run.
+    A record is on the disk when a change returns; no two changes of one overlap, in any processes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,8 +48,7 @@ class Records:
     ) -> Record | None:
         """Replace a record by what `change` makes of it, and return that; None deletes it.
 
-        Where `change` returns what it was given, nothing is written; where it raises, nothing
-        changes.
+        Nothing is written where `change` raises or returns what it was given.
         """
         path = self._path(survey)
         make_folder(self.folder)
@@ -87,8 +85,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 def first_record(survey: str, offer: Offer, level: str, *, named: str, identity: str) -> Record:
     """Return the first record of a participation; nothing is asked of the server yet.
 
-    `named` is the survey's name among those of all servers; the key of its charge begins with
-    `identity`.
+    `named`: the survey's name among all servers'; `identity` begins its charge's key.
     """
     key = secrets.token_hex(16)
     return {

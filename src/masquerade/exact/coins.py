@@ -92,11 +92,7 @@ def require_generator(rng: object) -> np.random.Generator:
 def require_coins(coins: Coins | None) -> Coins:
     """Return `coins`, or fresh ones for None; refuse everything that is not from the system.
 
-    Raises
-    ------
-    InsecureRandomness
-        `coins` is of another type, for instance a seeded generator. Subclasses are refused too,
-        so that no override can make real reports predictable.
+    Subclasses are refused too, so that no override can make real reports predictable.
     """
     if coins is None:
         return Coins()
@@ -109,16 +105,11 @@ def require_coins(coins: Coins | None) -> Coins:
 
 
 def uniform_below(source: WordSource, bound: int, size: int) -> Words:
-    """Draw `size` integers uniform on 0, ..., bound - 1, exactly, by rejection.
+    """Draw `size` integers uniform on 0, ..., bound - 1, exactly, by rejection; bound <= 2**64.
 
-    `source`: where the words come from. A rejected word is replaced by a later word. `bound`: 1 <=
-    bound <= 2**64. `size`: how many integers.
-
-    Notes
-    -----
     A word at or above the largest multiple of `bound` below 2**64 is rejected, so that the
-    remainder is exactly uniform. The device's half (``web/static/mechanisms/coins.js``) does the
-    same with the same words.
+    remainder is exactly uniform, and replaced by a later word. The device's half
+    (``web/static/mechanisms/coins.js``) does the same with the same words.
     """
     if not 1 <= bound <= 1 << 64:
         raise ParameterError(f"bound is {bound}, expected 1 to 2**64.")

@@ -137,12 +137,10 @@ def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) ->
 
 @lru_cache(maxsize=1024)
 def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, reports: int) -> Loss:
-    """Return the smallest epsilon, in millionths, that is proven for equal reports at `delta`.
+    """Return the smallest epsilon, in millionths, proven for some equal `reports` at `delta`.
 
-    It is never above that of `epsilon_of_rho`.
-
-    `distance`, `variance`, `delta`: as for `epsilon_of_one_report`. `reports`: how many reports of
-    one person, each with noise of its own, at least 1.
+    All are of one person, each with noise of its own; never above `epsilon_of_rho`. The other
+    parameters are those of `epsilon_of_one_report`.
     """
     rho = Loss.of_amount(Fraction(reports * distance**2) / (2 * variance))
     high = epsilon_of_rho(rho, delta=delta).micro

@@ -42,10 +42,7 @@ def bernoulli(source: WordSource, numerator: int, denominator: int, size: int) -
 
 
 def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Flags:
-    """Return a flag for each numerator, true with probability exp(-numerator / denominator).
-
-    Shapes: `numerator` (n,). `denominator`: 1 to 2**64 - 1.
-    """
+    """Return flags true with probability exp(-numerator / denominator), denominator < 2**64."""
     divisor = np.uint64(denominator)
     # Canonne, Kamath and Steinke (2020), Algorithm 1: exp(-x) = exp(-1)**whole * exp(-rest).
     whole = numerator // divisor
@@ -56,11 +53,7 @@ def bernoulli_exp(source: WordSource, numerator: Words, denominator: int) -> Fla
 def discrete_laplace(source: WordSource, scale: Fraction, size: int) -> Integers:
     """Return `size` integers with P(x) proportional to exp(-abs(x) / scale).
 
-    `scale`: above 0; numerator at most 2**48.
-
-    Notes
-    -----
-    About nine words a number. Expected time is independent of `scale`.
+    `scale`: above 0; numerator at most 2**48. About nine words a number, whatever the scale.
     """
     top, bottom = scale.numerator, scale.denominator
     if not 0 < top <= LARGEST_SCALE or bottom >= _WORD:
@@ -72,9 +65,9 @@ def discrete_laplace(source: WordSource, scale: Fraction, size: int) -> Integers
 
 
 def scale_rounded_up(scale: Fraction) -> Fraction:
-    """Return a scale of discrete Laplace noise that can be drawn: never less noise.
+    """Return a scale that discrete Laplace noise can be drawn with, terms of at most 48 bits.
 
-    Terms of at most 48 bits; equal to `scale` where it has such, else a little larger.
+    Equal to `scale` where it has such, else a little larger: never less noise.
     """
     if max(scale.numerator, scale.denominator) <= LARGEST_SCALE:
         return scale
@@ -119,10 +112,7 @@ def _laplace_block(source: WordSource, top: int, bottom: int, size: int) -> Inte
 
 
 def _first_accepted(propose: Callable[[int], tuple[Flags, Integers]], size: int) -> Integers:
-    """Return the first `size` accepted proposals.
-
-    Many are proposed at a time, so that few turns are needed; for one number, one at a time.
-    """
+    """Return the first `size` accepted proposals; many are made at a time, for few turns."""
     out = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -138,11 +128,7 @@ def discrete_gaussian(source: WordSource, variance: Fraction, size: int) -> Inte
     """Return `size` integers with P(x) proportional to exp(-x**2 / (2 variance)).
 
     `variance`: from 2**-64 to below 2**96. It is the parameter of the formula; the true variance is
-    never above it.
-
-    Notes
-    -----
-    About fifteen words a number.
+    never above it. About fifteen words a number.
     """
     if not _LEAST_VARIANCE <= variance < LARGEST_SCALE**2:
         raise ParameterError(f"variance is {variance}, expected from 2**-64 to below 2**96.")
@@ -273,10 +259,7 @@ def _geometric(source: WordSource, size: int) -> Words:
 
 
 def _compare(source: WordSource, numerator: int, denominator: int, word: int | None = None) -> bool:
-    """Return true with probability numerator / denominator, comparing digit by digit.
-
-    `word` is the first digit where it has been drawn already.
-    """
+    """Return true with probability numerator / denominator; `word`: the first digit, if drawn."""
     while True:
         digit, numerator = divmod(numerator * _WORD, denominator)
         if word is None:

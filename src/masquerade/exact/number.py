@@ -21,13 +21,8 @@ def exact(value: NumberLike, name: str) -> Fraction | float:
     """Return `value` as the fraction that a person means by it, or ``math.inf``.
 
     A float, of Python or numpy, is read by its shortest decimal form (0.3 is three tenths), as is a
-    text; a text may also be a fraction (``1/3``).
-
-    Raises
-    ------
-    ParameterError
-        The value is NaN, negative infinity, no number, or absurdly long: a few characters
-        (``1e999999999``) can ask for gigabytes of digits.
+    text; a text may also be a fraction (``1/3``). Absurdly long numbers are refused: a few
+    characters (``1e999999999``) can ask for gigabytes of digits.
     """
     try:
         text = str(value).strip()

@@ -80,10 +80,7 @@ def read_text_form(
 
 
 def read_field(text: str, kind: str, key: str) -> Any:
-    """Return `text` as a field of type `kind`; what is no plain number or flag stays text.
-
-    `kind`: the annotation of the field, such as ``"int | None"``.
-    """
+    """Return `text` as a field annotated `kind`; what is no plain number or flag stays text."""
     plain = kind.removesuffix(" | None")
     readers: dict[str, Callable[[str], Any]] = {
         "int": int,

@@ -138,10 +138,7 @@ class LiteralErrors:
         return float((mean**2).mean()) - self._everyone
 
     def greedy(self, pool: Pool, *, budget: float, alpha: float, start: float) -> Integers:
-        """Return the people whom algorithm 1 chooses.
-
-        `start`: error of nobody, in widths; the paper does not say.
-        """
+        """Return the people of algorithm 1; `start` (unpublished): error of nobody, in widths."""
         score = pool.score(budget=budget, alpha=alpha)
         open_ = np.flatnonzero(pool.admissible)
         error, known = self._error[open_], self._known[open_]

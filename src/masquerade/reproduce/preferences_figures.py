@@ -47,10 +47,7 @@ class Accuracies:
 def figures(
     accuracies: Accuracies, factors: Mapping[tuple[str, int], float], epsilons: Sequence[float]
 ) -> list[Figure]:
-    """Return figures 1 to 10.
-
-    `factors`: by mechanism and records: the loss of a whole voter over the epsilon of its own unit.
-    """
+    """Return figures 1 to 10; `factors`: the loss of a whole voter over the epsilon of one unit."""
     sizes = accuracies.sizes
     machine_groups = {(200, *key): each for key, each in accuracies.machine_groups.items()}
     six = "Figure 6: personalised epsilons (synthetic, 50 records, 10 features)"

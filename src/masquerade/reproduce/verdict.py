@@ -124,10 +124,9 @@ class Statements:
         return self._row(name, texts, mean, outcome, printed)
 
     def claim(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
-        """Return the row of a statement that differences are above 0.
+        """Return the row of a statement that differences are above 0; its value is their mean.
 
-        The row's value is their mean. Its standard error takes the comparisons as independent,
-        which is too small where they share data.
+        The standard error takes them as independent, which is too small where they share data.
         """
         mean, right = _pooled(differences), sum(d.mean > 0 for d in differences)
         numbers = (
@@ -151,8 +150,8 @@ class Statements:
     def alike(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
         """Return the row of a statement that two things are the same.
 
-        It agrees where the mean of the absolute differences is within the tolerance and two mean
-        standard errors.
+        It agrees where the mean absolute difference is within the tolerance and two standard
+        errors.
         """
         if not differences:
             nothing = Estimate(math.nan, math.nan)

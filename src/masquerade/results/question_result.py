@@ -46,8 +46,8 @@ def question_result(
 ) -> dict[str, Any]:
     """Return what the reports to one question say, as a JSON object.
 
-    `sent` holds the reports and the mask at each level, `offered` the mask of each level that could
-    be chosen, `pool` the people at each level, `known` the shares of a made-up crowd.
+    `sent`: reports and mask at each level; `offered`: the mask of each level that could be chosen;
+    `pool`: people at each level; `known`: the shares of a made-up crowd.
     """
     n = {name: len(reports) for name, (reports, _) in sent.items()}
     counted = shown_counts(n)
@@ -229,8 +229,7 @@ def _known_of_scores(
 def _forecast(question: Question, sent: Sent) -> float:
     """Return the standard error that planning gives for so many people at these levels.
 
-    Before any report is looked at: of a share of one half, or of a mean whose answers spread by a
-    quarter of the range; everybody counts once.
+    Of a share of one half, or a mean of answers that spread by a quarter; everybody counts once.
     """
     n = sum(len(reports) for reports, _ in sent.values())
     total = 0.0

@@ -104,7 +104,7 @@ def _values(
 def _covariance_of_mean(values: Floats, levels: LevelValues, level: int) -> Floats:
     """Return the covariance of a level's shares: the pairs are answered by the same people.
 
-    Correlations are those of the reports, variances those that the shares' own intervals have.
+    Correlations are the reports', variances those of the shares' own intervals.
     """
     n = len(values)
     error = np.sqrt(levels.people[level] + levels.masks[level])

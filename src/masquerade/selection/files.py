@@ -19,12 +19,11 @@ from masquerade.selection.pool import Pool
 
 
 def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:
-    """Return the pool of a CSV or Parquet file.
+    """Return the pool of a CSV or Parquet file; other columns are not looked at.
 
-    `path`: columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in
-    clear) or ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. Others are not
-    looked at. `options`: the survey asks for one of so many options; default: for a number or
-    rating. `within`: see `Pool`.
+    Columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in clear) or
+    ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. `options`: the survey
+    asks for one of so many; default: for a number or rating. `within`: see `Pool`.
     """
     table = read_table(path)
     people = _texts(table, "person", path)
@@ -49,11 +48,10 @@ def read_pool(path: str | Path, *, options: int | None = None, within: float = 0
 
 
 def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") -> History:
-    """Return the history of a pool from a CSV or Parquet file.
+    """Return the history of a pool from a CSV or Parquet file, without people who are not in it.
 
     Columns ``person``, ``question``, ``report`` and ``noise_variance``, the last two in widths (and
-    squared widths) of the question's range. Reports of people who are not in the pool are left
-    out.
+    squared widths) of the question's range.
     """
     table = read_table(path)
     place = {person: code for code, person in enumerate(pool.people)}

@@ -145,10 +145,7 @@ def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) ->
 
 
 def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
-    """Return whoever was closest to the crowd in the past, while the money lasts.
-
-    `errors` (n,): each person's mean squared error; see `published_squared_error`.
-    """
+    """Return whoever had the least past mean squared `errors` (n,), while the money lasts."""
     allowed = _allowed(pool)
     order = allowed[np.argsort(errors[allowed], kind="stable")]
     return while_it_lasts(order, pool.cost, budget)

@@ -184,11 +184,7 @@ def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
 
 
 def mask_of(question: Question, level: str, *, masking: str, rating_mask: str) -> Mask:
-    """Return the mask of a question at a level of this name.
-
-    `level` is one of `ALL_LEVELS`, or ``"none"``; `masking` and `rating_mask` are as in
-    `Survey.at_levels`.
-    """
+    """Return a question's mask at one of `ALL_LEVELS` or ``"none"``, as in `Survey.at_levels`."""
     if level == CLEAR:
         return RandomizedResponse(
             answers_of(question), flip_probability=0, null=question.allow_skip

@@ -40,9 +40,7 @@ class OptionChannel:
     ) -> OptionChannel:
         """Return the channel of a mechanism; `null_share` is the share of "no answer" reports.
 
-        With a "no answer" symbol, an option may have been reported by somebody without an answer.
-        The share of people without one is estimated from `null_share`, and their reports are
-        evenly spread over the options.
+        From it follows the share of people without an answer, whose reports are evenly spread.
         """
         if mechanism is None or n_options < 2:
             return cls(np.zeros(1), np.ones(1), n_options)
@@ -75,10 +73,7 @@ class OptionChannel:
         return table
 
     def unmasked(self, share: Floats) -> Floats:
-        """Return estimated shares of answers from shares of reports; rows sum to 1.
-
-        Unbiased but for the cut at 0; even where reports tell nothing.
-        """
+        """Return shares of answers from shares of reports, unbiased but for the cut at 0."""
         keep = float(self.signal() @ self.weight)
         if abs(keep) < 1e-9:
             return np.full_like(share, 1 / self.n_options)

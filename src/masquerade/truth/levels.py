@@ -151,25 +151,17 @@ def pool_counts(names: Sequence[str], pool: Mapping[str, int] | None) -> Floats 
 def combine(
     levels: LevelValues, *, width: float = 1.0, spread: float = LEVEL_SPREAD
 ) -> dict[str, Combination]:
-    """Return the three estimates.
+    """Return the three estimates; `width` is that of the answer's range, in the values' unit.
 
     ``respondent``: each level counts with its share of the people, so the estimate is unbiased
     whatever levels and opinions have to do with each other, and as noisy as that is. ``ivw``: each
     level counts with its precision, which is best if levels do not differ and misses the truth if
     they do. ``eb``: each level's number is drawn towards the common one, the more the noisier it
-    is, allowing for differences between levels of at least `spread`; then each level counts with
-    its share of the people.
+    is, allowing for differences between levels of a standard deviation of at least `spread` widths;
+    then each level counts with its share of the people.
 
     Several numbers (the shares of several options) have the same weights, so that what adds up at
     each level adds up over all.
-
-    Parameters
-    ----------
-    levels : LevelValues
-    width : float
-        Of the answer's range, in the unit of the values.
-    spread : float
-        Least standard deviation between levels, in widths; for ``eb``.
 
     Notes
     -----
