@@ -118,7 +118,9 @@ def test_a_refusal_is_one_line_and_exit_code_1(
 
 def test_a_mechanism_must_be_named(run: Run, choices: Path) -> None:
     """Nobody learns without privacy by leaving an option out."""
-    assert run("prefer", choices).code == 2
+    left_out = run("prefer", choices)
+    assert left_out.code == 1
+    assert "auto needs an epsilon" in left_out.err
 
 
 def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:

@@ -14,7 +14,11 @@ from masquerade.errors import InsecureRandomness, InsufficientBudget, NoGuarante
 from masquerade.exact import Loss
 from masquerade.preference import MECHANISMS, SocialPreference
 
-PURE = [name for name in MECHANISMS if name != "none" and not name.endswith("-gaussian")]
+PURE = [
+    name
+    for name in MECHANISMS
+    if name not in ("none", "auto") and not name.endswith("-gaussian") and "item-" not in name
+]
 TABLE = Comparisons.from_frame(
     {"voter": ["ann", "ann", "ann", "bob", "cem"], "f": [1, -1, 2, 1, -3], "g": [0, 1, 1, -2, 1]}
 )

@@ -37,7 +37,12 @@ from masquerade.preference.personal_epsilon import (
     voter_weights,
 )
 
-PRIVATE = [name for name, kind in MECHANISMS.items() if issubclass(kind, PrivateMechanism)]
+# Those of named items take no features; the page of their tests has the same promises.
+PRIVATE = [
+    name
+    for name, kind in MECHANISMS.items()
+    if issubclass(kind, PrivateMechanism) and not name.startswith("item-")
+]
 LOCAL = [name for name in PRIVATE if not name.startswith(("central-", "secure-"))]
 VECTORS = [name for name in LOCAL if name != "choice-response"]
 

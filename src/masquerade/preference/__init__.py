@@ -5,6 +5,7 @@ Each mechanism says whom it protects (a choice, a record, a voter) and from whom
 secure sum, an aggregator), and every decision knows how much of it may be noise.
 """
 
+from masquerade.preference.automatic import Automatic
 from masquerade.preference.bounded_fits import (
     CentralGaussian,
     CentralLaplace,
@@ -34,6 +35,7 @@ from masquerade.preference.metrics import (
     one_feature_baseline,
     split_voters,
 )
+from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.no_mechanism import NoMechanism
 from masquerade.preference.pair_ranking import PairRanking, rank_pairs
 from masquerade.preference.personal_epsilon import EpsilonGroups
@@ -50,6 +52,7 @@ __all__ = [
     "MECHANISMS",
     "REFERENCES",
     "AggregateFunctional",
+    "Automatic",
     "BradleyTerryFit",
     "CentralFunctional",
     "CentralGaussian",
@@ -58,6 +61,9 @@ __all__ = [
     "Decision",
     "DirectionSelection",
     "EpsilonGroups",
+    "ItemNetWins",
+    "ItemVotes",
+    "ItemWins",
     "LinearFit",
     "LinearGaussian",
     "LinearKNorm",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from masquerade.answers import Comparisons
 from masquerade.errors import DisconnectedItems, ParameterError
@@ -126,45 +127,85 @@ def fit_bradley_terry(
     wins = coo_array((np.ones(len(chosen)), (chosen, rejected)), shape=(k, k)).toarray()
     if prior == 0:
         _require_connected(wins, items)
-    meetings = wins + wins.T
+    maximum = maximise_strengths(
+        wins.sum(axis=1),
+        wins + wins.T,
+        ridge=prior,
+        tolerance=tolerance * max(len(chosen), 1),
+        max_iterations=max_iterations,
+    )
+    strengths = maximum.strengths
+    # Sandwich estimate, clustered by voter: choices of one voter depend on one another.
+    bread = np.linalg.pinv(maximum.information + prior * np.eye(k), hermitian=True)
+    covariance = bread @ _meat(comparisons, chosen, rejected, strengths) @ bread
+    return BradleyTerryFit(
+        items, strengths, covariance, maximum.value, maximum.converged, maximum.iterations
+    )
+
+
+class StrengthsMaximum(NamedTuple):
+    """The strengths at which a penalised Bradley-Terry likelihood is greatest."""
+
+    strengths: Floats  # shape (n_items,); they sum to 0
+    information: Floats  # negative second derivative without the ridge, (n_items, n_items)
+    value: float
+    converged: bool
+    iterations: int
+
+
+def maximise_strengths(
+    wins: Floats,
+    meetings: Floats,
+    *,
+    ridge: float,
+    tolerance: float,
+    max_iterations: int = 100,
+) -> StrengthsMaximum:
+    """Return the strengths t of greatest ``wins.t - sum met ln(e**t_i + e**t_j) - ridge/2 |t|**2``.
+
+    `wins` (n_items,): how often each item was preferred; it may hold noise, and then need not be
+    between 0 and the meetings, but has to add up to their number. `meetings` (n_items, n_items):
+    how often each pair met, symmetric. `tolerance`: largest derivative at which to end. Concave
+    whatever `wins` is; it has a maximum where the ridge is above 0, or Ford's condition holds.
+    """
+    k = len(wins)
     # Only differences of strengths are in the likelihood (Bradley and Terry 1952), so that without
-    # a prior the information is singular along (1, ..., 1); this matrix fixes the sum at 0.
-    centring = np.ones((k, k)) / k if prior == 0 else np.zeros((k, k))
+    # a ridge the information is singular along (1, ..., 1); this matrix fixes the sum at 0.
+    centring = np.ones((k, k)) / k if ridge == 0 else np.zeros((k, k))
+    upper = np.triu_indices(k, 1)
+    met = meetings[upper]
+
+    def value_at(t: Floats) -> float:
+        each = met @ np.logaddexp(t[upper[0]], t[upper[1]])
+        return float(wins @ t - each - ridge / 2 * t @ t)
+
     strengths = np.zeros(k)
-    value = _value(wins, strengths, prior)
+    value = value_at(strengths)
     iterations, converged = 0, False
     while True:
         # probability[a, b] = 1 / (1 + exp(s_b - s_a)): a is preferred to b.
         probability = expit(strengths[:, None] - strengths)
         # Score: wins of an item less those that its strength foretells.
-        gradient = (wins - meetings * probability).sum(axis=1) - prior * strengths
+        gradient = wins - (meetings * probability).sum(axis=1) - ridge * strengths
         curvature = meetings * probability * (1 - probability)
         # Negative second derivative, the Laplacian of the graph of meetings.
-        information = np.diag(curvature.sum(axis=1) + prior) - curvature
-        converged = bool(np.abs(gradient).max(initial=0) <= tolerance * max(len(chosen), 1))
+        information = np.diag(curvature.sum(axis=1)) - curvature
+        converged = bool(np.abs(gradient).max(initial=0) <= tolerance)
         if converged or iterations >= max_iterations:
             break
         iterations += 1
         # Newton step; the centring has the information's own size, for a good condition.
-        move = np.linalg.solve(information + centring * (np.trace(information) / k), gradient)
+        penalised = information + ridge * np.eye(k) + centring * (np.trace(information) / k)
+        move = np.linalg.solve(penalised, gradient)
         move -= move.mean()
         # Far from the maximum a whole step may overshoot; 1e-12 is the rounding of the value.
         for _ in range(_MOST_HALVINGS):
-            higher = _value(wins, strengths + move, prior)
+            higher = value_at(strengths + move)
             if higher >= value - 1e-12 * (1 + abs(value)):
                 break
             move /= 2
         strengths, value = strengths + move, higher
-    strengths = strengths - strengths.mean()
-    # Sandwich estimate, clustered by voter: choices of one voter depend on one another.
-    bread = np.linalg.pinv(information, hermitian=True)
-    covariance = bread @ _meat(comparisons, chosen, rejected, strengths) @ bread
-    return BradleyTerryFit(items, strengths, covariance, value, converged, iterations)
-
-
-def _value(wins: Floats, strengths: Floats, prior: float) -> float:
-    likelihood = np.sum(wins * log_expit(strengths[:, None] - strengths))
-    return float(likelihood - prior / 2 * strengths @ strengths)
+    return StrengthsMaximum(strengths - strengths.mean(), information, value, converged, iterations)
 
 
 def _meat(

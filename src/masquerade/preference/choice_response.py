@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from masquerade.preference.composition import (
     Unit,
 )
 from masquerade.preference.directions import direction
+from masquerade.preference.item_counts import pairs_met, perturbed_strengths, require_item_records
 from masquerade.preference.masked_choices import MaskedChoicesFit, fit_masked_choices
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting, voter_weights
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
 
-Estimator = Literal["likelihood", "linear"]
+Estimator = Literal["likelihood", "linear", "bradley-terry"]
 
 
 def orientation(differences: Floats) -> Integers:
@@ -57,7 +58,7 @@ class Choices:
     row_a_record: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        one_of(self.estimator, "estimator", ("likelihood", "linear"))
+        one_of(self.estimator, "estimator", get_args(Estimator))
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each choice, 1 or -1 in its pair's `orientation`, shape (n_records, 1)."""
@@ -89,6 +90,8 @@ class Choices:
         between, noise = self.spread(reports.variance, reports.records, reports.features)
         best = voter_weights("inverse-variance", between=between, noise=noise)
         emphasis = (reports.shares / best)[voter]
+        if self.estimator == "bradley-terry":
+            return _strengths(signs, pairs, emphasis, contrast)
         fit = fit_masked_choices(signs, differences, emphasis, contrast, voter=voter)
         return Estimate(
             fit.weights, fit.noise, fit.sampling, fit.shrinkage, details=_on_shrinkage(fit)
@@ -152,6 +155,18 @@ def _linear(
     return weights, covariance
 
 
+def _strengths(signs: Integers, pairs: Comparisons, emphasis: Floats, contrast: Floats) -> Estimate:
+    """Return strengths of named items from wins that were made unbiased."""
+    require_item_records(pairs.difference)
+    oriented = pairs.difference * orientation(pairs.difference)[:, None]
+    # A masked sign over its contrast is unbiased; half of it is a win more or less than a half.
+    net = (signs * emphasis / contrast) @ oriented
+    noise = (oriented * (emphasis**2 * (1 / contrast**2 - 1) / 4)[:, None]).T @ oriented
+    met = pairs_met(pairs, emphasis)
+    wins = (net + met.sum(axis=1)) / 2
+    return perturbed_strengths(wins, met, float(np.diag(noise).mean()), noise)
+
+
 def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
     """Return how much of the errors is the ridge's, and a remark where that is more than half."""
     bias = np.diag(fit.shrinkage)
@@ -184,7 +199,8 @@ class ChoiceResponse(PrivateMechanism):
     estimator : {"likelihood", "linear"}
         ``"likelihood"``: maximises the Thurstone-Mosteller likelihood of the masked choices of all
         voters, with a small ridge; gives weights with standard errors. ``"linear"``: the direction
-        of the sum of chosen directions, divided by their second moment.
+        of the sum of chosen directions, divided by their second moment. ``"bradley-terry"``, for
+        named items: their strengths, from wins made unbiased; see `ItemWins`.
 
     Privacy
     -------

@@ -20,10 +20,8 @@ from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
-from masquerade.preference.mechanism import (
-    PreferenceMechanism,
-    Release,
-)
+from masquerade.preference.automatic import Automatic
+from masquerade.preference.mechanism import PreferenceMechanism, Release
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import preference_mechanism
@@ -116,8 +114,9 @@ class SocialPreference:
             private mechanism then needs the public list of items (``items=`` of
             `Comparisons.from_frame`).
         mechanism : str or PreferenceMechanism
-            ``"none"`` for a result without privacy, or a name (with parameters,
-            ``"central-laplace:bound=2"``); see `masquerade.preference.MECHANISMS`.
+            ``"auto"`` for the most accurate by public numbers (see `Automatic`), ``"none"`` for a
+            result without privacy, or a name (with parameters, ``"central-laplace:bound=2"``); see
+            `masquerade.preference.MECHANISMS`.
         epsilon : number, or one number a voter, optional
             Privacy loss per unit, for a mechanism given by name.
         unit : {"voter", "record", "choice"}, optional
@@ -316,6 +315,8 @@ def _prepare(
             "mechanism by a text."
         )
     table = comparisons if comparisons.features else comparisons.by_items()
+    if isinstance(mechanism, Automatic):
+        mechanism = mechanism.choose(table)
     if isinstance(mechanism, PrivateMechanism):
         mechanism.check(table)  # before anybody is charged
     return mechanism, table

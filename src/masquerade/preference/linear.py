@@ -18,7 +18,7 @@ from masquerade.answers.features import Feature
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
-from masquerade.exact.number import NumberLike, in_range, one_of
+from masquerade.exact.number import NumberLike, in_range
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import (
     UNIT,
@@ -30,7 +30,7 @@ from masquerade.preference.directions import (
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.thurstone import require_features
-from masquerade.preference.trust import Aggregator, Device
+from masquerade.preference.trust import whose_noise
 from masquerade.preference.vector_noise import LAPLACE, NORM, AdditiveNoise
 from masquerade.preference.voter_device import VoterDevice
 
@@ -225,9 +225,7 @@ class LinearMechanism(PrivateMechanism):
 
     def with_noise(self, noise: AdditiveNoise) -> Composition:
         """Return the linear sum with this noise."""
-        one_of(self.trust, "trust", ("local", "aggregator"))
-        device = Device(self.weights, self.most)
-        trust = Aggregator() if self.trust == "aggregator" else device
+        trust = whose_noise(self.trust, self.weights, self.most)
         return Composition(LinearSum(self.moment), noise, trust)
 
     def device(self, features: Sequence[Feature], *, epsilon: Any = None) -> VoterDevice:

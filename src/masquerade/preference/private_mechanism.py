@@ -330,7 +330,7 @@ class PrivateMechanism(ABC):
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""
         return {
-            field.name: _text(getattr(self, field.name))
+            field.name: text_of_value(getattr(self, field.name))
             for field in dataclasses.fields(self)
             if field.name == "epsilon" or getattr(self, field.name) not in (None, field.default)
         }
@@ -357,7 +357,8 @@ def require_pairs(records_of_a_choice: int) -> None:
         )
 
 
-def _text(value: Any) -> str:
+def text_of_value(value: Any) -> str:
+    """Return a parameter as the text form has it."""
     if isinstance(value, tuple):
         return "given" if value and isinstance(value[0], tuple) else f"{len(value)} values"
     return text_of(value) if isinstance(value, Fraction) else str(value)

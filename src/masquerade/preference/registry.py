@@ -9,6 +9,7 @@ from typing import Any
 from masquerade.answers import Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.text import read_field, read_text_form
+from masquerade.preference.automatic import Automatic
 from masquerade.preference.bounded_fits import (
     CentralGaussian,
     CentralLaplace,
@@ -25,15 +26,20 @@ from masquerade.preference.functional import (
 )
 from masquerade.preference.linear import LinearGaussian, LinearKNorm, LinearLaplace
 from masquerade.preference.mechanism import PreferenceMechanism
+from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.no_mechanism import NoMechanism
 from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
 from masquerade.preference.privunit import PrivUnit
 from masquerade.preference.voter_device import VoterDevice
 
-Kind = type[PrivateMechanism] | type[NoMechanism]
+Kind = type[PrivateMechanism] | type[NoMechanism] | type[Automatic]
 
 _KINDS: tuple[Kind, ...] = (
+    Automatic,
     NoMechanism,
+    ItemWins,
+    ItemNetWins,
+    ItemVotes,
     CentralLaplace,
     CentralGaussian,
     SecureLaplace,

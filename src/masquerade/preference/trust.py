@@ -115,6 +115,13 @@ class Aggregator:
         )
 
 
+def whose_noise(trust: str, weights: Weighting, most: float) -> Device | Aggregator:
+    """Return the trust model of a mechanism whose noise either side can add."""
+    one_of(trust, "trust", ("local", "aggregator"))
+    device = Device(weights, most)
+    return Aggregator() if trust == "aggregator" else device
+
+
 def mask_rows(
     parts: Composition, records: Comparisons, epsilons: Epsilons, source: WordSource
 ) -> Rows:
