@@ -78,10 +78,7 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
 
 
 def fit_p_value(counts: ArrayLike, probability: ArrayLike) -> float:
-    """Return how likely counts this far from their probabilities are, at most.
-
-    The smallest p-value of the counts' exact binomial tests, times how many there are.
-    """
+    """Return at most how likely such counts are: the least exact binomial p-value (Bonferroni)."""
     seen = np.asarray(counts, dtype=np.int64).ravel()
     expected = np.clip(np.asarray(probability, dtype=np.float64).ravel(), 0.0, 1.0)
     n, tests = int(seen.sum()), len(seen)

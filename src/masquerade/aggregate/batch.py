@@ -51,7 +51,6 @@ class BatchTally:
 
     Attributes
     ----------
-    count : int
     checksum : bytes
         Exclusive or of the SHA-256 of each nonce; 32 bytes.
 

@@ -116,7 +116,6 @@ class Circuit(ABC, Generic[Measurement, Result]):
 
     Attributes
     ----------
-    field : Field
     gadgets, calls : tuple
         The gadgets, and how often each is called.
     measurement_length, output_length : int

@@ -108,10 +108,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Messages of one kind, one after another.
-
-    `prefix`: bytes of the length before them; by 0 they go on to the end.
-    """
+    """Messages of one kind; `prefix`: bytes of the length before them, or 0 for up to the end."""
 
     prefix: int
     kind: type[Message]

@@ -75,10 +75,6 @@ def reproduce(
     processes : int
         At least 1; with 1 everything happens in this process.
 
-    Returns
-    -------
-    Reproduction
-
     Raises
     ------
     ParameterError

@@ -32,7 +32,6 @@ class CrossTable:
         Ids of the questions.
     rows, columns : list of str
         What can be answered to each.
-    n : int
     reported : int array, shape (n_rows, n_columns)
         How many people sent each pair of reports, at all levels.
     share, error : float array, shape (n_rows, n_columns)

@@ -23,7 +23,6 @@ class SurveyReports:
 
     Attributes
     ----------
-    codebook : Codebook
     pseudonyms : str array, shape (n,)
     level : int array, shape (n,)
         Place of each person's level in the codebook.

@@ -23,7 +23,6 @@ class Formula:
 
     Attributes
     ----------
-    value : float
     is_bound : bool
         Whether the error is proven to be at most `value`. False for formulas that were published as
         bounds and are none: they are for comparison with the papers only.

@@ -35,7 +35,6 @@ class Expected:
 
     Attributes
     ----------
-    mean : float
     standard_error : float
         Of the mean; NaN for one run.
     low, high : float
@@ -63,10 +62,8 @@ class Forecast:
     ----------
     metric : {"accuracy", "mae"}
         Share of tasks whose label is the truth, or mean absolute error in the values' unit.
-    method : str
     mechanism : str or None
         Its text form.
-    runs : int
     found : Expected
         The method on masked reports.
     unmasked : Expected

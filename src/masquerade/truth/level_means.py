@@ -41,7 +41,6 @@ class LevelMean:
     ----------
     names : tuple of str
         Of the levels.
-    confidence : float
     heterogeneity : Heterogeneity
         Cochran's Q.
     combinations : dict of str to Combination

@@ -43,7 +43,6 @@ class LevelShares:
         Of the levels.
     counts : float array, shape (n_levels, n_symbols)
         How many people sent each report.
-    confidence : float
     heterogeneity : Heterogeneity
         Whether levels differ, in all shares together.
     combinations : dict of str to Combination

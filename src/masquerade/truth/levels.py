@@ -55,7 +55,6 @@ class Combination:
 
     Attributes
     ----------
-    estimator : str
     weights : float array, shape (n_levels,)
         What each level's estimate counts; sums to 1.
     value : float array, shape (n_numbers,)

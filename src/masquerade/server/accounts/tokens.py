@@ -45,10 +45,9 @@ class ApiTokens(Service):
     def create(
         self, account: str, team: str, *, name: str, scopes: Iterable[str], until: str | None
     ) -> str:
-        """Return a new token, which cannot be seen again.
+        """Return a new token, which cannot be seen again and works up to the day `until`.
 
-        It has the rights `scopes` as long as the account's role has them, and works up to the day
-        `until`.
+        It has the rights `scopes` as long as the account's role has them.
         """
         wanted = sorted(set(scopes))
         unknown = [scope for scope in wanted if scope not in RIGHTS]

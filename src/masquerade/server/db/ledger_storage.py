@@ -112,7 +112,7 @@ class _Account:
 class LedgerTables:
     """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
 
-    On SQLite it holds the write lock from its start where anything is changed.
+    On SQLite a transaction that changes anything takes the write lock at its start.
     """
 
     def __init__(self, connection: Connection) -> None:

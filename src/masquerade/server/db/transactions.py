@@ -43,7 +43,7 @@ _REWRITING_SECONDS = 10.0
 class Transactions:
     """Reads and writes of a database.
 
-    `rewrites`: an SQLite file is rewritten soon after each change, by one process on that file.
+    `rewrites`: whether an SQLite file is rewritten soon after each change; one process does that.
     """
 
     def __init__(self, engine: Engine, *, rewrites: bool = True) -> None:

@@ -26,10 +26,7 @@ AT_ONE_DOOR, AT_ONE_LOGIN, FROM_ONE_ADDRESS = 10, 50, 100
 
 
 class Buckets:
-    """A bucket for each asker, `quota` tokens in each window of `seconds`, refilled evenly.
-
-    `name` is the policy's, in the headers.
-    """
+    """A bucket for each asker, `quota` tokens in each window of `seconds`, refilled evenly."""
 
     def __init__(
         self,
