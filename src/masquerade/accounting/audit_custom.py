@@ -104,7 +104,7 @@ class Randomizer:
 
 
 class OfAuditable(Subject):
-    """A mechanism of your own, by places of its inputs; `rng` chooses some beyond `MOST_INPUTS`."""
+    """A mechanism of your own; answers are places of its inputs, of which `rng` picks if many."""
 
     independent = False
     most_calls = 1_000

@@ -22,7 +22,7 @@ _FORM = 1
 class LedgerFile:
     """Chains of entries, as `masquerade.accounting.Storage` asks for them.
 
-    The file holds no balances: they are worked out at each change, so a chain that was cut or
+    The file holds no balances: they are worked out at each change, and a chain that was cut or
     changed by hand is refused.
     """
 

@@ -49,7 +49,10 @@ def text_form(name: str, fields: Mapping[str, str]) -> str:
 def read_text_form(
     text: object, known: Mapping[str, Collection[str]], *, what: str = "mechanism"
 ) -> tuple[str, dict[str, str]]:
-    """Return the name and the texts of the parameters of ``name:key=value,...``, where `known`."""
+    """Return the name and the parameters, as texts, of ``name:key=value,...``.
+
+    `known`: the names that there are, each with its keys. `what`: what is named, for errors.
+    """
     if not isinstance(text, str):
         raise MechanismSyntaxError(
             f"a {what} is described by a text, name:key=value,..., not by {type(text).__name__}."

@@ -150,8 +150,8 @@ class Statements:
     def alike(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
         """Return the row of a statement that two things are the same.
 
-        It agrees where the mean absolute difference is within the tolerance and two standard
-        errors.
+        It agrees where the mean of the absolute differences is within the tolerance and two mean
+        standard errors.
         """
         if not differences:
             nothing = Estimate(math.nan, math.nan)

@@ -229,7 +229,8 @@ def _known_of_scores(
 def _forecast(question: Question, sent: Sent) -> float:
     """Return the standard error that planning gives for so many people at these levels.
 
-    Of a share of one half, or a mean of answers that spread by a quarter; everybody counts once.
+    Before any report is looked at: of a share of one half, or of a mean whose answers spread by a
+    quarter of the range; everybody counts once.
     """
     n = sum(len(reports) for reports, _ in sent.values())
     total = 0.0

@@ -69,7 +69,7 @@ def check_name(name: str, *, what: str = "the name") -> str:
 def insert_account(
     connection: Connection, *, login: str, name: str, password: str | None, day: str
 ) -> str:
-    """Keep a new account with checked names and a hashed password, and return its id."""
+    """Keep a new account, its login and name checked, its password hashed, and return its id."""
     # The column is unique too: of two at once, the second transaction runs again and finds the
     # first.
     if connection.execute(select(ACCOUNT.c.id).where(ACCOUNT.c.login == login)).first():

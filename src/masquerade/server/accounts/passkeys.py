@@ -143,7 +143,10 @@ class Passkeys:
         self._transactions.write(work)
 
     def begin_sign_in(self, site: Site) -> dict[str, Any]:
-        """Return what a browser needs to sign in, ``options`` and ``challenge``, for no account."""
+        """Return what a browser needs to sign in: ``options`` and ``challenge``.
+
+        It names no account, so it tells nobody which there are.
+        """
         webauthn, structs = _library()
         options = webauthn.generate_authentication_options(
             rp_id=site.host, user_verification=structs.UserVerificationRequirement.REQUIRED

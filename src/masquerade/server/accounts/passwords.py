@@ -48,7 +48,7 @@ _SHORTEST_RUN = 3
 
 
 def check_password(password: str, *, login: str) -> str:
-    """Return `password` where it may be chosen: long enough, without the login, hard to guess."""
+    """Return `password` where it may be chosen: long enough, without the login, not one of many."""
     length = len(_normal(password))
     if not SHORTEST <= length <= LONGEST:
         raise ParameterError(

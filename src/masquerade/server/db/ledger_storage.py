@@ -71,7 +71,7 @@ _WITH_KEY = _with_entries(*_OF_KEY)
 
 
 def _by_index(query: Any, index: str) -> Any:
-    """Return a query that makes SQLite, which takes entries for few, read them by an index."""
+    """Return a query for SQLite that reads entries by an index; untold it would read them all."""
     words = str(query.compile(dialect=sqlite_dialect(paramstyle="named")))
     joined = "JOIN ledger_entry "
     # SQLAlchemy does not know INDEXED BY, so the compiled text is changed, in one place exactly.
@@ -170,7 +170,7 @@ class LedgerTables:
     def unopened(self, person: str, *, day: str, most: int) -> int:
         """Return how many reservations a person has open or gave back on a day, up to about `most`.
 
-        Only the last few entries of the chain are read.
+        Only the last few entries of the chain are read; what else is among them was paid for.
         """
         balance = self.balance(person)
         if balance is None or balance.entries <= most:

@@ -265,7 +265,7 @@ def _surveyors_of(given: Headers) -> list[bytes]:
 
 
 def network_of(address: str) -> bytes:
-    """Return what counts as one address: of IPv6 the network, which one device has all of."""
+    """Return what counts as one address: of IPv6 the network, all of which one device has."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:  # a proxy names something else

@@ -200,7 +200,10 @@ def _announces_too_much(scope: Scope) -> bool:
 
 
 def same_origin(request: Request) -> bool:
-    """Return whether a changing request is from our own pages: browsers name a form's origin."""
+    """Return whether a request that changes something was made by one of our own pages.
+
+    Browsers name the page's origin in such requests; one that names none is no browser form.
+    """
     origin = request.headers.get("origin")
     if origin is None:
         # Browsers send at least one of the two headers; other programs hold no cookies of people.

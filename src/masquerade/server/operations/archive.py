@@ -250,7 +250,10 @@ class ArchiveReader:
             raise BrokenBackup("the first line of this backup was changed.") from error
 
     def rows(self) -> Iterator[tuple[str, list[Any]]]:
-        """Yield table and values of each row, then check the end, whose error voids all of them."""
+        """Yield the table and the values of each row, then check the end.
+
+        Where that raises, forget what was yielded.
+        """
         counted: Counter[str] = Counter()
         while True:
             # Of all lines so far: the one that is read next may be the last, which holds it.

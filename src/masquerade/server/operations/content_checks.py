@@ -145,7 +145,7 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def integrity_of(engine: Engine) -> dict[str, Any]:
-    """Return whether everything holds, without a person, a wallet or an amount."""
+    """Return whether everything holds; nothing in it names a person, a wallet or an amount."""
     reading = engine
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")

@@ -40,7 +40,7 @@ def examine(
     now: Callable[[], datetime] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[CheckResult]:
-    """Yield what each check finds; `progress` is told the ledger's accounts checked, and of all."""
+    """Yield what each check finds; `progress` is told how many accounts of how many are checked."""
     yield from settings_findings(settings)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make

@@ -81,7 +81,7 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
 
 
 def change_key(connection: Connection, before: ServerKey, after: ServerKey) -> None:
-    """Seal everything with another key than `before`, which has to be the database's."""
+    """Seal everything with the key `after`, where `before` is the key of this database."""
     require_same_key(connection, before)
     for table, column in SEALED:
         reseal(connection, table, column, before=Seals(before), after=Seals(after))

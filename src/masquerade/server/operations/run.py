@@ -20,7 +20,7 @@ from masquerade.server.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens (port 0: any free one); whoever connects early waits."""
+    """Return a listening socket (port 0: any free one); who connects early waits for the server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named so that asyncio sends at once: head and body of an answer are two
     # pieces, and the second would wait 40 ms for the first to be acknowledged.
@@ -94,7 +94,7 @@ def serve(
     ready: Callable[[], None],
     settings: Settings | None = None,
 ) -> None:
-    """Serve until a signal; then requests under way have as long as the settings allow."""
+    """Serve until Ctrl-C or a termination signal, then answer what is under way for some time."""
     settings = settings or Settings("")
     configure(settings.log_format)
     server = server_of(app, settings, ready=ready)
