@@ -260,7 +260,7 @@ def test_a_single_option_is_the_answer(method: type[CategoricalEstimator]) -> No
 def test_a_text_is_no_mechanism(method: type[Estimator]) -> None:
     """The text form of a mechanism is refused by every method, whatever the claims."""
     with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
-        method().fit(ROWS, mechanism="randomized-response:options=2,epsilon=1")  # type: ignore[arg-type]
+        method().fit(ROWS, mechanism="randomized-response:options=2,epsilon=1")
 
 
 @pytest.mark.parametrize("method", METHODS)

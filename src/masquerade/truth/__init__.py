@@ -63,6 +63,7 @@ from masquerade.truth.numeric import (
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
 from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
+from masquerade.truth.report_mechanisms import ReportMechanisms
 from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
 from masquerade.truth.subtypes import Subtypes
 from masquerade.truth.truth_discovery import TruthDiscovery
@@ -107,6 +108,7 @@ __all__ = [
     "QualityWeighted",
     "Reliability",
     "Remark",
+    "ReportMechanisms",
     "ReportVariance",
     "Shares",
     "Subtypes",

@@ -12,7 +12,13 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
 from masquerade.truth.categorical import CategoricalEstimator, mixture_errors
-from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, initial_posterior
+from masquerade.truth.confusions import (
+    ConfusionModel,
+    LabelWeights,
+    Prediction,
+    allowing_for_doubt,
+    initial_posterior,
+)
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
@@ -155,11 +161,7 @@ class BayesianCombination(CategoricalEstimator):
                 own = posterior
         totals = (statistics.totals + 1) / (statistics.totals.sum() + votes.n_options)
         reliability, variance = prior.accuracies(statistics.counts, totals)
-        # Mean field takes expected agreements for known: what is missing of them (Louis, 1982).
-        doubt = own * (1 - own)
-        hit = np.clip(votes.agreement(own) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
-        missing = votes.agreement(doubt) / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
-        variance = np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08)
+        variance = allowing_for_doubt(variance, votes, own)
         log_truth = digamma(statistics.totals + 1) - digamma((statistics.totals + 1).sum())
         table = prior.log_confusion(statistics.counts)
         return Solution(
@@ -322,5 +324,5 @@ def _share_errors(
 def _by_the_prior(problem: Problem, prior: WorkerPrior) -> Floats:
     """Return posteriors if all workers were as the prior says: more votes, more probable."""
     # table[truth, label] of reports, averaged over flip probabilities
-    table = np.log(np.tensordot(prior.channel.weight, prior.reports(), 1))
+    table = np.log(np.tensordot(prior.channel.mean_weight, prior.reports(), 1))
     return row_softmax(problem.votes.count() @ table.T)

@@ -16,12 +16,12 @@ from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
-from masquerade.mechanisms import CategoricalMechanism, Mechanism
-from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, as_series, check_proper_share
 from masquerade.truth.expectation_maximization import Progress
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
+from masquerade.truth.report_mechanisms import AnyMechanism, ReportMechanisms, mechanisms_of
 from masquerade.truth.ties import Ties, chances, check_ties, pick, winners
 
 
@@ -51,7 +51,7 @@ class CategoricalEstimator(Estimator):
         self,
         data: Claims | Frame,
         *,
-        mechanism: Mechanism | None = None,
+        mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -61,8 +61,10 @@ class CategoricalEstimator(Estimator):
         ----------
         data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and ``label``; see `Claims.from_frame`.
-        mechanism : CategoricalMechanism, optional
-            The mechanism that masked the claims.
+        mechanism : CategoricalMechanism, mapping of str to such, or ReportMechanisms, optional
+            The mechanism that masked the claims. Of reports that went through several: the
+            mechanism of each level, named in the table's column ``level``; or `ReportMechanisms`.
+            By default the table's column ``mechanism`` of text forms, where it has one.
         gold : Truths, table with ``task`` and ``truth``, pandas series or dict, optional
             Truths that are known of some tasks. They are kept as they are, and workers are judged
             by them. Tasks without claims are passed over.
@@ -76,27 +78,32 @@ class CategoricalEstimator(Estimator):
         ParameterError
             The claims are of another kind, or not of the mechanism's domain.
         """
-        if mechanism is not None:
-            require_mechanism(mechanism)
-        claims = self._as_claims(data, mechanism)
-        if mechanism is not None:
-            mechanism.check(claims)
-        if not isinstance(mechanism, CategoricalMechanism | None):
-            raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-        problem = Problem(claims, mechanism, gold_codes(gold, claims), progress)
-        solution = self.solve(problem)
-        votes = problem.unsorted_votes
+        masks = mechanisms_of(data, mechanism)
+        claims = self._as_claims(data, masks)
+        if masks is not None:
+            masks.check(claims)
+        known = gold_codes(gold, claims)
+        if isinstance(masks, ReportMechanisms):
+            split, sources = masks.sources(claims)
+            problem = Problem(split, None, known, progress, sources.levels)
+            answers = problem.unsorted_votes.of_worker
+            solution = sources.by_worker(self.solve(problem), answers, claims.n_workers)
+            answers = sources.total(answers, claims.n_workers)
+        elif isinstance(masks, CategoricalMechanism | None):
+            problem = Problem(claims, masks, known, progress)
+            solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
+        else:
+            raise ParameterError(f"{masks} does not mask categories; choose a numeric method.")
+        undecided = problem.unsorted_votes.undecided()
         # The sorted votes are let go: they take more memory than all results.
-        self._results = Fitted(
-            claims, problem.gold, votes.undecided(), votes.of_worker, solution, self.ties, self.seed
-        )
+        self._results = Fitted(claims, known, undecided, answers, solution, self.ties, self.seed)
         return self
 
     def fit_predict(
         self,
         data: Claims | Frame,
         *,
-        mechanism: Mechanism | None = None,
+        mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Frame:
@@ -116,7 +123,7 @@ class CategoricalEstimator(Estimator):
         self,
         data: Claims | Frame,
         *,
-        mechanism: Mechanism | None = None,
+        mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Frame:

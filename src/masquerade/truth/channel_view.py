@@ -14,11 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
 
 #: Nodes of a person's flip probability where whole confusion matrices are integrated.
 MOST_FLIPS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Mechanisms of a crowd of which each worker went through one."""
+
+    mechanisms: tuple[CategoricalMechanism, ...]
+    null_shares: Floats  # share of "no answer" among the reports of each mechanism
+    of_worker: Codes  # int32 array, shape (n_workers,). Place among the mechanisms.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +38,17 @@ class OptionChannel:
     with ``flip / (options - 1)``; the person's flip is one of the nodes.
     """
 
-    # flip, weight: float array, shape (n_nodes,)
-    flip: Floats
+    flip: Floats  # float array, shape (n_nodes,)
+    # float array, shape (n_nodes,), or (n_workers, n_nodes) where workers went through different
+    # mechanisms: how probable each flip is beforehand.
     weight: Floats
     n_options: int
+    crowd: Floats | None = None  # float array, shape (n_nodes,). Mean weights of such workers.
+
+    @property
+    def mean_weight(self) -> Floats:
+        """How probable each flip is of a report of anybody, shape (n_nodes,)."""
+        return self.weight if self.crowd is None else self.crowd
 
     @classmethod
     def of(
@@ -50,6 +66,25 @@ class OptionChannel:
             # An answer that is right: what is reported instead of it is the flip.
             flip = 1 - hit_given_option(np.ones(len(flip)), flip, null_share, n_options)
         return cls(flip, weight, n_options)
+
+    @classmethod
+    def of_levels(cls, levels: Levels, answers: Floats, *, n_options: int) -> OptionChannel:
+        """Return the channels of workers of several levels: nodes of all, each with its own.
+
+        `answers` counts each worker's.
+        """
+        parts = [
+            cls.of(mechanism, n_options=n_options, null_share=float(share))
+            for mechanism, share in zip(levels.mechanisms, levels.null_shares, strict=True)
+        ]
+        ends = np.cumsum([0, *(len(part.flip) for part in parts)])
+        weight = np.zeros((len(levels.of_worker), ends[-1]))
+        for place, part in enumerate(parts):
+            rows = np.flatnonzero(levels.of_worker == place)
+            weight[np.ix_(rows, np.arange(ends[place], ends[place + 1]))] = part.weight
+        count = np.maximum(answers, 1e-9)
+        flip = np.concatenate([part.flip for part in parts])
+        return cls(flip, weight, n_options, count @ weight / count.sum())
 
     @property
     def is_clear(self) -> bool:
@@ -74,7 +109,7 @@ class OptionChannel:
 
     def unmasked(self, share: Floats) -> Floats:
         """Return shares of answers from shares of reports, unbiased but for the cut at 0."""
-        keep = float(self.signal() @ self.weight)
+        keep = float(self.signal() @ self.mean_weight)
         if abs(keep) < 1e-9:
             return np.full_like(share, 1 / self.n_options)
         if self.is_clear:

@@ -18,7 +18,7 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     vote_shares,
 )
-from masquerade.truth.votes import LabelVotes, row_max
+from masquerade.truth.votes import LabelVotes, Votes, row_max
 
 #: Probabilities below are raised to it before logs are taken.
 LEAST = 1e-10
@@ -119,6 +119,17 @@ def label_posterior(
     return scores, float((np.log(total) + top).sum())
 
 
+def allowing_for_doubt(variance: Floats, votes: Votes, posterior: Floats) -> Floats:
+    """Return variances of accuracies where the tasks' truths are not known for certain either.
+
+    Mean field takes expected agreements for known: this adds what is missing of them (Louis, 1982).
+    """
+    hit = np.clip(votes.agreement(posterior) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
+    doubt = votes.agreement(posterior * (1 - posterior))
+    missing = doubt / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
+    return np.asarray(np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
     """What a fitted model says of claims that it has not seen.
@@ -152,7 +163,7 @@ def initial_posterior(block: Block, channel: OptionChannel) -> Floats:
     counts = block.label_votes.counts(block.anchored(np.zeros((votes.n_tasks, s))))
     # The guess is of answers; the mean channel makes it one of reports, as the counts are.
     reports = even_confusion(FIRST_ACCURACY, s) @ np.tensordot(
-        channel.weight, channel.channels(), 1
+        channel.mean_weight, channel.channels(), 1
     )
     crowd = counts.sum(axis=0) + _FIRST_STRENGTH * reports
     crowd /= crowd.sum(axis=1, keepdims=True)

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from masquerade.answers import Claims, Frame
 from masquerade.answers.frames import is_pandas
-from masquerade.mechanisms import Mechanism
 from masquerade.truth import dawid_skene, glad, voting
 from masquerade.truth.categorical import CategoricalEstimator, probabilities
 from masquerade.truth.estimator import as_series
 from masquerade.truth.expectation_maximization import Progress
 from masquerade.truth.problem import Gold
+from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.ties import Ties
 
 __all__ = ["GLAD", "MACE", "DawidSkene", "MajorityVote", "OneCoinDawidSkene", "Wawa"]
@@ -35,7 +35,7 @@ class CrowdKitNames(CategoricalEstimator):
         data: Claims | Frame,
         true_labels: Gold | None = None,
         *,
-        mechanism: Mechanism | None = None,
+        mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -53,7 +53,7 @@ class CrowdKitNames(CategoricalEstimator):
         data: Claims | Frame,
         true_labels: Gold | None = None,
         *,
-        mechanism: Mechanism | None = None,
+        mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Frame:

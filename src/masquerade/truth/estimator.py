@@ -13,7 +13,6 @@ from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.claims import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
-from masquerade.mechanisms import Mechanism
 
 Kind = Literal["categorical", "numeric"]
 
@@ -37,7 +36,7 @@ class Estimator(ABC):
     kind: ClassVar[Kind]
 
     @abstractmethod
-    def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
+    def fit(self, data: Claims | Frame, *, mechanism: Any = None) -> Self:
         """Learn from claims, masked or not, and return the estimator.
 
         Parameters
@@ -45,8 +44,8 @@ class Estimator(ABC):
         data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and ``label`` (or ``value``) of a table; see
             `Claims.from_frame`.
-        mechanism : Mechanism, optional
-            The mechanism that masked the claims.
+        mechanism : Mechanism, mapping of str to Mechanism, or ReportMechanisms, optional
+            What masked the claims; see the kinds of methods.
 
         Raises
         ------
@@ -56,7 +55,7 @@ class Estimator(ABC):
             The claims are of another kind, or not of the mechanism's domain.
         """
 
-    def fit_predict(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Frame:
+    def fit_predict(self, data: Claims | Frame, *, mechanism: Any = None) -> Frame:
         """Learn from claims and return each task's answer, in the kind of `data`.
 
         Returns
@@ -96,7 +95,7 @@ class Estimator(ABC):
     def iterations_(self) -> int:
         """Number of iterations done."""
 
-    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+    def _as_claims(self, data: Claims | Frame, mechanism: Any) -> Claims:
         """Return data as claims of the method's kind."""
         if not isinstance(data, Claims):
             null = mechanism is not None and mechanism.null

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
-from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.channel_view import Levels, OptionChannel
 from masquerade.truth.diagnostics import Components
 from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, blocks, row_max, row_sum
 
@@ -39,10 +39,13 @@ class Crowd:
     mechanism: CategoricalMechanism | None
     # Returns the connected `Components`; it is called where a method needs them.
     components: Callable[[], Components]
+    levels: Levels | None = None  # in place of `mechanism` where workers went through several
 
     @cached_property
     def channel(self) -> OptionChannel:
         """The channel of reports that are options."""
+        if self.levels is not None:
+            return OptionChannel.of_levels(self.levels, self.answers, n_options=self.n_options)
         return OptionChannel.of(
             self.mechanism, n_options=self.n_options, null_share=self.null_share
         )
@@ -54,9 +57,10 @@ class Crowd:
 
     @cached_property
     def orientation_ambiguous(self) -> bool:
-        """Whether the mechanism leaves two options exchangeable."""
-        mixture = None if self.mechanism is None else self.mechanism.flip_mixture()
-        return self.n_options == 2 and is_symmetric(mixture)
+        """Whether all mechanisms leave two options exchangeable."""
+        masks = [self.mechanism] if self.levels is None else self.levels.mechanisms
+        mixtures = [None if mask is None else mask.flip_mixture() for mask in masks]
+        return self.n_options == 2 and all(map(is_symmetric, mixtures))
 
 
 def is_symmetric(mixture: FlipMixture | None) -> bool:

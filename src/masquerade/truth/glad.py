@@ -125,7 +125,8 @@ class _Model:
         self.n_tasks, self.n_workers = problem.votes.n_tasks, problem.votes.n_workers
         self.channel, self.s = problem.crowd.channel, max(problem.votes.n_options, 2)
         self.n_options = problem.votes.n_options
-        self.node = np.tile(self.channel.weight, (self.n_workers, 1))
+        nodes = (self.n_workers, len(self.channel.flip))
+        self.node = np.broadcast_to(self.channel.weight, nodes)
         self.posterior: Floats | None = None
 
     def weigh_flips(self, point: Floats) -> None:
@@ -147,7 +148,10 @@ class _Model:
                 for hit in self._hits(right)
             ],
             axis=1,
-        ) + np.log(self.channel.weight)
+        )
+        # A flip probability of weight 0 has log -inf, and so no share.
+        with np.errstate(divide="ignore"):
+            fit += np.log(self.channel.weight)
         odds = np.exp(fit - fit.max(axis=1, keepdims=True))
         self.node = odds / odds.sum(axis=1, keepdims=True)
 

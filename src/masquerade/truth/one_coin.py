@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -140,14 +141,23 @@ class OneCoinModel(Model):
     def __init__(self, method: OneCoin, crowd: Crowd) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.answers, s = crowd.answers, crowd.n_options
-        self.grid = Grid.of(
-            method.accuracy_prior, crowd.mechanism, n_options=s, null_share=crowd.null_share
-        )
+        self.level = np.zeros(len(crowd.answers), dtype=np.int32)
+        masks: Sequence[CategoricalMechanism | None] = (crowd.mechanism,)
+        shares = np.array([crowd.null_share])
+        if crowd.levels is not None:
+            self.level, masks = crowd.levels.of_worker, crowd.levels.mechanisms
+            shares = crowd.levels.null_shares
+        self.grids = [
+            Grid.of(method.accuracy_prior, mask, n_options=s, null_share=float(share))
+            for mask, share in zip(masks, shares, strict=True)
+        ]
         a, b = method.accuracy_prior
         # A prior of accuracies that is symmetric about 1/2 does not tell right from wrong either.
         self.orientation_ambiguous = crowd.orientation_ambiguous or (s == 2 and a == b)
         # A report that is the truth less often than by chance speaks against its option.
-        start = Start(s > 1 and self.grid.mean_hit() < 1 / s)
+        hits = np.array([grid.mean_hit() for grid in self.grids])[self.level]
+        mean_hit = float(hits @ crowd.answers) / crowd.n_answers
+        start = Start(s > 1 and mean_hit < 1 / s)
         self.starts = (start,)
         # The second start pays only where the evidence can tell the two apart.
         if s == 2 and not self.orientation_ambiguous:
@@ -173,7 +183,14 @@ class OneCoinModel(Model):
         self, statistics: SufficientStatistics, earlier: Parameters | None
     ) -> Parameters:
         """Return what the grid makes of the agreements: each accuracy's posterior."""
-        workers = self.grid.workers(statistics.counts, self.answers)
+        if len(self.grids) == 1:
+            workers = self.grids[0].workers(statistics.counts, self.answers)
+        else:
+            workers = Workers(*np.zeros((4, len(self.answers))))
+            for level, grid in enumerate(self.grids):
+                rows = self.level == level
+                own = grid.workers(statistics.counts[rows], self.answers[rows])
+                workers = workers.merged(own.spread(rows), rows)
         return Parameters(workers.weight, workers)
 
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
@@ -230,6 +247,12 @@ class Workers:
     weight: Floats
     accuracy: Floats
     error: Floats
+
+    def spread(self, rows: Flags) -> Workers:
+        """Return the posteriors as those of the marked ones among more workers, and 0 elsewhere."""
+        figures = np.zeros((4, len(rows)))
+        figures[:, rows] = (self.log_evidence, self.weight, self.accuracy, self.error)
+        return Workers(*figures)
 
     def merged(self, other: Workers, chosen: Flags) -> Workers:
         """Return the other posteriors for the workers that are chosen, and these elsewhere."""

@@ -13,6 +13,7 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.channel_view import Levels
 from masquerade.truth.diagnostics import Components, Remark, components
 from masquerade.truth.expectation_maximization import (
     Block,
@@ -65,6 +66,7 @@ class Problem:
     mechanism: CategoricalMechanism | None  # what masked the claims
     gold: Codes  # int32 array, shape (n_tasks,). Known truths as codes; -1 where unknown.
     progress: Progress | None = None
+    levels: Levels | None = None  # in place of `mechanism` where workers went through several
 
     @cached_property
     def answered(self) -> Claims:
@@ -96,6 +98,7 @@ class Problem:
             null_share,
             self.mechanism,
             lambda: self.components,  # searched where a method needs them only
+            self.levels,
         )
 
     @cached_property

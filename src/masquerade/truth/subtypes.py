@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction
+from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, allowing_for_doubt
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.expectation_maximization import (
     Block,
@@ -106,7 +106,7 @@ class Subtypes(CategoricalEstimator):
             scores=truths,
             posteriors=truths,
             reliability=accuracy,
-            reliability_error=np.sqrt(variance),
+            reliability_error=np.sqrt(allowing_for_doubt(variance, problem.votes, truths)),
             confusion=confusion,
             priors=totals / totals.sum(),
         )

@@ -70,6 +70,7 @@ class WorkerPrior:
 
     def nodes(self, counts: Floats) -> tuple[Floats, float]:
         """Return ``share[worker, node]``, and the log evidence of all workers' reports."""
+        # A node of weight 0 has log -inf, and so no share.
         with np.errstate(divide="ignore"):
             joint = self.log_evidence(counts).sum(axis=2) + np.log(self.channel.weight)
         total = logsumexp(joint, axis=1, keepdims=True)

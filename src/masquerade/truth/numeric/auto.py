@@ -13,7 +13,7 @@ import pyarrow as pa
 from masquerade.answers import Claims
 from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
+from masquerade.mechanisms import LatticeMechanism, QuantisedResponse
 from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
 from masquerade.truth.estimator import NOT_FITTED
 from masquerade.truth.numeric.channel_em import ChannelEM
@@ -25,6 +25,7 @@ from masquerade.truth.numeric.estimator import (
 from masquerade.truth.numeric.location import Median, SortedValues
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
+from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 from masquerade.truth.splits import claims_among, halves_by_worker, held_out_sparing
 
 _HELD_OUT = 0.2  # share of the claims of a split
@@ -86,10 +87,10 @@ class NumericAuto(NumericEstimator):
     levels: tuple[float, ...] | None = None
     _choice: NumericChoice | None = field(default=None, init=False, repr=False)
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
-        if claims.kind == "categorical":
+        if claims.kind == "categorical" or isinstance(mechanism, ReportMechanisms):
             choice = NumericChoice.only(by_levels)
         elif isinstance(mechanism, LatticeMechanism):
             others = (by_levels, HeavyTail(confidence=self.confidence))

@@ -11,12 +11,13 @@ import pyarrow as pa
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, NotFitted, ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import Mechanism, Presence
+from masquerade.mechanisms import Presence
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration
 from masquerade.truth.numeric.channel_model import CrowdModel, PooledEstimate, TruthGrid
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.reports_table import ReportTable
+from masquerade.truth.report_mechanisms import Masks
 
 Estimate = Literal["auto", "median", "mean", "answer"]
 
@@ -115,13 +116,13 @@ class ChannelEM(NumericEstimator):
         if self.presence not in (None, "hidden", "assigned"):
             raise ParameterError(f"presence is {self.presence!r}, expected 'hidden' or 'assigned'.")
 
-    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+    def _as_claims(self, data: Claims | Frame, mechanism: Masks) -> Claims:
         claims = super()._as_claims(data, mechanism)
         if self.presence == "hidden":
             _require_all_cells(claims)
         return claims
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         table = ReportTable.of(claims, mechanism, self.levels)
         pool = PooledEstimate.of(table)

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, Truths
 from masquerade.errors import InputError, MissingValue, NotFitted, ParameterError, UnknownLabel
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
-from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
+from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+from masquerade.truth.splits import claims_among
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,22 +64,24 @@ class NumericEstimator(Estimator):
     def __post_init__(self) -> None:
         check_proper_share(confidence=self.confidence)
 
-    def fit(self, data: Claims | Frame, *, mechanism: Mechanism | None = None) -> Self:
+    def fit(self, data: Claims | Frame, *, mechanism: AnyMechanism = None) -> Self:
         """Learn from claims, masked or not, and return the estimator; see `Estimator.fit`."""
-        if mechanism is not None:
-            require_mechanism(mechanism)
-        claims = self._as_claims(data, mechanism)
-        if mechanism is not None:
-            check_reports(claims, mechanism)
-        self._solution = self.solve(claims, mechanism)
+        masks = mechanisms_of(data, mechanism)
+        claims = self._as_claims(data, masks)
+        if isinstance(masks, ReportMechanisms):
+            for each, rows in masks.rows():
+                check_reports(claims_among(claims, rows), each, rows=np.flatnonzero(rows))
+        elif masks is not None:
+            check_reports(claims, masks)
+        self._solution = self.solve(claims, masks)
         self._claims = claims
         return self
 
     @abstractmethod
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return each task's value and interval, of claims that were checked."""
 
-    def _as_claims(self, data: Claims | Frame, mechanism: Mechanism | None) -> Claims:
+    def _as_claims(self, data: Claims | Frame, mechanism: Masks) -> Claims:
         if not self.ordinal:
             return super()._as_claims(data, mechanism)
         # Methods by levels take either kind: that of the mechanism, else numbers.
@@ -191,11 +194,15 @@ def middle_of(claims: Claims) -> float:
     return float(np.median(answers)) if len(answers) else np.nan
 
 
-def check_reports(claims: Claims, mechanism: Mechanism) -> None:
-    """Raise where a claim is not a report of the mechanism.
+def check_reports(claims: Claims, mechanism: Mechanism, *, rows: Integers | None = None) -> None:
+    """Raise where a claim is not a report of the mechanism; `rows` are places in the whole table.
 
     Unlike answers, reports with added noise may leave the range of answers, but not the lattice.
     """
+
+    def place_of(row: int) -> int:
+        return row if rows is None else int(rows[row])
+
     if mechanism.kind != claims.kind:
         mechanism.check(claims)  # says so
         raise ParameterError(f"{mechanism} does not mask {claims.kind} claims.")
@@ -207,8 +214,8 @@ def check_reports(claims: Claims, mechanism: Mechanism) -> None:
     if not (quantised and mechanism.null) and missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise MissingValue(
-            f"row {row + 1}: there is no report, and {mechanism} always gives a number; remove "
-            "such rows, or name the mechanism that masked the claims."
+            f"row {place_of(row) + 1}: there is no report, and {mechanism} always gives a number; "
+            "remove such rows, or name the mechanism that masked the claims."
         )
     if not isinstance(mechanism, LatticeMechanism):
         return  # profiles stand for real numbers
@@ -230,6 +237,6 @@ def check_reports(claims: Claims, mechanism: Mechanism) -> None:
         # the row among all claims, missing ones included
         row = int(np.flatnonzero(~missing)[np.flatnonzero(off)[0]])
         raise UnknownLabel(
-            f"row {row + 1}: {claims.value[row]} is not a report of {mechanism}, expected "
-            f"{expected}; name the mechanism that masked the claims."
+            f"row {place_of(row) + 1}: {claims.value[row]} is not a report of {mechanism}, "
+            f"expected {expected}; name the mechanism that masked the claims."
         )

@@ -10,8 +10,8 @@ from scipy.special import bdtr, bdtrik, betainc, stdtrit
 
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.mechanisms import Mechanism
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
+from masquerade.truth.report_mechanisms import Masks
 
 
 @dataclass(eq=False, kw_only=True)
@@ -32,7 +32,7 @@ class Mean(NumericEstimator):
 
     name: ClassVar[str] = "mean"
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         values = SortedValues.of(claims)
         count, scale = values.count, values.scale()
@@ -70,7 +70,7 @@ class Median(NumericEstimator):
 
     name: ClassVar[str] = "median"
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         values = SortedValues.of(claims)
         start, count = values.start, values.count

@@ -12,7 +12,6 @@ from scipy.special import ndtri
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_not_negative
 from masquerade.truth.numeric.estimator import (
@@ -22,6 +21,7 @@ from masquerade.truth.numeric.estimator import (
     middle_of,
 )
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
+from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 
 
 @dataclass(eq=False, kw_only=True)
@@ -77,8 +77,10 @@ class Moments(NumericEstimator):
             return middle_of(claims)
         return float(np.median(option_values(claims.options, self.levels)[claims.answered().value]))
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
+        if isinstance(mechanism, ReportMechanisms):
+            raise ParameterError("moments takes one mechanism for all reports; use channel-em.")
         table = ReportTable.of(claims, mechanism, self.levels)
         size = len(table.levels)
         if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:

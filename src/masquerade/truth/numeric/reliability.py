@@ -12,10 +12,10 @@ from scipy.special import gammaln, stdtrit
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import Mechanism
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.weighted_mean import ScaledClaims
+from masquerade.truth.report_mechanisms import Masks
 
 # Shapes of the inverse-gamma distribution that are tried: from uneven crowds to even ones.
 _STRENGTHS = np.geomspace(0.25, 256, 31)
@@ -71,7 +71,7 @@ class Reliability(NumericEstimator):
         if not 0 <= self.sharpness <= 1:
             raise ParameterError(f"sharpness is {self.sharpness}, expected 0 to 1.")
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=math.inf, sharpness=self.sharpness, biased=False)
@@ -124,7 +124,7 @@ class HeavyTail(NumericEstimator):
         if not self.tail > 0:
             raise ParameterError(f"tail is {self.tail}, expected above 0.")
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=self.tail, sharpness=1.0, biased=self.biased)
@@ -178,7 +178,7 @@ class GaussianTruth(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(shape=self.shape, scale=self.scale)
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         mean = crowd.by_task(crowd.value) / crowd.of_task

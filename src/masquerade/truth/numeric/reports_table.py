@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,8 @@ from masquerade.mechanisms import (
     Mechanism,
     QuantisedResponse,
 )
+from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
+from masquerade.truth.splits import claims_among
 
 MOST_LEVELS = 41  # answers that inference by levels tells apart
 _MOST_BINS = 128  # symbols that noisy reports are sorted into
@@ -53,13 +55,20 @@ class ReportTable:
 
     @classmethod
     def of(
-        cls, claims: Claims, mechanism: Mechanism | None, levels: tuple[float, ...] | None = None
+        cls, claims: Claims, mechanism: Masks, levels: tuple[float, ...] | None = None
     ) -> ReportTable:
         """Return the table of claims: numbers, or categories that stand for numbers.
 
         `levels` says what each option stands for, in the order of ``claims.options``; by default
         the option itself, read as a number.
         """
+        if isinstance(mechanism, ReportMechanisms):
+            parts = [
+                cls.of(claims_among(claims, rows), each, levels)
+                for each, rows in mechanism.rows()
+                if rows.any()
+            ]
+            return cls.joined(parts)
         if mechanism is None:
             claims = claims.answered()
         if not len(claims):
@@ -97,6 +106,36 @@ class ReportTable:
             skipped,
             silent,
             every,
+        )
+
+    @classmethod
+    def joined(cls, parts: list[ReportTable]) -> ReportTable:
+        """Return the table of reports that went through several mechanisms.
+
+        Each mechanism's symbols are symbols of their own, so each report keeps its own channel.
+        """
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        apart = any(not np.array_equal(first.levels, part.levels) for part in parts)
+        if apart or len({part.skipped is None for part in parts}) > 1:
+            raise ParameterError(
+                "the mechanisms have different levels of answers, or only some mask 'no answer'; "
+                "give mechanisms of the same levels that all do or do not."
+            )
+        offset = np.cumsum([0, *(part.given.shape[1] for part in parts)])
+        shifted = [part.symbol + start for part, start in zip(parts, offset[:-1], strict=True)]
+        skipped = [part.skipped for part in parts if part.skipped is not None]
+        return replace(
+            first,
+            task=np.concatenate([part.task for part in parts]),
+            worker=np.concatenate([part.worker for part in parts]),
+            symbol=np.concatenate(shifted).astype(np.int32),
+            given=np.hstack([part.given for part in parts]),
+            skipped=np.concatenate(skipped) if skipped else None,
+            # The symbols of "no answer" are several; none of them stands for all.
+            silent=None,
+            every_answer=all(part.every_answer for part in parts),
         )
 
 

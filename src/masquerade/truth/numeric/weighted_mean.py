@@ -11,10 +11,10 @@ from scipy.special import chdtri, stdtrit
 
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats, Integers
-from masquerade.mechanisms import Mechanism
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.location import SortedValues
+from masquerade.truth.report_mechanisms import Masks
 
 #: A worker with fewer claims borrows the crowd's variance, as if from this many claims.
 FEW_CLAIMS = 3
@@ -140,7 +140,7 @@ class QualityWeighted(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(floor=self.floor)
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         count = crowd.of_worker
@@ -267,7 +267,7 @@ class ConfidenceAware(NumericEstimator):
         check_proper_share(significance=self.significance)
         check_positive(floor=self.floor)
 
-    def solve(self, claims: Claims, mechanism: Mechanism | None) -> NumericSolution:
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         crowd = ScaledClaims.of(claims)
         mean = crowd.by_task(crowd.value) / crowd.of_task

@@ -1,0 +1,235 @@
+"""The mechanism of each report, where people chose how much they are masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.answers import Claims, Frame, to_arrow
+from masquerade.answers.claims import Kind
+from masquerade.answers.frames import plain_column
+from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.exact.arrays import Codes, Flags, Floats
+from masquerade.mechanisms import Mechanism, parse_mechanism
+from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.truth.channel_view import Levels
+from masquerade.truth.problem import Solution
+from masquerade.truth.splits import claims_among
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportMechanisms:
+    """The mechanism of each report, where not all went through the same one.
+
+    People who choose a level are masked differently. Methods that know each report's own mechanism
+    count it for what it tells, and reliability and its intervals stay those of answers.
+
+    Attributes
+    ----------
+    mechanisms : tuple of Mechanism
+        All of one kind, and of the same options.
+    of_claim : int32 array, shape (n_claims,)
+        Place of each claim's mechanism in `mechanisms`, in the order of the claims' rows.
+
+    Raises
+    ------
+    ParameterError
+        A mechanism is none, or they are of different options or kinds.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> table = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["no", "yes"],
+    ...          "level": ["low", "high"]}
+    >>> levels = {"low": RandomizedResponse(2, epsilon=4), "high": RandomizedResponse(2, epsilon=1)}
+    >>> ReportMechanisms.read(table, levels).of_claim.tolist()
+    [0, 1]
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    of_claim: Codes
+
+    def __post_init__(self) -> None:
+        if not self.mechanisms:
+            raise ParameterError("there is no mechanism; give one for each level.")
+        for mechanism in map(require_mechanism, self.mechanisms):
+            first = self.mechanisms[0]
+            options = [getattr(one, "options", None) for one in (first, mechanism)]
+            if first.kind != mechanism.kind or options[0] != options[1]:
+                raise ParameterError(
+                    f"{first} and {mechanism} mask different questions; give mechanisms of one."
+                )
+
+    @classmethod
+    def read(cls, frame: Frame, levels: Mapping[str, Mechanism] | None = None) -> ReportMechanisms:
+        """Return the mechanisms of a table's rows.
+
+        Parameters
+        ----------
+        frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
+            With a column ``level`` where `levels` is given, else with a column ``mechanism`` of
+            text forms (`parse_mechanism`).
+        levels : mapping of str to Mechanism, optional
+            The mechanism of each level.
+
+        Raises
+        ------
+        MissingValue, UnknownLabel
+            A row names no level, or one that is not in the table; the message has the row.
+        ParameterError
+            A text is no mechanism, or the column is missing.
+        """
+        column = "mechanism" if levels is None else "level"
+        table = to_arrow(frame, columns=(column,))
+        if column not in table.column_names:
+            raise ParameterError(
+                f"the table has no column {column!r}; it has {table.column_names}."
+            )
+        names = plain_column(table, column).cast(pa.string()).dictionary_encode()
+        if names.null_count:
+            row = int(np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))[0])
+            raise MissingValue(f"column {column!r}, row {row + 1}: nothing is named.")
+        known = names.dictionary.to_pylist()
+        codes = names.indices.to_numpy().astype(np.int32)
+        if levels is None:
+            return cls(tuple(parse_mechanism(text) for text in known), codes)
+        unknown = [place for place, name in enumerate(known) if name not in levels]
+        if unknown:
+            row = int(np.flatnonzero(codes == unknown[0])[0])
+            raise UnknownLabel(
+                f"column 'level', row {row + 1}: {known[unknown[0]]!r} is none of the levels "
+                f"{list(levels)}; correct it, or give its mechanism."
+            )
+        return cls(tuple(levels[name] for name in known), codes)
+
+    @property
+    def kind(self) -> Kind:
+        """``"categorical"`` or ``"numeric"``."""
+        return self.mechanisms[0].kind
+
+    def rows(self) -> Iterator[tuple[Mechanism, Flags]]:
+        """Yield each mechanism with the claims that went through it."""
+        for place, mechanism in enumerate(self.mechanisms):
+            yield mechanism, self.of_claim == place
+
+    @property
+    def null(self) -> bool:
+        """Whether any of the mechanisms masks "no answer"."""
+        return any(mechanism.null for mechanism in self.mechanisms)
+
+    def check(self, claims: Claims) -> None:
+        """Raise where a claim is not of its mechanism's domain."""
+        if len(self.of_claim) != len(claims):
+            raise ParameterError(
+                f"mechanisms are given of {len(self.of_claim)} reports, there are {len(claims)}."
+            )
+        silent = claims.unanswered()
+        for mechanism, rows in self.rows():
+            mechanism.check(claims_among(claims, rows & ~silent))
+            missing = np.flatnonzero(rows & silent)
+            if len(missing) and not mechanism.null:
+                raise UnknownLabel(
+                    f"row {missing[0] + 1}: no answer was given and {mechanism} cannot mask that; "
+                    "use null=true, or remove such rows."
+                )
+
+    def sources(self, claims: Claims) -> tuple[Claims, Sources]:
+        """Return claims whose workers are sources: a worker with one of the mechanisms."""
+        key = claims.worker.astype(np.int64) * len(self.mechanisms) + self.of_claim
+        present, source = np.unique(key, return_inverse=True)
+        worker, place = np.divmod(present, len(self.mechanisms))
+        names = claims.workers.to_pylist()
+        told = pa.array([f"{names[w]} / {p}" for w, p in zip(worker, place, strict=True)])
+        split = replace(claims, worker=source.astype(np.int32), workers=told)
+        mechanisms: Any = self.mechanisms
+        # Share of "no answer" among the reports of each mechanism
+        size = len(self.mechanisms)
+        reports = np.bincount(self.of_claim, minlength=size)
+        silent = np.bincount(self.of_claim, claims.unanswered(), size) / np.maximum(reports, 1)
+        levels = Levels(mechanisms, silent, place.astype(np.int32))
+        return split, Sources(levels, worker.astype(np.int32))
+
+
+#: What masked claims, once it is read.
+Masks = Mechanism | ReportMechanisms | None
+
+#: What `fit` takes: one mechanism, one for each level, those of each report, or none.
+AnyMechanism = Mechanism | Mapping[str, Mechanism] | ReportMechanisms | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """Workers by mechanism: each with one of the mechanisms is a source of its own."""
+
+    levels: Levels
+    worker_of: Codes  # int32 array, shape (n_sources,)
+
+    def total(self, figure: Floats, n_workers: int) -> Floats:
+        """Return each worker's sum over the worker's sources."""
+        return np.bincount(self.worker_of, figure, n_workers).astype(np.float64)
+
+    def by_worker(self, solution: Solution, answers: Floats, n_workers: int) -> Solution:
+        """Return a solution with workers in place of their sources.
+
+        A worker's reliability is the mean over the worker's sources, by precision where the method
+        knows it, else by answers; everything else is the mean by answers.
+        """
+
+        def mean(figure: Floats, weight: Floats) -> Floats:
+            shape = (-1, *[1] * (figure.ndim - 1))
+            total = np.zeros((n_workers, *figure.shape[1:]))
+            np.add.at(total, self.worker_of, figure * weight.reshape(shape))
+            return np.asarray(total / self.total(weight, n_workers).reshape(shape))
+
+        # Somebody without an answer keeps the prior's figures.
+        count = np.maximum(answers, 1e-9)
+        error = solution.reliability_error
+        precision = count if error is None else 1 / np.maximum(error, 1e-6) ** 2
+        extra = solution.extra
+        if extra is not None:
+            n = len(self.worker_of)
+            extra = {k: mean(v, count) if len(v) == n else v for k, v in extra.items()}
+        if error is not None:
+            # independent estimates: precisions add up
+            error = 1 / np.sqrt(self.total(precision, n_workers))
+        confusion = solution.confusion
+        return replace(
+            solution,
+            reliability=mean(solution.reliability, precision),
+            reliability_error=error,
+            weight=mean(solution.weight, count),
+            confusion=None if confusion is None else mean(confusion, count),
+            extra=extra,
+        )
+
+
+def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | ReportMechanisms | None:
+    """Return what masked the claims: as given, or read from a column of the table."""
+    if isinstance(mechanism, ReportMechanisms):
+        return mechanism
+    if isinstance(mechanism, Mapping):
+        if isinstance(data, Claims):
+            raise ParameterError(
+                "a mechanism for each level needs a table with a column 'level'; for Claims give "
+                "ReportMechanisms."
+            )
+        return ReportMechanisms.read(data, mechanism)
+    if mechanism is None:
+        if isinstance(data, Claims) or "mechanism" not in column_names(data):
+            return None
+        return ReportMechanisms.read(data)
+    return require_mechanism(mechanism)
+
+
+def column_names(frame: Any) -> Sequence[str]:
+    """Return the names of a table's columns."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    names: Any = getattr(frame, "column_names", None)  # Arrow's; other tables have `columns`
+    if names is None:
+        names = getattr(frame, "columns", ())
+    return list(names)
