@@ -19,7 +19,7 @@ from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import mask_response
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.survey import Survey, commitment_of
 
 PHONE = {"width": 390, "height": 844}
@@ -56,8 +56,9 @@ QUESTIONS: tuple[Question, ...] = (
     Number("n", "How many scales has the beast?", 0, 999_999, "scales"),
     Comparison("p", "Which would you rather meet?", *SENTINELS[:2]),
     Comparison("pt", "Which would you rather feed?", *SENTINELS[:2], tie=SENTINELS[2]),
+    SeveralOf("s", "Which beasts have you met?", SENTINELS, most=2, allow_skip=True),
 )
-ANSWERS = (0, 3, 4, 11, NUMBER_ANSWER, 1, 2)
+ANSWERS = (0, 3, 4, 11, NUMBER_ANSWER, 1, 2, 0b101)
 """A code for each question; the second and the fourth are "prefer not to say"."""
 
 
@@ -223,6 +224,11 @@ class Person:
         answer = self.answers[at]
         if self.page.locator("#number").count():
             self.page.locator("#number").fill(str(answer))
+        elif self.page.locator('input[type="checkbox"][name="answer"]').count():
+            # one box each; "none of these" (0) and "prefer not to say" stand alone
+            ticked = [1 << place for place in range(60) if int(answer) >> place & 1] or [0]
+            for value in ticked:
+                self.page.locator(f'input[name="answer"][value="{value}"]').check()
         else:
             self.page.locator(f'input[name="answer"][value="{answer}"]').check()
         self.page.locator("#next").click()
@@ -268,6 +274,9 @@ def text_of(question: Question, code: int) -> str:
     """Return how the app writes an answer or a report."""
     if isinstance(question, Number):
         return f"{code} {question.unit}".replace("-", "−")
+    if isinstance(question, SeveralOf):
+        skip = ["Prefer not to say"] if code >> len(question.options) else []
+        return " · ".join([*question.ticked(code), *skip]) or "None of these"
     return [*question.labels, "Prefer not to say"][code]
 
 

@@ -99,7 +99,7 @@ def test_no_true_answer_leaves_the_device(
 ) -> None:
     """Every request is one we know, to this server, and holds masked reports and nothing else.
 
-    All seven reports equal the answers with probability below 1e-6: that of the number does with at
+    All eight reports equal the answers with probability below 1e-6: that of the number does with at
     most sqrt(1 / 2 pi) / 750,000.
     """
     visitor = new_visitor()

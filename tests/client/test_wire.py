@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.client.surveys import ANSWERS, Wire
 
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
 
 if TYPE_CHECKING:
     from tests.client.conftest import Place
 
 # Strange words and numbers, so that finding one in what was sent is no accident.
-SENTINELS = ("zanzibar-quokka", "oryx-parallax", "7351.625", "sentinel-id")
+SENTINELS = ("zanzibar-quokka", "oryx-parallax", "7351.625", "sentinel-id", "umbra")
 QUESTIONS: tuple[Question, ...] = (
     Choice("sentinel-id-1", "Where?", ("zanzibar-quokka", "b", "c")),
     Comparison("sentinel-id-2", "Which?", "oryx-parallax", "b", "neither"),
     Number("sentinel-id-3", "How many?", 7351, 7352, "things", 0.125),
     Rating("sentinel-id-4", "How much?", 1, 9),
+    SeveralOf("sentinel-id-5", "Which?", ("okapi-umbra", "b", "oryx-umbra"), most=2),
 )
 TRUTH: dict[str, Any] = {
     "sentinel-id-1": "zanzibar-quokka",
     "sentinel-id-2": "oryx-parallax",
     "sentinel-id-3": 7351.625,
     "sentinel-id-4": 8,
+    "sentinel-id-5": ["okapi-umbra", "oryx-umbra"],
 }
 BODIES = {
     "participations": {"survey", "level", "padding"},

@@ -24,7 +24,7 @@ from tests.mechanisms.given_words import GivenWords
 
 from masquerade.exact.coins import Words, WordSource
 from masquerade.exact.noise import discrete_gaussian, discrete_laplace
-from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, parse_mechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.lattice import LatticeMechanism
@@ -56,6 +56,17 @@ MECHANISMS = (
     "two-layer:options=5,low=0.2,high=0.9",
     "two-layer:options=7,low=0,high=1",
     "two-layer:options=3,low=0.3,high=0.3",
+)
+
+SETS = (
+    "bitwise-response:options=2,epsilon=1",
+    "bitwise-response:options=5,most=2,epsilon=1.5",
+    "bitwise-response:options=4,most=4,epsilon=2,null=true",
+    "bitwise-response:options=7,most=1,epsilon=0.6793,null=true",
+    "bitwise-response:options=31,epsilon=9.5,null=true",
+    "bitwise-response:options=52,most=3,epsilon=0.123456789012345678901",
+    "bitwise-response:options=3,epsilon=0",
+    "bitwise-response:options=3,most=2,epsilon=inf,null=true",
 )
 
 NOISE = {"discrete-laplace": discrete_laplace, "discrete-gaussian": discrete_gaussian}
@@ -153,20 +164,27 @@ def categorical(text: str) -> CategoricalMechanism:
     return mechanism
 
 
+def masked_text(text: str) -> CategoricalMechanism | BitwiseResponse:
+    """Return the mechanism for categories, or for sets of them, that `text` describes."""
+    mechanism = parse_mechanism(text)
+    return mechanism if isinstance(mechanism, BitwiseResponse) else categorical(text)
+
+
 def run(case: dict[str, Any]) -> tuple[list[int], int]:
     """Return Python's reports for a case and how many words they took."""
     words = [int(word) for word in case["words"]]
     source = GivenWords(words)
-    answers = np.array(case["answers"], dtype=np.int32)
-    mechanism = categorical(case["mechanism"])
-    reports = mechanism.mask(answers, np.zeros_like(answers), source)
+    mechanism = masked_text(case["mechanism"])
+    sets = isinstance(mechanism, BitwiseResponse)
+    answers: Any = np.array(case["answers"], dtype=np.int64 if sets else np.int32)
+    reports: Any = mechanism.mask(answers, np.zeros_like(answers), source)
     return reports.tolist(), len(words) - len(source.left)
 
 
 @pytest.mark.parametrize("case", read_cases(), ids=lambda case: case["name"])
 def test_the_shared_vectors_hold_in_python(case: dict[str, Any]) -> None:
     """The device form, the reports and the number of words taken are those of the file."""
-    assert categorical(case["mechanism"]).device_form() == case["device"]
+    assert masked_text(case["mechanism"]).device_form() == case["device"]
     assert run(case) == (case["reports"], case["words_used"])
 
 
@@ -238,6 +256,34 @@ def make_cases() -> Iterator[dict[str, Any]]:
                 words = [word, *(accepted(rng, total) for _ in range(6))]
                 answers = [rng.randrange(symbols) for _ in range(6)]
                 yield case(f"{name} private number", answers, words)
+    yield from make_set_cases(rng)
+
+
+def make_set_cases(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield cases of sets of options: arbitrary words, and those at the edges of a flip."""
+    for text in SETS:
+        mechanism = parse_mechanism(text)
+        assert isinstance(mechanism, BitwiseResponse)
+        other, total = mechanism.bit.grid
+        most = mechanism.most or mechanism.options
+        sets = [sum(1 << place for place in rng.sample(range(mechanism.options), most))]
+        sets += [0, 1 << mechanism.options - 1]
+        answers = [*sets, *([1 << mechanism.options] if mechanism.null else [])]
+        edges = [edge for edge in (0, other - 1, other, total - 1) if edge >= 0]
+        size = len(answers) * mechanism.bits
+        for name, words in (
+            ("arbitrary", [accepted(rng, total) for _ in range(size)]),
+            ("boundaries", [edges[place % len(edges)] for place in range(size)]),
+        ):
+            case: dict[str, Any] = {
+                "name": f"{text} {name}",
+                "mechanism": text,
+                "device": mechanism.device_form(),
+                "answers": answers,
+                "words": [str(word) for word in words],
+            }
+            case["reports"], case["words_used"] = run(case)
+            yield case
 
 
 def draw_noise(case: dict[str, Any], source: WordSource) -> list[str]:

@@ -37,6 +37,16 @@ CHOSEN: tuple[tuple[tuple[str, int], ...], ...] = (
     (("discrete-gaussian:low=0,high=999999,step=1,sigma=2999997", 1),),
     (("discrete-gaussian:low=1,high=5,step=1,sigma=6", 3),),
     (("discrete-gaussian:low=0,high=1,step=0.1,sigma=1/3", 2),),
+    (("bitwise-response:options=5,epsilon=1.5", 1),),
+    (("bitwise-response:options=5,most=2,epsilon=1.5,null=true", 20),),
+    (("bitwise-response:options=52,most=3,epsilon=0.123456789012345678901", 3),),
+    (
+        ("bitwise-response:options=31,epsilon=9.5,null=true", 2),
+        ("randomized-response:options=5,epsilon=1,null=true", 3),
+        ("discrete-gaussian:low=1,high=5,step=1,sigma=6", 1),
+    ),
+    (("bitwise-response:options=3,epsilon=0", 2),),
+    (("bitwise-response:options=3,epsilon=inf,null=true", 2),),
 )
 
 

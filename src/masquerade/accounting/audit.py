@@ -12,6 +12,7 @@ import numpy as np
 from masquerade.accounting.audit_custom import Auditable, OfAuditable
 from masquerade.accounting.audit_report import AuditReport
 from masquerade.accounting.audit_sampling import FEWEST_PERSONS, look_at_reports
+from masquerade.accounting.audit_sets import OfSets
 from masquerade.accounting.audit_subject import Claim, OfMechanism, Subject
 from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of_density
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
@@ -20,7 +21,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Loss
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, whole
-from masquerade.mechanisms import MatrixFactorizationRidge, Mechanism
+from masquerade.mechanisms import BitwiseResponse, MatrixFactorizationRidge, Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 
 DEFAULT_SAMPLES = 100_000
@@ -77,9 +78,12 @@ def audit(
         if isinstance(mechanism, HasDensity):
             name, claim = str(mechanism), Claim.of(mechanism, answers)
             return _audit_density(mechanism, name, claim, answers, samples, rng, false_alarm)
-        return _audit_reports(
-            OfMechanism(mechanism, answers, rng), answers, samples, rng, false_alarm
-        )
+        subject: Subject
+        if isinstance(mechanism, BitwiseResponse):
+            subject = OfSets(mechanism, answers, rng)
+        else:
+            subject = OfMechanism(mechanism, answers, rng)
+        return _audit_reports(subject, answers, samples, rng, false_alarm)
     if isinstance(mechanism, str):
         require_mechanism(mechanism)
     if not isinstance(mechanism, Auditable):

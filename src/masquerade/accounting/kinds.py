@@ -24,6 +24,7 @@ from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
+    BitwiseResponse,
     DiscreteGaussian,
     DiscreteLaplace,
     Mechanism,
@@ -166,6 +167,10 @@ def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
                 # Answers on a level lose what randomized response does; all others are mixtures.
                 epsilon = mechanism.guarantee().epsilon_single
                 kinds += [MaskedChoice(mechanism.symbols, epsilon)] * count
+            case BitwiseResponse():
+                # As many bits as can change; answers that differ in fewer lose less.
+                epsilon = mechanism.bit.guarantee().epsilon_single
+                kinds += [MaskedChoice(2, epsilon)] * (mechanism.changes * count)
             case QuestionSampling():
                 # Which answers are reported is drawn without looking at them.
                 inner = mechanism.inner(count)

@@ -10,7 +10,12 @@ from fractions import Fraction
 from masquerade.accounting.trade_off import NO_CHANCE
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
 from masquerade.exact.number import in_range
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.mechanisms import (
+    BitwiseResponse,
+    CategoricalMechanism,
+    DiscreteGaussian,
+    Mechanism,
+)
 
 #: False-positive rates at which powers are stated.
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
@@ -179,7 +184,7 @@ def odds_in_words(mechanisms: Sequence[Mechanism]) -> str:
 
     Parameters
     ----------
-    mechanisms : sequence of CategoricalMechanism or DiscreteGaussian
+    mechanisms : sequence of CategoricalMechanism, BitwiseResponse or DiscreteGaussian
         One for each question.
 
     Examples
@@ -193,6 +198,14 @@ the other one.'
         return "Everybody sends the answers they gave."
     responses = [m for m in mechanisms if isinstance(m, CategoricalMechanism)]
     sentences = [keep_in_words(responses)] if responses else []
+    several = [m for m in mechanisms if isinstance(m, BitwiseResponse)]
+    if several:
+        kept = [round(100 * float(m.bit.keep_probability)) for m in several]
+        shown = f"{min(kept)}" if min(kept) == max(kept) else f"{min(kept)} to {max(kept)}"
+        sentences.append(
+            "Where several options can be ticked, each of them is sent as it is by about "
+            f"{shown} of 100 people, and turned round by the others."
+        )
     noisy = [m for m in mechanisms if isinstance(m, DiscreteGaussian)]
     if noisy:
         sentences.append(
@@ -212,6 +225,12 @@ def blur_in_words(mechanisms: Sequence[Mechanism]) -> str:
             f"Somebody who answers {_EXAMPLE // 2} on a scale from 0 to {_EXAMPLE} sends a number "
             f"between {_EXAMPLE // 2 - _reach(first)} and {_EXAMPLE // 2 + _reach(first)}, 4 times "
             "in 5."
+        )
+    if isinstance(first, BitwiseResponse):
+        keep = round(100 * float(first.bit.keep_probability))
+        return (
+            f"Of 100 people who tick the first option, about {keep} send it ticked and "
+            f"{100 - keep} do not."
         )
     assert isinstance(first, CategoricalMechanism)
     keep = round(100 * float(first.keep_probability))

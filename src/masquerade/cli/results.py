@@ -109,7 +109,10 @@ def _show(result: dict[str, Any]) -> None:
         for column in ("answer", "estimate", "from", "to", "reported", "unbiased"):
             view.add_column(column, justify="left" if column == "answer" else "right")
         options, mean = question["options"], question[_MEAN]
-        percents = whole_percents([option["shown"] for option in options], digits=1)
+        shares = [option["shown"] for option in options]
+        # Shares of options that can be ticked together are no parts of a whole.
+        parts = question["kind"] != "several"
+        percents = whole_percents(shares, digits=1) if parts else [100 * one for one in shares]
         for option, percent in zip(options, percents, strict=True):
             ends = outward_interval(option["low"], option["high"], digits=3)
             rest = (*ends, option["reported_share"], option["value"])

@@ -139,7 +139,9 @@ def ask_answer(console: Console, one: MaskedQuestion, *, number: int, of: int) -
     question = one.question
     say(console, "", f"{number} of {of}: {question.text}", style="bold")
     # Options are picked by number, so that they can be called whatever they are called.
-    options = list(question.labels) if question.kind in ("choice", "comparison") else []
+    several = question.kind == "several"
+    listed = several or question.kind in ("choice", "comparison")
+    options = list(question.labels) if listed else []
     for place, label in enumerate(options, start=1):
         say(console, f"  {place}  {label}")
     if question.kind == "rating":
@@ -148,13 +150,24 @@ def ask_answer(console: Console, one: MaskedQuestion, *, number: int, of: int) -
         say(console, f"  {' '.join(hint.split())}")
     if question.kind == "number":
         say(console, f"  {one.choices}, in {getattr(question, 'unit', '')}")
+    if several:
+        most = getattr(question, "most", None)
+        limit = f", at most {most}" if most else ""
+        say(console, f"  Type the numbers of all that apply{limit}, such as 1 3; 0 for none.")
+    skip = "0" if options and not several else "-"
     if question.allow_skip:
-        say(console, "  0  prefer not to say" if options else "  -  prefer not to say")
+        say(console, f"  {skip}  prefer not to say")
     while True:
         typed = ask_line(console, ">")
         answer: Answer = typed
-        if question.allow_skip and typed == ("0" if options else "-"):
+        if question.allow_skip and typed == skip:
             answer = None
+        elif several:
+            numbers = typed.replace(",", " ").split()
+            picked = dict(enumerate(options, start=1))
+            known = numbers and all(x.isascii() and x.isdigit() for x in numbers)
+            places = [int(x) for x in numbers] if known else [-1]
+            answer = [] if places == [0] else [picked.get(place, "") for place in places]
         elif options and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(options):
             answer = options[int(typed) - 1]
         elif options:

@@ -24,7 +24,7 @@ from masquerade.surveys.questions import MOST_OPTIONS
 from masquerade.surveys.survey import MOST_QUESTIONS, REVEALS, Survey
 
 _COVERED = ("title", "description", "topic", "template", "reveal", "estimator", "hash")
-_KINDS = ("choice", "rating", "number", "comparison")
+_KINDS = ("choice", "several", "rating", "number", "comparison")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(LEVEL_PATTERN)
 _LONGEST_MECHANISM = 1000  # characters

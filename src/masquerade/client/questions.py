@@ -10,14 +10,16 @@ from fractions import Fraction
 
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.mechanisms import DiscreteGaussian, Lattice
-from masquerade.surveys import Number, Question, Rating, ShowIf, shown
+from masquerade.surveys import Number, Question, Rating, SeveralOf, ShowIf, shown
 from masquerade.surveys.levels import Mask, lattice_of
+from masquerade.surveys.questions import no_answer_code
 from masquerade.surveys.survey import Survey
 
-#: A label, a point of a scale, a number, or None for "prefer not to say".
-Answer = str | int | float | Decimal | None
+#: A label, several labels, a point of a scale, a number, or None for "prefer not to say".
+Answer = str | Sequence[str] | int | float | Decimal | None
 
 NOT_SAID = "prefer not to say"
+NONE_OF_THESE = "none of these"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,15 @@ class MaskedQuestion:
                     f"question {question.id!r} has no answer and cannot be left out; give one of "
                     f"{self.choices}."
                 )
-            return len(question.labels)
+            return no_answer_code(question)
         # to Python True is 1, which would be read as a point of a scale
         if isinstance(answer, bool):
             code = None
         elif isinstance(question, Number | Rating):
             code = _index(answer, lattice_of(question))
+        elif isinstance(question, SeveralOf):
+            several = isinstance(answer, list | tuple) and all(isinstance(x, str) for x in answer)
+            code = question.code(answer) if several else None  # type: ignore[arg-type]
         else:
             labels = question.labels
             code = labels.index(answer) if answer in labels else None
@@ -64,12 +69,19 @@ class MaskedQuestion:
         question = self.question
         if isinstance(question, Number):
             return f"{question.low} to {question.high} in steps of {question.step}"
+        if isinstance(question, SeveralOf):
+            most = "" if question.most is None else f", at most {question.most}"
+            return f"several of {', '.join(question.labels)}{most}"
         return ", ".join(question.labels)
 
     def in_words(self, report: int) -> str:
         """Return a report, or the code of an answer, as people read it."""
         question = self.question
-        if report == len(question.labels) and question.allow_skip:
+        if isinstance(question, SeveralOf):
+            # The mask can leave "no answer" beside options.
+            skip = (NOT_SAID,) if report >= no_answer_code(question) else ()
+            return ", ".join((*question.ticked(report), *skip)) or NONE_OF_THESE
+        if report == no_answer_code(question) and question.allow_skip:
             return NOT_SAID
         if isinstance(question, Number):
             return f"{_point(lattice_of(question), report)} {question.unit}"

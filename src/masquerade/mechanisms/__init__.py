@@ -7,6 +7,7 @@ same object to know how each report came about. What browsers draw is the same, 
 tables.
 """
 
+from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
@@ -24,6 +25,7 @@ from masquerade.mechanisms.two_layer import TwoLayer
 
 __all__ = [
     "LEVELS",
+    "BitwiseResponse",
     "CategoricalMechanism",
     "Channel",
     "DiscreteGaussian",

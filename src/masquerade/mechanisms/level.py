@@ -15,6 +15,7 @@ from functools import lru_cache
 from masquerade.errors import ParameterError
 from masquerade.exact.loss import MICRO
 from masquerade.exact.number import largest_whole
+from masquerade.mechanisms.bitwise_response import BitwiseResponse, changed_bits
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
 #: Name of the clear level, at which answers are sent as they are; no other level may do that.
@@ -47,6 +48,18 @@ class Level:
         """Return this level's mechanism for a question with `options` options."""
         epsilon = _largest_epsilon(self.rho, options + null)
         return RandomizedResponse(options, epsilon=epsilon, null=null)
+
+    def bitwise_response(
+        self, options: int, most: int | None = None, *, null: bool = False
+    ) -> BitwiseResponse:
+        """Return this level's mechanism for a question with several answers of `options`.
+
+        Zero-concentrated losses of independent bits add, so each that can change has its share.
+        """
+        changes = changed_bits(options, most, null=null)
+        # The loss of each bit is rounded up to a millionth, and their sum is to stay within rho.
+        epsilon = _largest_epsilon(self.rho / changes - 1 / MICRO, 2)
+        return BitwiseResponse(options, most, epsilon=epsilon * changes, null=null)
 
 
 LEVELS = (

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 
 from masquerade.errors import MechanismSyntaxError
+from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.matrix_factorization import MatrixFactorization
@@ -24,6 +25,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         RandomizedResponse,
         TwoLayer,
         QuestionSampling,
+        BitwiseResponse,
         DiscreteGaussian,
         DiscreteLaplace,
         QuantisedResponse,

@@ -9,13 +9,16 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, WordSource, require_coins
 from masquerade.exact.number import whole
+from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.categorical import CategoricalMechanism
 from masquerade.mechanisms.lattice import LatticeMechanism
+
+Masking = CategoricalMechanism | LatticeMechanism | BitwiseResponse
 
 
 def mask_response(
     answers: Sequence[int],
-    mechanisms: Sequence[CategoricalMechanism | LatticeMechanism],
+    mechanisms: Sequence[Masking],
     *,
     coins: Coins | None = None,
 ) -> list[int]:
@@ -28,7 +31,8 @@ def mask_response(
     Parameters
     ----------
     answers : sequence of int, Python's or numpy's
-        One code for each question; of a number, the index of its lattice point.
+        One code for each question; of a number, the index of its lattice point; of several
+        options, their bits.
     mechanisms : sequence of CategoricalMechanism or LatticeMechanism
         One for each question.
     coins : Coins, optional
@@ -38,7 +42,7 @@ def mask_response(
     -------
     list of int
         Codes; of numbers, whole lattice steps from the lowest, which may lie outside the range, or
-        the number of a level of `QuantisedResponse`.
+        the number of a level of `QuantisedResponse`; rows of bits of `BitwiseResponse`.
 
     Raises
     ------
@@ -56,6 +60,10 @@ def mask_response(
         whole(answer, f"answer {number}", low=0, high=_codes(mechanism) - 1)
         for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1)
     ]
+    for number, (code, mechanism) in enumerate(zip(codes, mechanisms, strict=True), start=1):
+        # a set larger than `most` would lose more than was promised
+        if isinstance(mechanism, BitwiseResponse) and not mechanism.masks(code):
+            raise ParameterError(f"answer {number} is no set of options that {mechanism} masks.")
     source = require_coins(coins)
     reports = [0] * len(answers)
     # in the order of the first answers, as the device's half does: both read the same words
@@ -67,15 +75,13 @@ def mask_response(
     return reports
 
 
-def _codes(mechanism: CategoricalMechanism | LatticeMechanism) -> int:
-    if isinstance(mechanism, CategoricalMechanism):
+def _codes(mechanism: Masking) -> int:
+    if isinstance(mechanism, CategoricalMechanism | BitwiseResponse):
         return mechanism.symbols
     return mechanism.lattice.points + mechanism.null
 
 
-def _mask(
-    mechanism: CategoricalMechanism | LatticeMechanism, answers: list[int], source: WordSource
-) -> list[int]:
+def _mask(mechanism: Masking, answers: list[int], source: WordSource) -> list[int]:
     # one person, so that a two-layer mechanism draws one flip probability
     person = np.zeros(len(answers), dtype=np.int32)
     if isinstance(mechanism, CategoricalMechanism):

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, RandomizedResponse
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys.codebook import labels_of
 from masquerade.truth import Estimate, shown_shares
@@ -172,6 +172,8 @@ def _channel(mechanism: Any, level: str) -> SymbolChannel:
         what = (
             "masks all answers of a person with one flip probability"
             if isinstance(mechanism, CategoricalMechanism)
+            else "masks several answers"
+            if isinstance(mechanism, BitwiseResponse)
             else "masks numbers"
         )
         raise ParameterError(

@@ -8,7 +8,12 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
+from masquerade.mechanisms import (
+    BitwiseResponse,
+    CategoricalMechanism,
+    DiscreteGaussian,
+    Mechanism,
+)
 from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.levels import lattice_of
 from masquerade.truth import report_variance
@@ -143,7 +148,7 @@ def _variance(question: Question, mechanism: Mechanism) -> float:
     """Return the variance of one person's report, in squared widths of the range."""
     if isinstance(question, Number) and isinstance(mechanism, CategoricalMechanism):
         return _SPREAD**2  # answers as they are; there may be millions of them
-    assert isinstance(mechanism, CategoricalMechanism | DiscreteGaussian)
+    assert isinstance(mechanism, CategoricalMechanism | BitwiseResponse | DiscreteGaussian)
     parts = report_variance(question, mechanism)
     return parts.people + parts.masks
 

@@ -64,7 +64,8 @@ import numpy as np
 from masquerade.truth import level_shares
 
 # One question by hand: counts of reports at each level, and the masks that made them.
-place = next((i for i, q in enumerate(result["questions"]) if q["options"]), None)
+own = [q["options"] and q["kind"] != "several" for q in result["questions"]]
+place = next((i for i, shares in enumerate(own) if shares), None)
 if place is not None:
     groups = {
         name: (

@@ -11,7 +11,8 @@ import numpy as np
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 from masquerade.results.headline import headline, precision, range_width
-from masquerade.surveys import Number, Question, Rating
+from masquerade.results.several import OptionShares
+from masquerade.surveys import Number, Question, Rating, SeveralOf
 from masquerade.surveys.codebook import labels_of
 from masquerade.surveys.levels import lattice_of
 from masquerade.surveys.small_counts import shown_counts
@@ -74,13 +75,17 @@ def question_result(
             for name in _shown(counted)
         ]
     else:
-        shares = question_shares(sent, pool)
+        shares = option_shares(question, sent, pool)
         found |= {
             "options": _options_json(question, shares, estimator, known),
             "heterogeneity": heterogeneity_json(shares.heterogeneity),
-            "plausibility": _plausibility(share_plausibility(_counts(sent))),
         }
-        rated = None if question.scores is None else shares.mean(question.scores)
+        rated = None
+        if isinstance(shares, OptionShares):
+            found["plausibility"] = _plausibility(shares.plausibility())
+        else:
+            found["plausibility"] = _plausibility(share_plausibility(_counts(sent)))
+            rated = None if question.scores is None else shares.mean(question.scores)
         found["mean"] = (
             None
             if rated is None
@@ -89,8 +94,8 @@ def question_result(
         by_level = []
         for name in _shown(counted):
             # Only levels that may be shown by themselves.
-            alone = question_shares({name: sent[name]}, None)
-            estimates = alone.estimates()
+            alone = option_shares(question, {name: sent[name]}, None)
+            estimates = alone.estimates(estimator)
             options = [
                 {"label": label, "reported_share": float(raw), **numbers_json(estimate)}
                 for label, raw, estimate in zip(
@@ -117,6 +122,15 @@ def is_number(question: Question, sent: Sent) -> bool:
 def question_shares(sent: Sent, pool: Mapping[str, int] | None) -> LevelShares:
     """Return the shares of people behind each answer."""
     return level_shares(_counts(sent), pool=pool, confidence=CONFIDENCE)
+
+
+def option_shares(
+    question: Question, sent: Sent, pool: Mapping[str, int] | None
+) -> LevelShares | OptionShares:
+    """Return the shares of people behind each option, of which a person may have several."""
+    if isinstance(question, SeveralOf):
+        return OptionShares.of(sent, pool, confidence=CONFIDENCE)
+    return question_shares(sent, pool)
 
 
 def number_mean(question: Question, sent: Sent, pool: Mapping[str, int] | None) -> LevelMean:
@@ -173,12 +187,16 @@ def _level(name: str, sent: Sent) -> dict[str, Any]:
 
 
 def _options_json(
-    question: Question, shares: LevelShares, estimator: str, known: list[float] | None
+    question: Question,
+    shares: LevelShares | OptionShares,
+    estimator: str,
+    known: list[float] | None,
 ) -> list[dict[str, Any]]:
     found = {name: shares.estimates(name) for name in ESTIMATORS}
     together = shares.estimates(estimator, simultaneous=True)
     wider, likeliest = shares.sensitivity(), shares.likeliest()
-    top = shares.top_probability(estimator)
+    # Of options that one person can hold together, how sums of them vary is not known.
+    top = None if isinstance(shares, OptionShares) else shares.top_probability(estimator)
     return [
         {
             "label": label,
@@ -187,7 +205,7 @@ def _options_json(
             **numbers_json(found[estimator][code]),
             "simultaneous_low": together[code].low,
             "simultaneous_high": together[code].high,
-            "top_probability": float(top[code]),
+            "top_probability": None if top is None else float(top[code]),
             "likeliest_share": float(likeliest[code]),
             "sensitivity": numbers_json(wider[code]),
             "estimators": {name: numbers_json(found[name][code]) for name in ESTIMATORS},

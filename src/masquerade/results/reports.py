@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from masquerade.errors import SchemaError
 from masquerade.exact.arrays import Integers
-from masquerade.mechanisms import CategoricalMechanism
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.surveys.codebook import Codebook
 
 
@@ -27,7 +27,7 @@ class SurveyReports:
     level : int array, shape (n,)
         Place of each person's level in the codebook.
     report : int array, shape (n, n_questions)
-        Codes; of numbers, whole steps from the lowest.
+        Codes; of numbers, whole steps from the lowest; of several options, their bits.
     """
 
     codebook: Codebook
@@ -121,7 +121,7 @@ class SurveyReports:
                 continue
             for number, mechanism in enumerate(mechanisms):
                 # Noise on numbers has no bounds: every whole number is a possible report.
-                if not isinstance(mechanism, CategoricalMechanism):
+                if not isinstance(mechanism, CategoricalMechanism | BitwiseResponse):
                     continue
                 sent = self.report[rows, number]
                 bad = np.flatnonzero((sent < 0) | (sent >= mechanism.symbols))

@@ -19,7 +19,12 @@ from masquerade.aggregate.survey_circuit import One
 from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, Guarantee
 from masquerade.exact.number import NumberLike, finite, whole
-from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
+from masquerade.mechanisms import (
+    BitwiseResponse,
+    CategoricalMechanism,
+    LatticeMechanism,
+    Mechanism,
+)
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.mechanisms.registry import PARAMETERS, parse_mechanism
 from masquerade.mechanisms.text import read_text_form, text_fields, text_form
@@ -212,6 +217,8 @@ def precision_of(
     if isinstance(plan, TwoPartySums):
         return Precision(share * (1 - share), 0.0, float(plan.noise.published_variance(0)))
     mechanism = require_mechanism(plan)
+    if isinstance(mechanism, BitwiseResponse):
+        mechanism = mechanism.bit  # each option is a share by itself
     if isinstance(mechanism, CategoricalMechanism):
         signal = float(mechanism.signal)
         if signal == 0:
@@ -223,8 +230,8 @@ def precision_of(
     if not isinstance(mechanism, LatticeMechanism):
         raise ParameterError(
             f"{mechanism} reports neither a category nor a number for each answer; planning needs "
-            "randomized-response, two-layer, discrete-gaussian, discrete-laplace, "
-            "quantised-response or two-parties."
+            "randomized-response, bitwise-response, two-layer, discrete-gaussian, "
+            "discrete-laplace, quantised-response or two-parties."
         )
     width = float(mechanism.lattice.high - mechanism.lattice.low)
     answers = width / 4 if spread is None else spread

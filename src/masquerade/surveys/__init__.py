@@ -14,6 +14,7 @@ from masquerade.surveys.questions import (
     Number,
     Question,
     Rating,
+    SeveralOf,
     question_from_json,
 )
 from masquerade.surveys.two_party_encoding import Encoding, QuestionSums
@@ -27,6 +28,7 @@ __all__ = [
     "Question",
     "QuestionSums",
     "Rating",
+    "SeveralOf",
     "ShowIf",
     "question_from_json",
     "questions_from_json",

@@ -9,9 +9,9 @@ from typing import Any
 
 from masquerade.accounting import Rho
 from masquerade.errors import SchemaError
-from masquerade.mechanisms import CategoricalMechanism
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.surveys.levels import Mask
-from masquerade.surveys.questions import Number, Question
+from masquerade.surveys.questions import Number, Question, SeveralOf
 from masquerade.surveys.survey import Survey
 
 FORMAT, FORMAT_VERSION = "masquerade-reports", 1
@@ -146,6 +146,9 @@ def _question_json(question: Question) -> dict[str, Any]:
             "report_step_is": question.step,
             "unit": question.unit,
         }
+    if isinstance(question, SeveralOf):
+        # Bit i of a report, of value 2**i, is the label i; "no answer" is the bit after the last.
+        data |= {"report_is": "bits", "most": question.most}
     return data
 
 
@@ -154,7 +157,8 @@ def _mechanism_json(
 ) -> dict[str, Any]:
     guarantee = mechanism.guarantee(answers=1)
     name, _, parameters = str(mechanism).partition(":")
-    variance = mechanism.variance() if not isinstance(mechanism, CategoricalMechanism) else None
+    categorical = isinstance(mechanism, CategoricalMechanism | BitwiseResponse)
+    variance = None if categorical else mechanism.variance()
     return {
         "question_id": question.id,
         "level_id": level,

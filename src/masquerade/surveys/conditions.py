@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.errors import ParameterError
-from masquerade.surveys.questions import Number, Question, question_from_json
+from masquerade.surveys.questions import Number, Question, SeveralOf, question_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,12 @@ def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question
             question.id,
             f": show_if names {before.id!r}, a number; only a choice, a rating or a comparison can "
             "decide what is shown.",
+        )
+    if isinstance(before, SeveralOf):
+        raise _error(
+            question.id,
+            f": show_if names {before.id!r}, which has several answers; only a choice, a rating or "
+            "a comparison can decide what is shown.",
         )
     if not question.allow_skip:
         raise _error(

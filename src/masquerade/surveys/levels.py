@@ -7,6 +7,7 @@ sentence of a level from its masks, with the code of this module.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,6 +25,7 @@ from masquerade.errors import InvalidReport, LevelNotAllowed, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.mechanisms import (
     LEVELS,
+    BitwiseResponse,
     CategoricalMechanism,
     DiscreteGaussian,
     Lattice,
@@ -32,8 +34,16 @@ from masquerade.mechanisms import (
     level_named,
     parse_mechanism,
 )
+from masquerade.mechanisms.bitwise_response import MOST_BITS
 from masquerade.mechanisms.level import CLEAR
-from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.questions import (
+    Choice,
+    Comparison,
+    Number,
+    Question,
+    Rating,
+    SeveralOf,
+)
 
 ALL_LEVELS = tuple(level.name for level in LEVELS)
 
@@ -41,7 +51,7 @@ KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
 RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"
 
 #: The mechanisms that a survey can use; all of them run in the browser too.
-Mask = CategoricalMechanism | DiscreteGaussian
+Mask = CategoricalMechanism | BitwiseResponse | DiscreteGaussian
 
 # Noise reaches farther than so many sigmas with a probability of 2.3e-19 an answer: no honest
 # report is refused in the life of a server. Estimates cut far nearer (`BoundedReport`).
@@ -146,7 +156,7 @@ def parse_mask(text: str) -> Mask:
 
 def possible_reports(mechanism: Mask) -> tuple[int, int]:
     """Return the least and the largest report that is accepted of a mask."""
-    if isinstance(mechanism, CategoricalMechanism):
+    if isinstance(mechanism, CategoricalMechanism | BitwiseResponse):
         return 0, mechanism.symbols - 1
     reach = int(_REACH * (mechanism.sigma / mechanism.lattice.step)) + 1
     return -reach, mechanism.lattice.points - 1 + reach
@@ -159,7 +169,7 @@ def answers_of(question: Question) -> int:
 
 def lattice_of(question: Question) -> Lattice:
     """Return the numbers that can be answered to a number or a rating."""
-    assert not isinstance(question, Choice | Comparison)
+    assert not isinstance(question, Choice | SeveralOf | Comparison)
     step = question.step if isinstance(question, Number) else 1
     return Lattice(question.low, question.high, step)
 
@@ -185,6 +195,8 @@ def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
 
 def mask_of(question: Question, level: str, *, masking: str, rating_mask: str) -> Mask:
     """Return a question's mask at one of `ALL_LEVELS` or ``"none"``, as in `Survey.at_levels`."""
+    if isinstance(question, SeveralOf):
+        return _bitwise(question, level)
     if level == CLEAR:
         return RandomizedResponse(
             answers_of(question), flip_probability=0, null=question.allow_skip
@@ -214,6 +226,11 @@ def mask_of(question: Question, level: str, *, masking: str, rating_mask: str) -
 def _masks(mechanism: Mask, question: Question, *, clear: bool) -> bool:
     """Return whether a mechanism masks exactly the answers to a question."""
     number = isinstance(question, Number)
+    if isinstance(question, SeveralOf):
+        return isinstance(mechanism, BitwiseResponse) and (
+            (mechanism.options, mechanism.most, mechanism.null)
+            == (len(question.options), question.most, question.allow_skip)
+        )
     if isinstance(mechanism, CategoricalMechanism):
         fits = mechanism.symbols == answers_of(question) + question.allow_skip
         return fits and (clear or not number)
@@ -232,6 +249,20 @@ def _composed(mechanisms: tuple[Mask, ...], linked: tuple[tuple[int, ...], ...])
 def _cost(mechanisms: tuple[Mask, ...]) -> Cost:
     # Without the survey's name, so that surveys with the same masks share it.
     return Cost.of("", mechanisms)
+
+
+def _bitwise(question: SeveralOf, level: str) -> BitwiseResponse:
+    options, skip = len(question.options), question.allow_skip
+    if options + skip > MOST_BITS:
+        raise ParameterError(
+            f"question {question.id!r} has {options} options, and a masked report has room for "
+            f"{MOST_BITS - skip}; use fewer, or answers split between two parties.",
+            field="options",
+            question=question.id,
+        )
+    if level == CLEAR:
+        return BitwiseResponse(options, question.most, epsilon=math.inf, null=skip)
+    return level_named(level).bitwise_response(options, question.most, null=skip)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ Free text is not among them: it has no finite domain, so no mechanism can mask i
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -61,17 +62,7 @@ class Choice(_Kind):
 
     def __post_init__(self) -> None:
         _check_common(self)
-        if not isinstance(self.options, tuple):
-            raise self._error("options", f": options is {self.options!r}, expected several texts.")
-        if not 2 <= len(self.options) <= MOST_OPTIONS:
-            raise self._error(
-                "options", f" has {len(self.options)} options; give 2 to {MOST_OPTIONS}."
-            )
-        for index, option in enumerate(self.options):
-            _check_text(option, "option", question=self.id, field=f"options/{index}")
-        if len(set(self.options)) < len(self.options):
-            twice = next(o for o in self.options if self.options.count(o) > 1)
-            raise self._error("options", f": option {twice!r} stands twice; drop one.")
+        _check_options(self)
         if self.truth is not None and self.truth not in self.options:
             raise self._error(
                 "truth",
@@ -87,6 +78,70 @@ class Choice(_Kind):
     def scores(self) -> None:
         """None: options of a choice have no numbers."""
         return
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralOf(_Kind):
+    """Tick all options that apply, or none of them.
+
+    The code of an answer is a whole number whose bit i stands for option i.
+
+    Attributes
+    ----------
+    id, text, options, allow_skip
+        As in `Choice`.
+    most : int or None
+        How many options can be ticked; None for all.
+
+    Examples
+    --------
+    >>> question = SeveralOf("pets", "Which pets do you have?", ("Cat", "Dog", "Fish"), most=2)
+    >>> question.code(["Cat", "Fish"]), question.ticked(5)
+    (5, ('Cat', 'Fish'))
+    """
+
+    id: str
+    text: str
+    options: tuple[str, ...]
+    most: int | None = None
+    allow_skip: bool = False
+    kind: ClassVar[str] = "several"
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+        _check_options(self)
+        if self.most is None:
+            return
+        whole = isinstance(self.most, int) and not isinstance(self.most, bool)
+        if not whole or not 1 <= self.most <= len(self.options):
+            raise self._error(
+                "most",
+                f": most is {self.most!r}, expected 1 to {len(self.options)}, the number of its "
+                "options.",
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The options to tick, in order."""
+        return self.options
+
+    @property
+    def scores(self) -> None:
+        """None: options have no numbers."""
+        return
+
+    def code(self, ticked: Collection[str]) -> int | None:
+        """Return the code of an answer; None where it is none that can be given."""
+        chosen = set(ticked)
+        if len(chosen) < len(ticked) or not chosen <= set(self.options):
+            return None
+        if len(chosen) > (self.most or len(self.options)):
+            return None
+        return sum(1 << place for place, option in enumerate(self.options) if option in chosen)
+
+    def ticked(self, code: int) -> tuple[str, ...]:
+        """Return the options of a code."""
+        return tuple(option for place, option in enumerate(self.options) if code >> place & 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +292,18 @@ class Comparison(_Kind):
         return
 
 
-Question = Choice | Rating | Number | Comparison
+Question = Choice | SeveralOf | Rating | Number | Comparison
 
 
 _KINDS: dict[object, type[Question]] = {
-    kind.kind: kind for kind in (Choice, Rating, Number, Comparison)
+    kind.kind: kind for kind in (Choice, SeveralOf, Rating, Number, Comparison)
 }
+
+
+def no_answer_code(question: Question) -> int:
+    """Return the code of "no answer": after the last label, or the bit after the last option."""
+    places = len(question.labels)
+    return 1 << places if isinstance(question, SeveralOf) else places
 
 
 def question_from_json(data: dict[str, Any]) -> Question:
@@ -259,11 +320,11 @@ def question_from_json(data: dict[str, Any]) -> Question:
     kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ParameterError(
-            f"question kind {kind!r} is unknown; expected 'choice', 'rating', 'number' or "
-            "'comparison'. Free text cannot be masked and is not offered.",
+            f"question kind {kind!r} is unknown; expected 'choice', 'several', 'rating', "
+            "'number' or 'comparison'. Free text cannot be masked and is not offered.",
             field="kind",
         )
-    if kind == "choice" and isinstance(options := values.get("options", []), list):
+    if kind in ("choice", "several") and isinstance(options := values.get("options", []), list):
         values["options"] = tuple(options)
     declared = {field.name: field for field in fields(_KINDS[kind])}
     for name in values:
@@ -291,6 +352,20 @@ def _check_common(question: Question) -> None:
             field="allow_skip",
             question=question.id,
         )
+
+
+def _check_options(question: Choice | SeveralOf) -> None:
+    """Raise unless the options are 2 to 100 different texts."""
+    options = question.options
+    if not isinstance(options, tuple):
+        raise question._error("options", f": options is {options!r}, expected several texts.")
+    if not 2 <= len(options) <= MOST_OPTIONS:
+        raise question._error("options", f" has {len(options)} options; give 2 to {MOST_OPTIONS}.")
+    for index, option in enumerate(options):
+        _check_text(option, "option", question=question.id, field=f"options/{index}")
+    if len(set(options)) < len(options):
+        twice = next(o for o in options if options.count(o) > 1)
+        raise question._error("options", f": option {twice!r} stands twice; drop one.")
 
 
 def _check_text(

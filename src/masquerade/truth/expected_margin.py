@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
+    BitwiseResponse,
     CategoricalMechanism,
     DiscreteGaussian,
     LatticeMechanism,
@@ -58,7 +59,7 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     ----------
     question : Question
     mechanism : Mechanism
-        Of categories or on a lattice.
+        Of categories, of sets of them or on a lattice.
     people : int
         Whose reports there will be. The more, the less it costs that no single noisy report may
         count much (`BoundedReport`).
@@ -74,6 +75,8 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
         if isinstance(mechanism, DiscreteGaussian):
             masks = BoundedReport.of(mechanism, people).variance
         return ReportVariance(_SPREAD**2, masks / width**2, width, MEAN)
+    if isinstance(mechanism, BitwiseResponse):
+        mechanism = mechanism.bit  # each option is a share by itself
     if not isinstance(mechanism, CategoricalMechanism):
         raise ParameterError(f"{mechanism} reports neither a category nor a number.")
     other, signal = float(mechanism.other_probability), float(mechanism.signal)

@@ -85,6 +85,7 @@ class Figures:
     axis: Axis  # from one end of their range to the other
     digits: int
     unit: str = ""
+    parts: bool = True  # whether the shares are parts of a whole and add to 100 %
 
     def text(self, value: float | None) -> str:
         """Return a value that a person reads, in words."""
@@ -146,7 +147,9 @@ class Figures:
     def rows(
         self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
     ) -> list[dict[str, Any]]:
-        """Return one line for each answer, whose percentages add to 100."""
+        """Return one line for each answer; percentages of parts of a whole add to 100."""
+        if not self.parts:
+            return [self.row(label, one, **more) for label, one, more in options]
         from masquerade.results.headline import whole_percents
 
         percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)

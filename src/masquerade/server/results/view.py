@@ -7,7 +7,7 @@ from typing import Any
 
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.results.figures import Axis, Figures
-from masquerade.surveys import Comparison, Number, Question, Rating
+from masquerade.surveys import Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.survey import Survey
 
 LIKELIEST = "mle"
@@ -86,7 +86,12 @@ def _question(
     result: Mapping[str, Any],
     names: Iterable[str],
 ) -> dict[str, Any]:
-    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(estimates["options"]))
+    shares = Figures(
+        True,
+        Axis(0, 1, percent=True),
+        _share_digits(estimates["options"]),
+        parts=not isinstance(question, SeveralOf),
+    )
     mean = _of_mean(question, estimates)
     heterogeneity = [estimates["heterogeneity"], (estimates["mean"] or {}).get("heterogeneity")]
     differ = [test["probability"] for test in heterogeneity if test and test["differ"]]

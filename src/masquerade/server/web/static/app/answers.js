@@ -1,9 +1,23 @@
 // What a question can be answered with, and what answers and reports are called. Codes are those of
 // mechanisms/mask.js: 0 for the first option or point.
 
-/** Return the number of answers a question offers, "prefer not to say" included. */
+/** Return the code of "prefer not to say": after the last label, or the bit after the last option. */
+export function skipCode({ kind, labels }) {
+  return kind === "several" ? 2 ** labels.length : labels.length;
+}
+
+/** Return whether an option is in the code of several; codes are beyond 32 bits. */
+export const isTicked = (code, place) => Math.floor(code / 2 ** place) % 2 === 1;
+
+/** Return how many options a code holds. */
+export function tickedCount(code, { labels }) {
+  return labels.filter((_, place) => isTicked(code, place)).length;
+}
+
+/** Return the number of codes of a question's answers, "prefer not to say" included. */
 export function answersTo(question) {
   if (question.kind === "number") return pointsOf(question);
+  if (question.kind === "several") return skipCode(question) * (question.allow_skip ? 2 : 1);
   return question.labels.length + (question.allow_skip ? 1 : 0);
 }
 
@@ -47,6 +61,11 @@ export function textOf(question, code, words) {
     return question.unit
       ? `${numberText(question, code)} ${question.unit}`
       : numberText(question, code);
+  }
+  if (question.kind === "several") {
+    const skip = code >= skipCode(question); // the mask can leave it beside options
+    const said = [...question.labels.filter((_, place) => isTicked(code, place)), ...(skip ? [words.skip] : [])];
+    return said.join(" · ") || words.none;
   }
   if (question.device.name === "discrete-gaussian") return numberText(question, code);
   return question.labels[code] ?? words.skip;

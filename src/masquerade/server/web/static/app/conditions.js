@@ -2,6 +2,8 @@
 // whoever is not shown a question answers it with "no answer", which is masked like every other
 // answer, so that nobody can tell who was asked.
 
+import { skipCode } from "./answers.js";
+
 /** Return the code given to a question, or undefined; its id may be any text, `constructor` too. */
 export function answerTo(answers, id) {
   return Object.hasOwn(answers, id) ? answers[id] : undefined;
@@ -26,8 +28,8 @@ export function visibility(questions, answers) {
 /** Return the code of each answer; of a question that is not shown, that of "no answer". */
 export function answerCodes(questions, answers) {
   const flags = visibility(questions, answers);
-  return questions.map(({ id, labels }, place) =>
-    flags[place] ? answerTo(answers, id) : labels.length,
+  return questions.map((question, place) =>
+    flags[place] ? answerTo(answers, question.id) : skipCode(question),
   );
 }
 

@@ -7,7 +7,7 @@ import { deviceOf } from "../mechanisms/text.js";
 const TOPICS = ["everyday", "personal", "sensitive"];
 const REVEALS = ["before_send", "after_send"];
 const STATES = ["open", "closing", "closed"];
-const KINDS = ["choice", "rating", "number", "comparison"];
+const KINDS = ["choice", "several", "rating", "number", "comparison"];
 const MOST_QUESTIONS = 200;
 const SLACK = 2; // millionths: the last digit may be rounded otherwise
 

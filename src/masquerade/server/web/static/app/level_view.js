@@ -4,7 +4,7 @@
 import { admits, chargeOf, percentOf } from "./budget.js";
 import { element } from "./dom.js";
 import { beliefPercent } from "../words/formats.js";
-import { keepPercent } from "../mechanisms/mask.js";
+import { keepPercent, keepPercentOfBits } from "../mechanisms/mask.js";
 import { deviceOf } from "../mechanisms/text.js";
 import { fold, paragraph } from "./components.js";
 import { keepProbabilityAt, strengthOf } from "./strength.js";
@@ -144,8 +144,11 @@ export function oddsOf(mechanisms) {
   const { levels, reveal } = words();
   const devices = [...new Set(mechanisms)].map(deviceOf);
   const kept = devices
-    .filter(({ total }) => total !== undefined)
+    .filter(({ symbols }) => symbols !== undefined)
     .map((device) => Math.round(keepPercent(device)));
+  const ticked = devices
+    .filter(({ other }) => other !== undefined)
+    .map((device) => Math.round(keepPercentOfBits(device)));
   const moved = devices
     .filter(({ variance }) => variance !== undefined)
     .map(({ variance: [top, bottom], points }) => {
@@ -156,6 +159,7 @@ export function oddsOf(mechanisms) {
   const keeps = least === most ? reveal.keepsAbout(least) : reveal.keepsBetween(least, most);
   return [
     kept.length > 0 && keeps,
+    ticked.length > 0 && reveal.keepsTicks(Math.min(...ticked)),
     moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
   ].filter(Boolean);
 }

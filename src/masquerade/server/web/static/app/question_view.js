@@ -3,9 +3,12 @@
 
 import {
   codeOfNumber,
+  isTicked,
   latticeOf,
   numberText,
   pointsOf,
+  skipCode,
+  tickedCount,
 } from "./answers.js";
 import { element } from "./dom.js";
 import { actions, button, heading, userText } from "./components.js";
@@ -21,7 +24,8 @@ import { words } from "../words/language.js";
 export function questionView(place, answering) {
   const { asked, index, count } = place;
   const said = words().question;
-  const answers = { number: numberAnswer, comparison: comparisonAnswers }[asked.kind] ?? listAnswers;
+  const views = { number: numberAnswer, comparison: comparisonAnswers, several: severalAnswers };
+  const answers = views[asked.kind] ?? listAnswers;
   return [
     element(
       "div",
@@ -103,6 +107,81 @@ function skipOption(place, answering) {
   const { skip, maskedToo } = words().question;
   const note = element("small", {}, maskedToo);
   return offered && option(place, answering, labels.length, "option skip", skip, note);
+}
+
+/** Boxes to tick; "none of these" and "prefer not to say" each stand alone. */
+function severalAnswers({ asked, chosen }, { choose, next }) {
+  const said = words().question;
+  const { labels, most, allow_skip: offered } = asked;
+  const limited = most !== null && most < labels.length;
+  const status = element("p", { className: "hint", role: "status" });
+  const skip = skipCode(asked);
+
+  const box = (code, checked, className, onchange, ...inside) => {
+    const input = element("input", {
+      type: "checkbox",
+      name: "answer",
+      value: String(code),
+      checked,
+      autocomplete: "off",
+      "aria-describedby": "several-hint",
+      onchange,
+      onkeydown: (event) => {
+        if (event.key === "Enter") next();
+      },
+    });
+    const label = element("label", { className }, input, element("span", { dir: "auto" }, ...inside));
+    return { input, label };
+  };
+  const ticked = (place) => chosen !== undefined && chosen < skip && isTicked(chosen, place);
+  const boxes = labels.map((label, place) =>
+    box(2 ** place, ticked(place), "option tick", () => take(place), label),
+  );
+  const alone = [
+    box(0, chosen === 0, "option tick", () => takeAlone(0, 0), said.none),
+    ...(offered
+      ? [
+          box(
+            skip,
+            chosen === skip,
+            "option tick skip",
+            () => takeAlone(1, skip),
+            said.skip,
+            element("small", {}, said.maskedToo),
+          ),
+        ]
+      : []),
+  ];
+
+  const codeOfBoxes = () =>
+    boxes.reduce((code, { input }, place) => code + (input.checked ? 2 ** place : 0), 0);
+
+  function take(place) {
+    const code = codeOfBoxes();
+    const over = limited && tickedCount(code, asked) > most;
+    status.textContent = over ? said.atMost(most) : "";
+    if (over) {
+      boxes[place].input.checked = false;
+      return;
+    }
+    for (const { input } of alone) input.checked = false;
+    choose(code || null); // nothing ticked is no answer yet: "none of these" has a box of its own
+  }
+
+  function takeAlone(at, code) {
+    const { checked } = alone[at].input;
+    status.textContent = "";
+    for (const { input } of [...boxes, ...alone]) input.checked = false;
+    alone[at].input.checked = checked;
+    choose(checked ? code : null);
+  }
+
+  return [
+    element("p", { id: "several-hint", className: "hint" }, limited ? said.tickMost(most) : said.tick),
+    boxes.map(({ label }) => label),
+    alone.map(({ label }) => label),
+    status,
+  ];
 }
 
 function comparisonAnswers(place, answering) {
@@ -204,6 +283,7 @@ function numberAnswer({ asked, chosen }, { choose, next }) {
 /** Return what to say where the person goes on without an answer. */
 export function missingAnswer(asked) {
   const said = words().question;
+  if (asked.kind === "several") return said.chooseSeveral;
   if (asked.kind !== "number") return said.choose;
   const { step } = latticeOf(asked);
   return said.notNumber(numberText(asked, 0), numberText(asked, pointsOf(asked) - 1), step);

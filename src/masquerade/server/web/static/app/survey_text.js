@@ -17,6 +17,7 @@ const ABOUT = ["title", "description", "template", "topic", "reveal"];
 const USUAL_ESTIMATOR = "eb"; // which is left out
 const FIELDS = {
   choice: ["options", "allow_skip"],
+  several: ["options", "most", "allow_skip"],
   rating: ["low", "high", "low_label", "high_label", "allow_skip"],
   number: ["low", "high", "step", "unit"],
   comparison: ["item_a", "item_b", "tie", "allow_skip"],
@@ -84,7 +85,7 @@ function readQuestion(question, mechanism) {
     id, kind, text, show_if: condition, mechanism,
     device: deviceOf(mechanism),
     allow_skip: kind === "number" ? false : question.allow_skip,
-    low_label: "", high_label: "", min: null, max: null, step: null, unit: "",
+    low_label: "", high_label: "", min: null, max: null, step: null, unit: "", most: null,
     ...READ[kind](question),
   };
   requireThat(typeof made.allow_skip === "boolean", "whether a question can be left out");
@@ -101,6 +102,12 @@ const READ = {
   choice({ options }) {
     requireThat(Array.isArray(options), "the answers");
     return { labels: options };
+  },
+  several({ options, most }) {
+    requireThat(Array.isArray(options), "the answers");
+    const limit = Number.isInteger(most) && most >= 1 && most <= options.length;
+    requireThat(most === null || limit, "how many answers can be given");
+    return { labels: options, most };
   },
   rating({ low, high, low_label: lowLabel, high_label: highLabel }) {
     requireThat(Number.isSafeInteger(low) && Number.isSafeInteger(high), "a scale");
@@ -124,7 +131,14 @@ const READ = {
 /** Throw unless the mask has as many answers as the question, on the same scale. */
 function checkMask(question) {
   const { device, mechanism, min, step } = question;
+  const several = question.kind === "several";
   requireThat(codesOf(device) === answersTo(question), "a mask");
+  requireThat(several === (device.name === "bitwise-response"), "a mask");
+  const { labels, most, allow_skip: skip } = question;
+  requireThat(
+    !several || (device.most === (most ?? labels.length) && device.null === skip),
+    "how many answers a mask has",
+  );
   if (device.points === undefined) return;
   const lattice = latticeOfText(mechanism);
   const near = ([top, bottom], value) =>
@@ -141,7 +155,7 @@ function checkConditions(questions) {
       const known = isRecord(condition) && Object.keys(condition).length === 2;
       const before = known ? earlier.get(condition.question) : undefined;
       const { answers } = condition;
-      requireThat(before && before.kind !== "number" && question.allow_skip, "a condition");
+      requireThat(before && !["number", "several"].includes(before.kind) && question.allow_skip, "a condition");
       requireThat(
         Array.isArray(answers) && answers.every((answer) => before.labels.includes(answer)),
         "a condition",

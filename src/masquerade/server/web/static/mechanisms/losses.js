@@ -23,7 +23,7 @@ import {
 import { amountOfFraction, fraction, lossOfRatio, sum } from "./fractions.js";
 import { isGaussian } from "./gaussian_room.js";
 import { epsilonOfOneReport } from "./gaussian_tail.js";
-import { readDevice } from "./mask.js";
+import { changedBits, readDevice } from "./mask.js";
 import { deviceOf } from "./text.js";
 import { patternsOf } from "./two_layer.js";
 
@@ -100,6 +100,7 @@ function lossOfDevice(device, count) {
   const points = device.points === undefined ? 0n : BigInt(device.points);
   if (device.name === "discrete-gaussian") return ofGaussian(device.variance, points, count);
   if (device.name === "discrete-laplace") return ofLaplace(device.scale, points, count);
+  if (device.name === "bitwise-response") return ofBits(device, count);
   const { first, last, total, symbols } = readDevice(device);
   const keep = 2n * total - (symbols - 1n) * (first + last);
   const single = lossOfRatio(keep, first + last); // of a number that each person draws: the mean
@@ -116,6 +117,19 @@ function lossOfDevice(device, count) {
   }
   const { event, user, some } = patternsOf({ first, last, total, symbols }, count);
   return { ...one, event, user, some, rho: rhoOfPure(user), each: rhoOfPure(event) };
+}
+
+/** As many bits as one answer can change, each by randomized response. */
+function ofBits(device, count) {
+  const [other, total] = [BigInt(device.other), BigInt(device.total)];
+  const [keep, changes] = [total - other, changedBits(device)];
+  const single = lossOfRatio(keep, other, changes);
+  const user = lossOfRatio(keep, other, changes * count);
+  const bit = rhoOfResponse(2, lossOfRatio(keep, other));
+  const each = sum(Array(changes).fill(bit));
+  const rho = sum(Array(count).fill(each));
+  const leastRho = Math.max(0, bit - 1) * changes * count;
+  return { single, event: single, user, delta: 0, rho, each, leastRho };
 }
 
 function ofGaussian([top, bottom], points, count) {

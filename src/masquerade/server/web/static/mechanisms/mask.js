@@ -2,7 +2,9 @@
 // (both halves run tests/vectors/mechanisms.json and lattice.json).
 //
 // Answers are codes: 0 for the first option or point, 1 for the second, and so on; "no answer",
-// where it is masked, is the code after the last. A `device` form comes from
+// where it is masked, is the code after the last. Of a question with several answers, a code is a
+// row of bits: bit i, of value 2^i, stands for option i, and the bit after the last for "no answer".
+// A `device` form comes from
 // `Mechanism.device_form()`; its name says how to read it. A response has
 //   {"symbols": 5, "first": "…", "last": "…", "total": "…"}
 // A person draws one whole number `other` from first to last, once for all answers masked together.
@@ -11,6 +13,7 @@
 import { uniformBelow } from "./coins.js";
 import { readDiscreteGaussian, readDiscreteLaplace, readRounding } from "./lattice.js";
 
+const MOST_BITS = 52; // numbers are whole up to 2^53
 const CHOICES = ["first", "second", "tie"];
 
 /** How to read each mechanism; `codes` is the number of different answers. */
@@ -18,6 +21,7 @@ const MECHANISMS = new Map([
   ["randomized-response", readResponse],
   ["two-layer", readResponse],
   ["quantised-response", readQuantisedResponse],
+  ["bitwise-response", readBitwiseResponse],
   ["discrete-gaussian", (device) => eachByItself(readDiscreteGaussian(device))],
   ["discrete-laplace", (device) => eachByItself(readDiscreteLaplace(device))],
 ]);
@@ -73,6 +77,40 @@ function readQuantisedResponse(device) {
   return eachByItself({ codes, mask });
 }
 
+/**
+ * Return in how many bits two answers to a question with several answers can differ: two sets of at
+ * most m of k options in min(k, 2m), a set and "no answer" in m + 1.
+ */
+export function changedBits({ options, most, null: masked }) {
+  return Math.max(Math.min(options, 2 * most), masked ? most + 1 : 0);
+}
+
+/** Each bit is flipped by itself, with probability other / total. */
+function readBitwiseResponse(device) {
+  const [other, total] = [BigInt(device.other), BigInt(device.total)];
+  const { options, most, null: masked } = device;
+  const bits = options + (masked ? 1 : 0);
+  const whole = [options, most].every(Number.isInteger) && typeof masked === "boolean";
+  const fits = options >= 2 && bits <= MOST_BITS && most >= 1 && most <= options;
+  if (!whole || !fits || other < 0n || total < 1n || 2n * other > total) {
+    throw new RangeError("this is not a mechanism: its numbers do not fit together.");
+  }
+  const skip = 1n << BigInt(options);
+  const countOf = (row) => row.toString(2).replaceAll("0", "").length;
+  return {
+    codes: 1n << BigInt(bits),
+    // A larger set would lose more than was promised.
+    allows: (row) => row === skip || (row < skip && countOf(row) <= most),
+    start: (source) => (row) => {
+      let report = 0n;
+      for (let bit = 0n; bit < BigInt(bits); bit++) {
+        report |= move((row >> bit) & 1n, other, uniformBelow(source, total), 2n) << bit;
+      }
+      return report;
+    },
+  };
+}
+
 function eachByItself({ codes, mask }) {
   return { codes, start: (source) => (answer) => mask(answer, source) };
 }
@@ -93,9 +131,10 @@ function readMechanism(device) {
  *   point, negative ones and ones beyond the last point included
  */
 export function maskAnswers(device, answers, source) {
-  const { codes, start } = readMechanism(device);
+  const { codes, allows = () => true, start } = readMechanism(device);
   for (const answer of answers) {
-    if (!Number.isInteger(answer) || answer < 0 || answer >= codes) {
+    const whole = Number.isInteger(answer) && answer >= 0 && answer < codes;
+    if (!whole || !allows(BigInt(answer))) {
       // The message must not carry the answer: messages end up in logs.
       throw new RangeError("an answer is not one of those that the mechanism masks.");
     }
@@ -154,7 +193,12 @@ export function keepPercent(device) {
   return Number(((2n * total - flipTwice) * 1000000n) / (2n * total)) / 10000;
 }
 
-/** Return how many different answers a mechanism masks. */
+/** Return how many of 100 people send an option as they ticked it, or did not. */
+export function keepPercentOfBits({ other, total }) {
+  return Number(((BigInt(total) - BigInt(other)) * 1000000n) / BigInt(total)) / 10000;
+}
+
+/** Return how many different codes a mechanism masks. */
 export function codesOf(device) {
   return Number(readMechanism(device).codes);
 }

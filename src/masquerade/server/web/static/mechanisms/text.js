@@ -1,6 +1,7 @@
 // A mechanism's text, name:key=value,..., and the whole numbers that follow from it. Both are sent;
 // what runs are the numbers, so this device works them out itself and refuses others.
 
+import { changedBits } from "./mask.js";
 import {
   FIXED_ONE,
   ceil,
@@ -14,6 +15,7 @@ import {
   subtract,
 } from "./fractions.js";
 
+const MOST_BITS = 52n;
 const MOST_SYMBOLS = 1n << 20n;
 const LARGEST_TOTAL = 1n << 62n;
 const LARGEST_EPSILON = [100n, 1n];
@@ -32,6 +34,7 @@ const MECHANISMS = {
     ["low", "high", "step", "epsilon", "null", "fill", "scale_rule"],
     laplace,
   ],
+  "bitwise-response": [["options", "most", "epsilon", "null"], bitwise],
   "quantised-response": [["low", "high", "step", "epsilon", "levels", "null"], quantised],
 };
 
@@ -136,6 +139,18 @@ function quantised(given) {
   };
 }
 
+function bitwise({ options: count, most: limit = count, epsilon, null: mask = "false" }) {
+  const masked = truth(mask);
+  const options = wholeOf(count, 2n, masked ? MOST_BITS - 1n : MOST_BITS);
+  const shape = {
+    options: Number(options),
+    most: Number(wholeOf(limit, 1n, options)),
+    null: masked,
+  };
+  const [other, total] = fromEpsilon(epsilon, 2n, BigInt(changedBits(shape)));
+  return { ...shape, other: String(other), total: String(total) };
+}
+
 function formOf(symbols, first, last, total) {
   return {
     symbols: Number(symbols),
@@ -151,11 +166,11 @@ function gridTotal(symbols) {
   return (LARGEST_TOTAL / unit) * unit;
 }
 
-/** Each other symbol has total / (symbols - 1 + e^epsilon) chances, rounded up. */
-function fromEpsilon(text, symbols) {
+/** Each other symbol has total / (symbols - 1 + e^(epsilon / shares)) chances, rounded up. */
+function fromEpsilon(text, symbols, shares = 1n) {
   const total = gridTotal(symbols);
   if (text === "inf") return [0n, total];
-  let epsilon = readFraction(text);
+  let epsilon = divide(readFraction(text), [shares, 1n]);
   requireThat(epsilon[0] >= 0n);
   if (epsilon[0] === 0n) return [total / symbols, total];
   if (isBelow(LARGEST_EPSILON, epsilon)) epsilon = LARGEST_EPSILON;

@@ -2,7 +2,7 @@
 
 import { element } from "../app/dom.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
-import { labelsOf } from "./questions.js";
+import { decides, labelsOf } from "./questions.js";
 
 const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
 
@@ -108,6 +108,35 @@ export function questionFields(questions, place, faults, set) {
         { lines: 4, hint: "One on each line.", faults: faults("options") },
       ),
     ],
+    several: () => [
+      textField(
+        "Options",
+        question.options.join("\n"),
+        (value) => {
+          const options = value.split("\n").map((line) => line.trim()).filter(Boolean);
+          const most = question.most === null ? null : Math.min(question.most, options.length);
+          set({ options, most });
+        },
+        {
+          lines: 4,
+          hint: "One on each line. “None of these” is always offered.",
+          faults: faults("options"),
+        },
+      ),
+      selectField(
+        "How many can be ticked",
+        question.most === null ? "" : String(question.most),
+        [
+          ["", "all"],
+          ...question.options.slice(1).map((_, place) => [String(place + 1), `at most ${place + 1}`]),
+        ],
+        (name) => set({ most: name ? Number(name) : null }),
+        {
+          hint: "The fewer, the sharper the result: the mask of each option can be lighter.",
+          faults: faults("most"),
+        },
+      ),
+    ],
     rating: () => [
       row(number("low", "From", { whole: true }), number("high", "To", { whole: true })),
       row(text("low_label", "Word for the lowest"), text("high_label", "Word for the highest")),
@@ -154,7 +183,7 @@ export function questionFields(questions, place, faults, set) {
 
 function condition(questions, place, faults, set) {
   const question = questions[place];
-  const earlier = questions.slice(0, place).filter((one) => labelsOf(one).length > 0);
+  const earlier = questions.slice(0, place).filter(decides);
   if (!earlier.length) return null;
   if (question.kind === "number") {
     return element(

@@ -3,6 +3,7 @@
 export const KINDS = [
   ["rating", "Rating", "1 2 3 4 5"],
   ["choice", "Pick one", "○ ● ○"],
+  ["several", "Tick several", "☑ ☐ ☑"],
   ["comparison", "Which of two", "A ⇄ B"],
   ["number", "Number", "0 … 40"],
 ];
@@ -10,6 +11,7 @@ export const KINDS = [
 const BLANK = {
   rating: { text: "", low: 1, high: 5, low_label: "", high_label: "", allow_skip: false },
   choice: { text: "", options: ["Yes", "No"], allow_skip: false, truth: null },
+  several: { text: "", options: ["One", "Another", "A third"], most: null, allow_skip: false },
   comparison: { text: "", item_a: "One", item_b: "The other", tie: "", allow_skip: false },
   number: { text: "", low: 0, high: 10, step: 1, unit: "times" },
 };
@@ -25,7 +27,7 @@ export function newQuestion(kind, questions, like = null) {
 
 /** Return what a question can be answered with, in order. */
 export function labelsOf(question) {
-  if (question.kind === "choice") return question.options;
+  if (["choice", "several"].includes(question.kind)) return question.options;
   if (question.kind === "comparison") {
     return [question.item_a, question.item_b, ...(question.tie ? [question.tie] : [])];
   }
@@ -35,6 +37,9 @@ export function labelsOf(question) {
   }
   return [];
 }
+
+/** Return whether the answer to a question can decide which others are shown. */
+export const decides = ({ kind }) => !["number", "several"].includes(kind);
 
 /** Return a question in the form in which a device gets it, but for its mask. */
 export function participantForm(question) {
@@ -50,6 +55,7 @@ export function participantForm(question) {
     max: question.high ?? null,
     step: question.step ?? 1,
     unit: question.unit ?? "",
+    most: question.most ?? null,
     item_a: question.item_a ?? null,
     item_b: question.item_b ?? null,
     show_if: question.show_if ?? null,
@@ -76,7 +82,7 @@ export function withoutBrokenConditions(questions) {
   const earlier = new Map();
   return questions.map((question) => {
     const before = earlier.get(question.show_if?.question);
-    const labels = before ? labelsOf(before) : [];
+    const labels = before && decides(before) ? labelsOf(before) : [];
     let kept = question;
     if (question.show_if) {
       const answers = question.show_if.answers.filter((label) => labels.includes(label));
