@@ -6,15 +6,17 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-web lint format catalogues docs bench lock clean
+.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench wheel lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
 	@echo "make test   check it: linters, types, tests; CONTRIBUTING.md says what test-all adds"
 	@echo "make test-all  every test this machine can run, with more examples each"
+	@echo "make test-lowest  the library's tests with the oldest packages that pyproject.toml allows (needs uv)"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make catalogues  write what the app says anew from locale/, after a change of its texts"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
+	@echo "make wheel  build dist/*.whl twice, compare the bytes, and try it in a clean environment"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make format put the code into the house's form"
 	@echo "make clean  remove .venv and everything built"
@@ -28,7 +30,7 @@ $(BIN)/python:
 
 # Not compiled while installing: only what is imported needs it, and that happens by itself.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --no-compile --editable .
+	$(PIP) install --quiet --no-compile --editable '.[server]'
 	@touch $@
 
 # With LOCKED=1 what is installed is what requirements/test.txt and build.txt have the hashes of.
@@ -51,6 +53,15 @@ test: lint test-web
 
 test-all: lint test-web
 	$(PYTEST) --hypothesis-profile=exhaustive
+
+# Apart from .venv, for its packages are older. The server and the browser are tested with new ones.
+LOWEST := .venv-lowest
+LIBRARY := $(addprefix tests/,exact accounting aggregate answers mechanisms preference release results \
+  selection surveys truth cli test_exports.py test_errors.py test_simulate.py)
+test-lowest:
+	$(UV) venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	$(UV) pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
+	$(LOWEST)/bin/python -m pytest -n auto --maxprocesses 4 -m "not exhaustive and not browser" $(LIBRARY)
 
 test-web:
 	@if command -v node >/dev/null; then node --test tests/web/*.test.mjs; \
@@ -78,13 +89,16 @@ docs: $(VENV)/.test
 bench: $(VENV)/.test
 	BENCH="$(BENCH)" BENCH_PEER="$(BENCH_PEER)" $(BIN)/python benchmarks/everything.py
 
+wheel:
+	$(PYTHON) tools/wheel.py dist
+
 # For every platform and Python from the lowest on, from whatever index uv is set to; none is named.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command "make lock" --python-version 3.11
 lock:
 	@printf 'hatchling>=1.24\neditables\n' | $(COMPILE) - --output-file requirements/build.txt
-	@$(COMPILE) pyproject.toml --extra postgres --extra passkeys --output-file requirements/server.txt
+	@$(COMPILE) pyproject.toml --extra server --extra postgres --extra passkeys --output-file requirements/server.txt
 	@$(COMPILE) pyproject.toml --extra test --extra docs --output-file requirements/test.txt
 
 clean:
-	rm -rf $(VENV) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

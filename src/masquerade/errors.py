@@ -19,6 +19,7 @@
     │   └── MechanismSyntaxError        a mechanism's text form cannot be read
     ├── InsecureRandomness (TypeError)  simulation randomness offered where a person is protected
     ├── NotFitted (AttributeError)      a result was asked for before ``fit``
+    ├── MissingExtra (ImportError)      a package of an extra is not installed
     ├── ClusterError                    a cluster is not there, or its workers keep dying
     ├── DatasetUnavailable              a data set is not here and cannot be fetched
     ├── ServerUnavailable               a survey server cannot be reached or cannot answer now
@@ -160,8 +161,27 @@ class NotFitted(MasqueradeError, AttributeError):
     """A result was asked for before ``fit``."""
 
 
+class MissingExtra(MasqueradeError, ImportError):
+    """A package is needed that only an extra of this project installs; the message names it.
+
+    Parameters
+    ----------
+    need : str
+        What needs it, as the beginning of a sentence.
+    extra : str
+        The extra.
+    """
+
+    def __init__(self, need: str, extra: str) -> None:
+        super().__init__(need, extra)
+
+    def __str__(self) -> str:
+        need, extra = self.args
+        return f"{need}; install with: pip install 'masquerade[{extra}]'"
+
+
 class ClusterError(MasqueradeError):
-    """A cluster does not answer, its workers keep dying, or the software for it is missing."""
+    """A cluster does not answer, or its workers keep dying."""
 
 
 class DatasetUnavailable(MasqueradeError):

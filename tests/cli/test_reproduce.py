@@ -81,7 +81,7 @@ def test_people_are_told_what_to_install(
     monkeypatch.setattr(running, "can_draw", lambda: False)
     found = run("reproduce", "sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2, "--jobs", 1)
     assert found.code == 0
-    assert "masquerade[figures]" in found.out
+    assert "masquerade[plots]" in found.out
     assert not list(tmp_path.rglob("*.png"))
 
 

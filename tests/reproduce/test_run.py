@@ -116,7 +116,7 @@ def test_without_matplotlib_the_numbers_are_there_and_it_is_said(
     assert (tmp_path / "tiny" / "figure-1.csv").is_file()
     assert not list(tmp_path.rglob("*.png"))
     assert found.remarks == (NO_DRAWING,)
-    assert "masquerade[figures]" in NO_DRAWING
+    assert "masquerade[plots]" in NO_DRAWING
 
 
 @pytest.mark.usefixtures("study")

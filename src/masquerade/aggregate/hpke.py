@@ -11,14 +11,12 @@ from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
 
-from masquerade.errors import InvalidReport, ParameterError
+from masquerade.errors import InvalidReport, MissingExtra, ParameterError
 
 try:
     from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
 except ImportError as error:  # pragma: no cover
-    raise ImportError(
-        "shares are encrypted by pyhpke, which is not installed; pip install 'masquerade[parties]'."
-    ) from error
+    raise MissingExtra("shares between two parties are encrypted by pyhpke", "parties") from error
 
 SEED_SIZE = 32
 #: Identifiers of HKDF-SHA256 and AES-128-GCM (RFC 9180, tables 3 and 5).

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 
 from masquerade.aggregate.field import Elements, Field
-from masquerade.errors import ParameterError
+from masquerade.errors import MissingExtra, ParameterError
 from masquerade.exact import Coins
 from masquerade.exact.coins import require_coins
 
@@ -29,9 +29,8 @@ def _turboshake128() -> ModuleType:
     try:
         from Crypto.Hash import TurboSHAKE128
     except ImportError as error:  # pragma: no cover
-        raise ImportError(
-            "answers split between two parties need pycryptodome, which is not installed; "
-            "pip install 'masquerade[parties]'."
+        raise MissingExtra(
+            "answers split between two parties need pycryptodome", "parties"
         ) from error
     return TurboSHAKE128
 

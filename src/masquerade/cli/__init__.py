@@ -1,6 +1,7 @@
 """The command ``masquerade``.
 
-Exit code 0; 1 for a refused or failed request, with the reason on standard error; 2 for usage.
+Exit code 0; 1 for a refused or failed request and for packages that are missing, with the reason on
+standard error; 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from masquerade.cli.simulate import simulate
 from masquerade.cli.terminal import complain, disk_trouble
 from masquerade.cli.truth import truth
 from masquerade.cli.user import user
-from masquerade.errors import MasqueradeError, OperationError
+from masquerade.errors import MasqueradeError, MissingExtra, OperationError
 
 app = typer.Typer(
     name="masquerade",
@@ -46,28 +47,47 @@ def _root(
         raise typer.Exit
 
 
-app.command()(demo)
-app.command()(serve)
-app.command()(backup)
-app.command()(restore)
-app.command()(migrate)
-app.command("new-key")(new_key)
-app.command()(doctor)
-app.command()(answer)
-app.command()(me)
-app.command()(caps)
-app.command()(truth)
-app.command()(prefer)
-app.command()(release)
-app.command()(privacy)
-app.command()(audit)
-app.command()(randomize)
-app.command()(results)
-app.command()(plan)
-app.command()(select)
-app.command()(reproduce)
-app.add_typer(simulate, name="simulate")
-app.add_typer(user, name="user")
+_GROUPS = {
+    "Analyse": (truth, prefer, release, results, randomize, privacy, audit),
+    "Survey": (plan, select, answer, me, caps),
+    "Operate": (demo, serve, backup, restore, migrate, new_key, doctor),
+    "Study": (reproduce,),
+}
+for _group, _commands in _GROUPS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_group)(_command)
+app.add_typer(user, name="user", rich_help_panel="Operate")
+app.add_typer(simulate, name="simulate", rich_help_panel="Study")
+
+#: The extra that installs a package, by the name under which the package is imported.
+EXTRAS = {
+    "alembic": "server",
+    "argon2": "server",
+    "cryptography": "server",
+    "fastapi": "server",
+    "httptools": "server",
+    "itsdangerous": "server",
+    "jinja2": "server",
+    "prometheus_client": "server",
+    "pydantic": "server",
+    "pydantic_settings": "server",
+    "python_multipart": "server",
+    "segno": "server",
+    "sqlalchemy": "server",
+    "starlette": "server",
+    "uvicorn": "server",
+    "uvloop": "server",
+    "httpx": "client",
+    "dask": "dask",
+    "distributed": "dask",
+    "matplotlib": "plots",
+    "pooch": "datasets",
+    "psycopg": "postgres",
+    "sqlcipher3": "sealed",
+    "webauthn": "passkeys",
+    "Crypto": "parties",
+    "pyhpke": "parties",
+}
 
 
 def main() -> None:
@@ -76,6 +96,12 @@ def main() -> None:
         app()
     except MasqueradeError as error:
         complain(error)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        complain(MissingExtra(f"this command needs {package}", EXTRAS[package]))
         sys.exit(1)
     except Exception as error:
         said = disk_trouble(error)

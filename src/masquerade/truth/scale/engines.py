@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from masquerade.errors import ClusterError, ParameterError
+from masquerade.errors import ClusterError, MissingExtra, ParameterError
 from masquerade.truth.scale.partitions import Partition
 
 _ATTEMPTS = 4  # at a fold, before workers are said to keep dying
@@ -140,8 +140,10 @@ class DaskCluster(Engine):
 
     Raises
     ------
+    MissingExtra
+        Dask is not installed (``pip install 'masquerade[dask]'``).
     ClusterError
-        Dask is not installed (``pip install 'masquerade[dask]'``), or no scheduler answers.
+        No scheduler answers.
     """
 
     def __init__(
@@ -155,9 +157,7 @@ class DaskCluster(Engine):
         try:
             distributed = import_module("distributed")
         except ImportError as error:
-            raise ClusterError(
-                "Dask is not installed; install it with: pip install 'masquerade[dask]'"
-            ) from error
+            raise MissingExtra("a cluster needs Dask", "dask") from error
         self._cluster: Any = None
         address: Any = scheduler
         if scheduler is None:
