@@ -17,7 +17,7 @@ RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --whe
 FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/masquerade masquerade \
  && install --directory --owner=masquerade --mode=0700 /var/lib/masquerade/data \
-    /var/lib/masquerade/keys /var/lib/masquerade/backups
+    /var/lib/masquerade/keys /var/lib/masquerade/backups /var/lib/masquerade/helper
 COPY --from=build /opt/masquerade /opt/masquerade
 ENV PATH=/opt/masquerade/bin:$PATH \
     PYTHONUNBUFFERED=1 \
@@ -28,7 +28,8 @@ ENV PATH=/opt/masquerade/bin:$PATH \
     MASQUERADE_LOG_FORMAT=json
 USER 10001
 WORKDIR /var/lib/masquerade
-VOLUME ["/var/lib/masquerade/data", "/var/lib/masquerade/keys", "/var/lib/masquerade/backups"]
+VOLUME ["/var/lib/masquerade/data", "/var/lib/masquerade/keys", "/var/lib/masquerade/backups", \
+        "/var/lib/masquerade/helper"]
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=6s --start-period=30s --retries=3 \

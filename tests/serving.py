@@ -24,15 +24,19 @@ CERTIFICATES = ssl.create_default_context()
 
 @contextmanager
 def serving(
-    app: FastAPI, settings: Settings | None = None, *, host: str = "127.0.0.1"
+    app: FastAPI,
+    settings: Settings | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
 ) -> Iterator[tuple[socket.socket, uvicorn.Server]]:
-    """Serve as `masquerade serve` does, on a free port, until the block ends.
+    """Serve as `masquerade serve` does, by default on a free port, until the block ends.
 
     Yields
     ------
     socket, uvicorn.Server
     """
-    bound, ready = listen(host, 0), threading.Event()
+    bound, ready = listen(host, port), threading.Event()
     server = server_of(app, settings or Settings(""), ready=ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     with bound:

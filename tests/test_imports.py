@@ -36,14 +36,18 @@ FIRST_OUTSIDE_THE_LIBRARY = RANK["server"]
 
 SERVER = (
     *("keys", "settings", "http", "db"),
-    *("audit", "webhooks", "accounts", "payments", "surveys", "results", "participants"),
-    *("operations", "services", "demo", "routes", "app", "__init__"),
+    *("audit", "webhooks", "accounts", "payments", "surveys", "parties", "results"),
+    "participants",
+    *("operations", "services", "demo", "routes", "helper_app", "app", "__init__"),
 )
 """Rooms of the server: routes over services over the database over HTTP over settings. Each imports
 itself and those to its left."""
-UPWARD = {("operations", "app"): "each process of a server makes its own application"}
+UPWARD = {
+    ("operations", "app"): "each process of a server makes its own application",
+    ("operations", "helper_app"): "each process of a helper makes its own application",
+}
 FRAMEWORK = {"fastapi", "starlette"}
-SPEAKS_HTTP = {"http", "routes", "app"}
+SPEAKS_HTTP = {"http", "routes", "app", "helper_app"}
 """Only these know the web framework."""
 
 OUTSIDE_WORLD = {

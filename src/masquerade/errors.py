@@ -52,6 +52,7 @@
         ├── CommitmentMismatch      409 commitment-mismatch    reports are not those sealed
         ├── IdempotencyConflict     409 idempotency-conflict   one key was used for two requests
         ├── ConfirmationNeeded      409 confirmation-needed    caps are raised only on confirmation
+        ├── AggregationRefused      409 aggregation-refused    two parties do not agree on a sum
         └── BrokenPromise               a server's masks are not those that it promised
 
 Each class carries the HTTP status and the slug by which a server refuses with it: those drawn, and
@@ -435,6 +436,24 @@ class ConfirmationNeeded(SurveyError):
 
     slug = "confirmation-needed"
     status = 409
+
+
+class AggregationRefused(SurveyError):
+    """One of two parties refuses what the other asks for.
+
+    Attributes
+    ----------
+    kind : str
+        The type of error, as the Distributed Aggregation Protocol names it.
+    """
+
+    slug = "aggregation-refused"
+    status = 409
+    members = ("kind",)
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class BrokenPromise(SurveyError):

@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from masquerade.errors import InvalidReport, MissingExtra, ParameterError
 
-try:
-    from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
-except ImportError as error:  # pragma: no cover
-    raise MissingExtra("shares between two parties are encrypted by pyhpke", "parties") from error
+if TYPE_CHECKING:
+    from pyhpke import CipherSuite
 
 SEED_SIZE = 32
 #: Identifiers of HKDF-SHA256 and AES-128-GCM (RFC 9180, tables 3 and 5).
-KDF, AEAD = int(KDFId.HKDF_SHA256.value), int(AEADId.AES128_GCM.value)
+KDF, AEAD = 1, 1
 
 
 class Kem(IntEnum):
@@ -70,7 +70,7 @@ class HpkeKey:
             context = _suite(self.kem).create_recipient_context(enc, self._private, info=info)
             return context.open(payload, aad=aad)
         # a point off the curve is a ValueError of the library below
-        except (PyHPKEError, ValueError) as error:
+        except (_pyhpke().PyHPKEError, ValueError) as error:
             raise InvalidReport(
                 "a share cannot be decrypted; expected one that was encrypted to this key, for "
                 "this task and report. Count it as refused."
@@ -87,7 +87,7 @@ def seal(
     """
     if len(public_key) == kem.public_size:
         # a point off the curve, or one of low order, is an error of the library below
-        with suppress(PyHPKEError, ValueError):
+        with suppress(_pyhpke().PyHPKEError, ValueError):
             recipient = _suite(kem).kem.deserialize_public_key(public_key)
             enc, context = _suite(kem).create_sender_context(recipient, info=info)
             return enc, context.seal(plaintext, aad=aad)
@@ -96,6 +96,22 @@ def seal(
     )
 
 
+@cache
+def _pyhpke() -> ModuleType:
+    # Loaded where it is first used: most servers have no survey between two parties.
+    try:
+        import pyhpke
+    except ImportError as error:  # pragma: no cover
+        raise MissingExtra(
+            "shares between two parties are encrypted by pyhpke", "parties"
+        ) from error
+    return pyhpke
+
+
 @lru_cache
 def _suite(kem: Kem) -> CipherSuite:
-    return CipherSuite.new(KEMId(kem), KDFId(KDF), AEADId(AEAD))
+    library = _pyhpke()
+    suite: CipherSuite = library.CipherSuite.new(
+        library.KEMId(kem), library.KDFId(KDF), library.AEADId(AEAD)
+    )
+    return suite

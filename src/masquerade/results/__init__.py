@@ -14,6 +14,7 @@ from masquerade.results.report_files import (
 )
 from masquerade.results.reports import SurveyReports
 from masquerade.results.result import result_bytes, result_table, survey_result
+from masquerade.results.split_result import split_codebook, split_result
 from masquerade.surveys.codebook import Codebook
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "read_reports",
     "result_bytes",
     "result_table",
+    "split_codebook",
+    "split_result",
     "survey_result",
     "write_reports",
 ]

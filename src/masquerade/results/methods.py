@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.level import CLEAR
+from masquerade.results.split_result import split_methods
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
@@ -84,15 +86,17 @@ def methods_text(result: Mapping[str, Any]) -> str:
 
     It has the names and years of what `bibliography` gives in full.
     """
+    split = result.get("trust") == TWO_PARTIES
     n, asked = result["responses"], len(result["levels"][0]["mechanisms"])
+    if split:
+        asked = len(result["questions"])
     people = "1 person" if n == 1 else f"{n:,} people"
     questions = "1 question" if asked == 1 else f"{asked} questions"
     if result["simulated"]:
         people = "1 simulated person" if n == 1 else f"{n:,} simulated people"
     sentences = [
         f"{people} answered a survey of {questions} ({quoted(result['title'])}).",
-        _masking(result),
-        _promise(result),
+        *(split_methods(result) if split else (_masking(result), _promise(result))),
     ]
     if len(result["levels"]) > 1:
         sentences += [
@@ -101,11 +105,11 @@ def methods_text(result: Mapping[str, Any]) -> str:
             "This estimator was fixed before the first answer.",
         ]
     else:
-        if result["levels"][0]["name"] != CLEAR:
+        if result["levels"][0]["name"] != CLEAR and not split:
             sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
     sentences.append(
         f"Intervals are of {100 * result['confidence']:g} % and hold the errors of sampling and of "
-        "masking."
+        f"{'the noise' if split else 'masking'}."
     )
     sentences.append(
         "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
@@ -146,7 +150,8 @@ def methods_text(result: Mapping[str, Any]) -> str:
         )
     sentences.append(
         f"Computed with Masquerade {result['version']}; the definition that was shown to "
-        f"participants has the SHA-256 hash {result['hash'][:16]}…, the reports "
+        f"participants has the SHA-256 hash {result['hash'][:16]}…, the "
+        f"{'sums' if split else 'reports'} "
         f"{result['inputs'][:16]}…."
     )
     return " ".join(sentences)

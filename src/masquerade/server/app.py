@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -57,6 +57,7 @@ from masquerade.server.routes import (
     surveys,
     synthesis,
     teams,
+    two_parties,
     webhooks,
 )
 from masquerade.server.routes.audit_trail import AuditTrail
@@ -71,7 +72,7 @@ _ABOUT = "Surveys whose answers are masked on the participant's device."
 _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-_DELIVERY_SECONDS = 5
+_DELIVERY_SECONDS = _ADDING_SECONDS = 5
 
 # One tree for all applications of a process. Routes are tried in order, so the ones that are asked
 # for most come first.
@@ -90,6 +91,8 @@ for _part in (
     synthesis.routes,
     surveys.routes,
     survey_pages.routes,
+    two_parties.helpers,
+    two_parties.surveys,
     funds.routes,
     funds.pages,
     webhooks.routes,
@@ -122,6 +125,7 @@ def create_app(
         unopened_reservations=settings.unopened_reservations,
         commission_percent=settings.commission_percent,
         webhook_private=settings.webhook_private,
+        helper_private=settings.helper_private,
         rewrites=sweeps,
         key=settings.database_key,
         server_key=settings.server_key,
@@ -140,11 +144,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        alone = (_run_daily(services, metrics), _deliver(deliveries)) if sweeps else ()
+        alone: list[Coroutine[Any, Any, None]] = []
+        if sweeps:
+            alone = [_run_daily(services, metrics), _deliver(deliveries), _add_up(services)]
         tasks = [asyncio.create_task(one) for one in alone]
         yield
-        # A cancelled task leaves its thread running, so deliveries are told to end by themselves.
+        # A cancelled task leaves its thread running, so these are told to end by themselves.
         deliveries.end()
+        services.aggregation.end()
         for task in tasks:
             task.cancel()
         services.close()
@@ -228,6 +235,16 @@ async def _deliver(deliveries: Deliveries) -> None:
         except SQLAlchemyError as error:  # the database is away; what waits is still there
             _LOGGER.warning("webhooks wait: %s", type(error).__qualname__)
         await asyncio.sleep(_DELIVERY_SECONDS)
+
+
+async def _add_up(services: Services) -> None:
+    """Add up closed surveys with their helpers, every few seconds."""
+    while True:
+        try:
+            await asyncio.to_thread(services.aggregation.run)
+        except SQLAlchemyError as error:  # the database is away; what waits is still there
+            _LOGGER.warning("adding up waits: %s", type(error).__qualname__)
+        await asyncio.sleep(_ADDING_SECONDS)
 
 
 def _without_telemetry() -> dict[str, Any]:

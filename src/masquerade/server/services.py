@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlalchemy import Engine
 
@@ -28,6 +29,11 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
+from masquerade.server.parties.helper_client import HelperClient
+from masquerade.server.parties.helper_services import require_no_tasks
+from masquerade.server.parties.leader_aggregation import LeaderAggregation
+from masquerade.server.parties.proposals import Helpers, Proposals, bind_task
+from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.rewards import CompletionCodes
 from masquerade.server.payments.wallets import Wallets
@@ -62,6 +68,9 @@ class Services:
     selection_runs: SelectionRuns
     reports: StoredReports
     results: ResultCache
+    helpers: Helpers
+    proposals: Proposals
+    aggregation: LeaderAggregation
     ledger: Ledger
     participations: Participations
     profiles: Profiles
@@ -82,6 +91,7 @@ class Services:
         unopened_reservations: int = 20,
         commission_percent: int = 0,
         webhook_private: bool = False,
+        helper_private: bool = False,
         rewrites: bool = True,
         key: str | None = None,
         server_key: ServerKey | None = None,
@@ -102,6 +112,7 @@ class Services:
         transactions = Transactions(engine, rewrites=rewrites)
         try:
             # Also the check of the key: a server with another one does not start.
+            transactions.read(require_no_tasks)
             transactions.write(lambda connection: begin_sealing(connection, server_key))
         except BaseException:  # or its thread would wait for ever
             transactions.close()
@@ -111,7 +122,14 @@ class Services:
         values, reports = ServerValues(transactions), StoredReports(transactions)
         tokens, sessions = ApiTokens(transactions, today=today), Sessions(transactions, today=today)
         teams = Teams(transactions, today=today)
-        surveys = Surveys(allow_clear=allow_clear)
+        surveys = Surveys(allow_clear=allow_clear, bind=bind_task)
+        helpers = Helpers(
+            transactions,
+            connect=partial(HelperClient, private=helper_private),
+            seals=seals,
+            private=helper_private,
+        )
+        aggregation = LeaderAggregation(transactions, helpers, seals=seals, today=today)
         endings = SurveyEndings(transactions, today=today, caps=caps)
         lifecycle = Lifecycle(
             transactions,
@@ -127,6 +145,7 @@ class Services:
             today=today,
             caps=caps,
             unopened_reservations=unopened_reservations,
+            split_reports=SplitReports(seals),
         )
         return cls(
             engine=engine,
@@ -151,7 +170,10 @@ class Services:
             surveys=lifecycle,
             selection_runs=SelectionRuns(transactions, lifecycle, today=today),
             reports=reports,
-            results=ResultCache(reports, values),
+            results=ResultCache(reports, values, aggregation),
+            helpers=helpers,
+            proposals=Proposals(transactions, helpers, seals=seals, today=today, clock=clock),
+            aggregation=aggregation,
             ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
             participations=participations,
             profiles=Profiles(transactions, surveys, participations, today=today, caps=caps),

@@ -32,6 +32,7 @@ from masquerade.server.keys import (
 PREFIX = "MASQUERADE_"
 CONFIG_VARIABLE = "MASQUERADE_CONFIG"
 SERVER_KEY_NAME = "server.key"
+DEFAULT_PORT = 8080
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
 
@@ -90,6 +91,12 @@ class Settings:
     commission_percent: Annotated[_Whole, _whole(100)] = 0
     # Whether webhooks may lead to addresses of this computer and of its network.
     webhook_private: _Switch = False
+    # Whether helpers of surveys between two parties may be on this computer and its network.
+    helper_private: _Switch = False
+    # Who runs this helper, in words for participants; of a helper alone.
+    helper_operator: str = ""
+    # Whether this is a helper and no survey server.
+    helper: bool = False
     # rate_participant, rate_address: most requests to the interface a minute, by one participant
     # and from one address; 0 is without limit.
     rate_participant: _Count = 120
@@ -105,7 +112,7 @@ class Settings:
     connections_address: _Count = 200
     # host, port: where to listen; port 0 takes any free one.
     host: str = "127.0.0.1"
-    port: Annotated[_Whole, _whole(65535)] = 8080
+    port: Annotated[_Whole, _whole(65535)] = DEFAULT_PORT
     workers: Annotated[_Whole, _whole(64, least=1)] = 1  # how many processes answer requests
     # How long requests under way may take after the server was told to end.
     shutdown_seconds: Annotated[_Whole, _whole(3600, least=1)] = 30
@@ -124,6 +131,7 @@ class Settings:
         *,
         data_dir: Path | None = None,
         demo: bool = False,
+        helper: bool = False,
         config: Path | None = None,
         make_folder: bool = True,
     ) -> Settings:
@@ -135,21 +143,24 @@ class Settings:
         `data_dir` (optional): folder of the SQLite database; wins over everything that names a
             database.
         `demo`: the demonstration reads no file, and keeps its data in a file of its own.
+        `helper`: a helper keeps its data in a folder of its own: one party must not have both
+            halves.
         `config` (optional): file of settings; default: what ``MASQUERADE_CONFIG`` names, else
             ``masquerade.toml`` in the current folder where there is one.
         `make_folder`: whether the folder of the SQLite database is made where it is not there.
         """
         file = None if demo else config or _default_file()
         found = _values(file)
+        default_folder = "masquerade-helper" if helper else "masquerade-data"
         database, folder = found.pop("database", ""), found.pop("data_dir", "")
         if data_dir is not None or not database:
             # The demonstration makes everybody the owner, so it never opens a real database.
             name = "demonstration.sqlite3" if demo else "masquerade.sqlite3"
-            path = data_dir or Path(folder or "masquerade-data")
+            path = data_dir or Path(folder or default_folder)
             database = sqlite_url(path / name)
         _require_known_kind(database)
         found.update(_key(found, database))
-        beside = data_dir or Path(folder or "masquerade-data")
+        beside = data_dir or Path(folder or default_folder)
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
         public_url = found.pop("public_url", None)
         # Rounded down to whole millionths: a cap is never above what was written.
@@ -162,6 +173,7 @@ class Settings:
             demo,
             caps=caps,
             config=file,
+            helper=helper,
             **found,
         )
         if make_folder:
@@ -209,7 +221,7 @@ def _model() -> type[BaseSettings]:
     types: dict[str, Any] = {
         name: kind
         for name, kind in get_type_hints(Settings, include_extras=True).items()
-        if name not in ("demo", "caps", "config")
+        if name not in ("demo", "caps", "config", "helper")
     }
     types |= dict.fromkeys(("data_dir", "database_key_file", "server_key", "server_key_file"), str)
     types |= {"cap_epsilon": _Number, "cap_delta": _Number, "cap_clear": _Count}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.mechanisms.level import LEVEL_PATTERN
 from masquerade.surveys.conditions import (
@@ -31,6 +32,8 @@ from masquerade.surveys.levels import (
     parse_mask,
 )
 from masquerade.surveys.questions import Question
+from masquerade.surveys.two_parties import SplitLevel, TwoParties
+from masquerade.surveys.two_party_encoding import Encoding
 
 MOST_QUESTIONS = 200
 TOPICS = ("everyday", "personal", "sensitive")
@@ -39,6 +42,8 @@ RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
 #: Everybody counts once; weights by precision; levels drawn towards each other (the default).
 ESTIMATORS = (RESPONDENT, IVW, EB)
 DEFAULT_ESTIMATOR = EB
+#: Trust: answers are masked on the person's own device, and nobody else has to be trusted.
+DEVICE = "device"
 _LEVEL_NAME = re.compile(LEVEL_PATTERN)
 
 
@@ -59,6 +64,8 @@ class Survey:
     conditions: Conditions = ()  # when each question is shown; empty where all always are
     # One of `ESTIMATORS`: whose figures stand first in the result, decided before anybody answers.
     estimator: str = DEFAULT_ESTIMATOR
+    # On which terms two parties add up the answers; None where they are masked on the device.
+    two_parties: TwoParties | None = None
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -80,6 +87,17 @@ class Survey:
             )
         # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
+        if self.two_parties is not None:
+            blocks = self.encoding.blocks
+            only = SplitLevel.of(self.two_parties.noise(blocks))
+            if [level.name for level in self.levels] != [only.name]:
+                raise ParameterError(
+                    f"the levels are {names}; a survey between two parties has {only.name!r} "
+                    "alone.",
+                    field="levels",
+                )
+            object.__setattr__(self, "levels", (only,))
+            return
         if self.conditions:
             groups = linked(self.questions, self.conditions)
             levels = tuple(replace(level, linked=groups) for level in self.levels)
@@ -91,6 +109,31 @@ class Survey:
                     field="levels",
                 )
             check_level(level, self.questions)
+
+    @property
+    def trust(self) -> str:
+        """Whom people have to trust: nobody else than their device, or one of two parties."""
+        return DEVICE if self.two_parties is None else TWO_PARTIES
+
+    @property
+    def encoding(self) -> Encoding:
+        """How answers become the vector that two parties add up.
+
+        Raises
+        ------
+        ParameterError
+            The answers are masked on the device.
+        """
+        if self.two_parties is None:
+            raise ParameterError("this survey's answers are masked on the device, and not split.")
+        return self.two_parties.encoding(self.questions, self.conditions)
+
+    @property
+    def split_noise(self) -> SumNoise:
+        """Noise that each of two parties adds; as `encoding`, of a survey between two parties."""
+        if self.two_parties is None:
+            raise ParameterError("this survey's answers are masked on the device, and not split.")
+        return self.two_parties.noise(self.encoding.blocks)
 
     @property
     def fixed_level(self) -> str | None:
@@ -182,6 +225,10 @@ class Survey:
         if levels is None:
             levels = {data["level"]: data["mechanisms"]}
         questions, conditions = questions_from_json(data["questions"])
+        terms = data.get("two_parties")
+        if terms is not None:
+            # One level that follows from the terms.
+            levels = dict.fromkeys(levels, ())
         return cls(
             title=data["title"],
             description=data["description"],
@@ -195,6 +242,7 @@ class Survey:
             reveal=data.get("reveal", BEFORE_SEND),
             conditions=conditions,
             estimator=data.get("estimator", DEFAULT_ESTIMATOR),
+            two_parties=None if terms is None else TwoParties.from_json(terms),
         )
 
     @classmethod
@@ -226,7 +274,7 @@ class Survey:
 
     def to_json(self) -> dict[str, Any]:
         """Return the survey as a JSON object."""
-        data = {
+        data: dict[str, Any] = {
             "title": self.title,
             "description": self.description,
             "template": self.template,
@@ -235,9 +283,12 @@ class Survey:
             "questions": self.questions_json(),
             "levels": {level.name: [str(m) for m in level.mechanisms] for level in self.levels},
         }
-        # Left out where it is the default, so that hashes of older surveys stay as they are.
-        default = self.estimator == DEFAULT_ESTIMATOR
-        return data if default else data | {"estimator": self.estimator}
+        # Left out where they are the default, so that hashes of older surveys stay as they are.
+        if self.estimator != DEFAULT_ESTIMATOR:
+            data["estimator"] = self.estimator
+        if self.two_parties is not None:
+            data["trust"], data["two_parties"] = TWO_PARTIES, self.two_parties.to_json()
+        return data
 
     def questions_json(self) -> list[dict[str, Any]]:
         """Return the questions as JSON objects, each with its condition where it has one."""
@@ -266,6 +317,19 @@ class Survey:
 def default_reveal(topic: str) -> str:
     """Return when people see their reports where the survey does not say."""
     return AFTER_SEND if topic == "sensitive" else BEFORE_SEND
+
+
+def split_commitment(participation: str, report: bytes, salt: str) -> str:
+    """Return the hash that binds a device to a sealed report before it sends it.
+
+    Examples
+    --------
+    >>> split_commitment("0" * 32, b"two shares", "f" * 32)[:16]
+    'dd02e905d25d108f'
+    """
+    digest = hashlib.sha256(report).hexdigest()
+    fields = {"participation": participation, "report": digest, "salt": salt}
+    return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode()).hexdigest()
 
 
 def commitment_of(participation: str, reports: Sequence[int], salt: str) -> str:

@@ -182,7 +182,7 @@ def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
     assert phone.reserve(survey.token, "high").status_code == 201
 
 
-SURVEYORS = {"surveys", "results", "funds", "webhooks", "audit", "completion codes"}
+SURVEYORS = {"surveys", "results", "funds", "webhooks", "audit", "completion codes", "two parties"}
 
 """Tags of what is not for participants."""
 
@@ -195,6 +195,11 @@ EVERY_ROUTE = [
         "PUT",
         "/participations/{id}/response",
         {"reports": [1, 4], "salt": SALT, "level": "low", "survey_hash": "0" * 64},
+    ),
+    (
+        "PUT",
+        "/participations/{id}/sealed-report",
+        {"report": "AAAA", "salt": SALT, "level": "two-parties", "survey_hash": "0" * 64},
     ),
     ("POST", "/participations/{id}/withdraw", None),
     ("POST", "/participations/{id}/abandon", None),

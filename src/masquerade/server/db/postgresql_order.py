@@ -35,6 +35,7 @@ _LOGGER = logging.getLogger(__name__)
 TABLES = (
     *("participation", "ledger_entry", "ledger_balance", "caps_to_come", "completion_code"),
     *("quota_count", "book_account", "book_transfer", "payout"),
+    *("split_report", "withdrawn_report"),
 )
 
 #: Names the setting that holds the day of the last rewriting.
@@ -188,7 +189,8 @@ def _touch(connection: Connection, tables: list[Table]) -> None:
         for table in tables:
             # A column set to itself: PostgreSQL writes a new version of the row, with this
             # transaction's xmin.
-            column = next(column for column in table.columns if not column.primary_key)
+            columns = sorted(table.columns, key=lambda column: column.primary_key)
+            column = columns[0]  # one that is no key, where there is one
             connection.execute(update(table).values({column.name: column}))
         _run(connection, "COMMIT")
     except BaseException:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table, insert, select, update
 
 from masquerade.errors import OperationError
 from masquerade.server.db.account_tables import ACCOUNT
+from masquerade.server.db.party_tables import HELPER, HELPER_TASK, SPLIT_TASK
 from masquerade.server.db.payment_tables import WEBHOOK
 from masquerade.server.db.tables import SETTING
 from masquerade.server.keys import ServerKey
@@ -25,6 +26,9 @@ _CHECK = "server_key_check"
 SEALED: Final[tuple[tuple[Table, str], ...]] = (
     (ACCOUNT, "totp_secret"),
     (WEBHOOK, "secret"),
+    (HELPER, "token"),
+    (SPLIT_TASK, "secrets"),
+    (HELPER_TASK, "secrets"),
 )
 
 

@@ -127,19 +127,21 @@ class BodyLimit:
     """Refuses request bodies above 256 KiB, whether or not they announce their length.
 
     Those of `UPLOADS` may be longer. They are counted while they are read and not read in advance,
-    so that a stranger makes the server hold none of it.
+    so that a stranger makes the server hold none of it; where `most` is given, all bodies are.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, most: int = 0) -> None:
         self.app = app
+        self.most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body up to the limit, then pass the request on."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        if scope["path"] in UPLOADS:
-            await self._count(scope, receive, send, UPLOADS[scope["path"]])
+        most = self.most or UPLOADS.get(scope["path"])
+        if most:
+            await self._count(scope, receive, send, most)
             return
         body = bytearray()
         # What announces too much is refused before a byte of it is read.

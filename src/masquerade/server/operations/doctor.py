@@ -28,6 +28,7 @@ from masquerade.server.operations.database_checks import (
     structure_findings,
 )
 from masquerade.server.operations.order_checks import file_order_findings, table_order_findings
+from masquerade.server.operations.party_checks import party_findings
 from masquerade.server.operations.settings_checks import settings_findings
 from masquerade.server.settings import Settings
 
@@ -96,6 +97,7 @@ def _database(
         else:
             yield from table_order_findings(connection, now())
         yield from survey_findings(connection)
+        yield from party_findings(connection)
         yield from ledger_findings(connection, progress=progress)
         yield from money_findings(connection)
         yield from audit_findings(connection)

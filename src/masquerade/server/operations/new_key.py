@@ -11,6 +11,14 @@ from sqlalchemy import Connection, Engine, delete, update
 from masquerade.errors import NotEmpty, OperationError
 from masquerade.server.db.account_tables import ACCOUNT
 from masquerade.server.db.engine import migrate
+from masquerade.server.db.party_tables import (
+    ENDED,
+    FAILED,
+    HELPER,
+    HELPER_TASK,
+    SPLIT_TASK,
+    STOPPED,
+)
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import (
     SEALED,
@@ -96,5 +104,12 @@ def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
     # Before the webhooks, to which they refer.
     connection.execute(delete(DELIVERY))
     webhooks = connection.execute(delete(WEBHOOK)).rowcount
+    # Without its keys no share of a task can be opened any more.
+    connection.execute(update(HELPER).values(token=None))
+    lost = update(SPLIT_TASK).where(SPLIT_TASK.c.state.not_in(ENDED))
+    why = "the server's key was lost, and with it the keys of this task"
+    connection.execute(lost.values(state=FAILED, secrets=None, reason=why))
+    kept = update(HELPER_TASK).where(HELPER_TASK.c.secrets.is_not(None))
+    connection.execute(kept.values(state=STOPPED, secrets=None))
     set_key(connection, after)
     return accounts, webhooks

@@ -30,6 +30,7 @@ from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveReader, authentic
 from masquerade.server.operations.backup import is_json, tables_of
+from masquerade.server.parties.helper_tasks import stop_restored
 
 _AT_ONCE = 1000
 
@@ -59,7 +60,8 @@ def restore(
     All of it or, where anything does not hold, nothing. First the file's authentication code is
     checked, before anything is read from it, then its hash, the schema's revision, every chain of
     the ledger and every balance. An older backup of the same server is as genuine as its newest:
-    nothing here tells that.
+    nothing here tells that. Tasks of a helper that had not given their sum are stopped: they could
+    give it twice.
 
     `server_key`: of the server that made the backup. None believes the file as it is: whoever had
         it in their hands may then have changed reports, definitions, accounts and balances.
@@ -109,6 +111,7 @@ def _fill(
         for table in tables.values():
             _go_on_counting(connection, table)
     upgrade(connection)
+    stop_restored(connection, day=reader.header.day)
     # Within the transaction: where a chain is broken, nothing of the backup stays.
     # The clock is not asked: nothing is written.
     entries = Ledger(LedgerTables(connection), clock=lambda: reader.header.day).verify()

@@ -182,11 +182,21 @@ def _folder_of_counts(settings: Settings) -> Iterator[None]:
                 os.environ[FOLDER_VARIABLE] = before
 
 
+def _factory(settings: Settings) -> Callable[..., Any]:
+    """Return what makes the application: of a survey server, or of a helper."""
+    if settings.helper:
+        from masquerade.server.helper_app import create_helper_app
+
+        return create_helper_app
+    from masquerade.server.app import create_app
+
+    return create_app
+
+
 def _work(
     settings: Settings, bound: socket.socket, limits: LimitTable, number: int, started: Connection
 ) -> None:
     """Serve in a process of its own."""
-    from masquerade.server.app import create_app
     from masquerade.server.operations.run import server_of
 
     configure(settings.log_format)
@@ -200,7 +210,7 @@ def _work(
 
     try:
         # One of them runs the daily jobs and rewrites the file.
-        app = create_app(settings, sweeps=number == 0, limits=limits)
+        app = _factory(settings)(settings, sweeps=number == 0, limits=limits)
     except Exception as error:
         told = {"worker": number, **described(error)}
         _LOGGER.error("a worker could not begin", extra=fields(**told))

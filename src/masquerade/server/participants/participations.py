@@ -28,6 +28,7 @@ from masquerade.errors import (
     CommitmentMismatch,
     IdempotencyConflict,
     InsufficientFunds,
+    InvalidReport,
     LevelNotAllowed,
     NotFound,
     SurveyHashMismatch,
@@ -57,11 +58,12 @@ from masquerade.server.participants.privacy_balance import (
     attempt_of,
     privacy_account_of,
 )
+from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.payments.rewards import BY_CODE, budget_of_survey, code_of, give_code
 from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.surveys.levels import OfferedLevel
-from masquerade.surveys.survey import commitment_of
+from masquerade.surveys.survey import commitment_of, split_commitment
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -108,12 +110,14 @@ class Participations:
         today: Callable[[], str],
         caps: Caps,
         unopened_reservations: int,
+        split_reports: SplitReports,
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
         self._caps = caps
         self._unopened_reservations = unopened_reservations
+        self._split_reports = split_reports
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
     def reserve(
@@ -279,6 +283,46 @@ class Participations:
         # Outside the transaction: hashing needs no lock.
         commitment = commitment_of(participation, reports, salt)
 
+        def keep(connection: Connection, row: Row[Any], frozen: FrozenSurvey) -> None:
+            # Range only. Whether a report is true cannot be told from it, and must not be.
+            frozen.survey.level(level).check_reports(reports)
+            _require_sealed(row.commitment, commitment)
+            _step(connection, row, state=SUBMITTED, reports=list(reports))
+
+        return self._accept(who, participation, commitment, level, survey_hash, keep)
+
+    def respond_split(
+        self,
+        who: Pseudonyms,
+        participation: str,
+        *,
+        report: bytes,
+        salt: str,
+        level: str,
+        survey_hash: str,
+    ) -> tuple[Participation, bool]:
+        """Accept a report sealed for two parties, as `respond` does reports."""
+        commitment = split_commitment(participation, report, salt)
+
+        def keep(connection: Connection, row: Row[Any], frozen: FrozenSurvey) -> None:
+            if frozen.survey.two_parties is None:
+                raise InvalidReport("this survey takes masked reports, and no sealed ones.")
+            _require_sealed(row.commitment, commitment)
+            checked = self._split_reports.check(connection, frozen.token, report)
+            self._split_reports.keep(connection, row, checked)
+            _step(connection, row, state=SUBMITTED)
+
+        return self._accept(who, participation, commitment, level, survey_hash, keep)
+
+    def _accept(
+        self,
+        who: Pseudonyms,
+        participation: str,
+        commitment: str,
+        level: str,
+        survey_hash: str,
+        keep: Callable[[Connection, Row[Any], FrozenSurvey], None],
+    ) -> tuple[Participation, bool]:
         def work(connection: Connection) -> tuple[Participation, bool]:
             row, frozen = self._mine(connection, who, participation)
             if row.state == SUBMITTED:
@@ -297,10 +341,7 @@ class Participations:
                 raise SurveyHashMismatch(
                     "these reports are for another version of the survey; reload the page."
                 )
-            # Range only. Whether a report is true cannot be told from it, and must not be.
-            frozen.survey.level(level).check_reports(reports)
-            _require_sealed(row.commitment, commitment)
-            _step(connection, row, state=SUBMITTED, reports=list(reports))
+            keep(connection, row, frozen)
             # In the transaction that accepts the reports, so that nobody is paid twice or not at
             # all.
             self._reward(connection, who, row, frozen)
@@ -382,6 +423,7 @@ class Participations:
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation, whose survey is locked."""
         leave(connection, row.survey, row.level)
+        self._split_reports.forget(connection, row)
         _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
 
     def _mine(

@@ -14,6 +14,7 @@ from masquerade.accounting import Caps, Entry, Ledger
 from masquerade.accounting.statement import statement
 from masquerade.errors import ConfirmationNeeded
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
+from masquerade.server.db.party_tables import SPLIT_REPORT
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
     CAPS_RAISE,
@@ -212,6 +213,7 @@ class Profiles:
             ]
             query = select(PARTICIPATION).where(PARTICIPATION.c.id.in_(begun))
             query = query.order_by(PARTICIPATION.c.id)
+            sealed = select(SPLIT_REPORT).where(SPLIT_REPORT.c.participation.in_(begun))
             raises = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
             return {
                 "person": who.person,
@@ -220,6 +222,7 @@ class Profiles:
                     {k: v for k, v in row._mapping.items() if k != "idempotency"}
                     for row in connection.execute(query)
                 ],
+                "sealed_reports": [dict(row._mapping) for row in connection.execute(sealed)],
                 "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
             }
 

@@ -14,6 +14,7 @@ from masquerade.errors import WrongState
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
 from masquerade.server.db.transactions import Transactions
+from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
 
 if TYPE_CHECKING:
@@ -88,9 +89,12 @@ class ResultCache:
     results elsewhere. It is loaded when first needed.
     """
 
-    def __init__(self, reports: StoredReports, values: ServerValues) -> None:
+    def __init__(
+        self, reports: StoredReports, values: ServerValues, aggregation: LeaderAggregation
+    ) -> None:
         self._reports = reports
         self._values = values
+        self._aggregation = aggregation
 
     def result_text(self, record: SurveyRecord) -> str:
         """Return the result of a survey as JSON text; `WrongState` unless it is closed.
@@ -119,6 +123,7 @@ class ResultCache:
         from masquerade.results import Codebook
 
         _require_finished(record)
+        _require_reports(record)
         counts = self._reports.counts_by_level(record.token)
         return Codebook(
             record.token,
@@ -127,6 +132,15 @@ class ResultCache:
             known_shares=record.simulated_truth,
             n_by_level={level.name: counts.get(level.name, 0) for level in record.survey.levels},
         )
+
+    def codebook_json(self, record: SurveyRecord) -> dict[str, Any]:
+        """Return the codebook as a JSON object: of reports, or of sums between two parties."""
+        from masquerade.results import split_codebook
+
+        if record.survey.two_parties is None:
+            return self.codebook(record).to_json()
+        _, count, _ = self._aggregation.sums(record.token)
+        return split_codebook(record.survey, token=record.token, count=count)
 
     def file(self, record: SurveyRecord, kind: str) -> Iterator[bytes]:
         """Yield a file of a survey's masked reports, piece by piece.
@@ -155,14 +169,21 @@ class ResultCache:
         from masquerade.results import SurveyReports
 
         _require_finished(record)
+        _require_reports(record)
         rows = self._reports.rows(record.token)
         # Without rows `zip` gives no columns at all.
         columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [(), (), ()]
         return SurveyReports.from_rows(self.codebook(record), *columns)
 
     def _compute(self, record: SurveyRecord) -> str:
-        from masquerade.results import result_bytes, survey_result
+        from masquerade.results import result_bytes, split_result, survey_result
 
+        if record.survey.two_parties is not None:
+            sums, count, refused = self._aggregation.sums(record.token)
+            found = split_result(
+                record.survey, sums, token=record.token, count=count, refused=refused
+            )
+            return result_bytes(found).decode()
         return result_bytes(survey_result(self.reports(record))).decode()
 
     def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
@@ -171,6 +192,15 @@ class ResultCache:
         while rows := self._reports.rows(token, after=last, limit=CHUNK):
             yield rows
             last = rows[-1][0]
+
+
+def _require_reports(record: SurveyRecord) -> None:
+    if record.survey.two_parties is not None:
+        raise WrongState(
+            "this survey's answers were added up by two parties: there are no reports of single "
+            "people, and cross tables are those that were declared before it opened. The result "
+            "has all there is."
+        )
 
 
 def _require_finished(record: SurveyRecord) -> None:

@@ -29,7 +29,7 @@ def audited(phrase: str | None) -> Callable[[Handler], Handler]:
     return register
 
 
-_OBJECTS = ("token", "account", "webhook")
+_OBJECTS = ("token", "account", "webhook", "helper")
 _NOT_OBJECTS = ("/join/", "/tokens/")  # there it is a secret, or its hash
 
 

@@ -179,6 +179,7 @@ class Export(WalletPage):
 
     person: str
     participations: list[dict[str, Any]]
+    sealed_reports: list[dict[str, Any]]
     caps_to_come: list[dict[str, Any]]
     balance: dict[str, Any]
     entries: list[LedgerEntry]

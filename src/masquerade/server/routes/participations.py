@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -9,6 +11,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
 from starlette.responses import Response
 
+from masquerade.errors import InvalidReport
 from masquerade.mechanisms import LEVELS, Level
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.http.bodies import StrictBody, padded, spare
@@ -71,6 +74,16 @@ class Sending(Body):
     survey_hash: Hex256
 
 
+class SplitSending(Body):
+    """A report in two sealed shares, and what it was split for."""
+
+    # In base64; 4.7 kB hold 30 questions of 7 answers.
+    report: Annotated[str, Field(max_length=200_000, pattern=r"^[A-Za-z0-9+/]+={0,2}$")]
+    salt: Hex128
+    level: LevelName
+    survey_hash: Hex256
+
+
 @dataclass(frozen=True, slots=True)
 class LevelOffer:
     """A level in numbers and in words."""
@@ -99,6 +112,29 @@ class RewardOffer:
     amounts: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The helper's agreement to a survey: hexadecimal, but for the terms."""
+
+    task: str
+    configuration: str
+    terms: str
+    public_key: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """The parties that add up the answers to a survey."""
+
+    helper: str
+    operator: str
+    fingerprint: str
+    minimum: int
+    assumptions: list[str]
+    approval: Approval | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
     """An invitation to a survey: all that everybody may know of it."""
@@ -124,6 +160,8 @@ class Invitation:
     ]
     fixed_level: str | None
     reward: RewardOffer | None
+    trust: Literal["device", "two-parties"]
+    two_parties: Parties | None
     state: str
 
 
@@ -304,6 +342,35 @@ def respond(
         level=sent.level,
         survey_hash=sent.survey_hash,
     )
+    return _sent(done, new)
+
+
+@routes.put(
+    f"{_STEP}/sealed-report",
+    status_code=201,
+    summary="Send the answers in two sealed shares",
+    responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
+)
+def respond_split(
+    services: InServices, participant: Participant, participation: str, sent: SplitSending
+) -> Response:
+    try:
+        report = base64.b64decode(sent.report, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidReport("the report is no base64 text.") from None
+    done, new = services.participations.respond_split(
+        participant,
+        participation,
+        report=report,
+        salt=sent.salt,
+        level=sent.level,
+        survey_hash=sent.survey_hash,
+    )
+    return _sent(done, new)
+
+
+def _sent(done: Participation, new: bool) -> Response:
+    """Return the acknowledgement of a response."""
     assert done.account is not None
     reward, payment = done.survey.reward, None
     if reward is not None and reward.pays:

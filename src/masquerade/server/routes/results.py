@@ -93,9 +93,7 @@ def reports(actor: Taker, token: Token, kind: Kind) -> Response:
 def codebook(actor: Taker, token: Token) -> Response:
     """Return questions, codes and mechanisms: what makes sense of the reports."""
     survey = actor.survey(token)
-    text = json.dumps(
-        actor.services.results.codebook(survey).to_json(), ensure_ascii=False, indent=1
-    )
+    text = json.dumps(actor.services.results.codebook_json(survey), ensure_ascii=False, indent=1)
     return _file(text, "application/json", f"codebook-{survey.token}.json")
 
 

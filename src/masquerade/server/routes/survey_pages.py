@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, File, Form
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
+from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError, WrongState
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
@@ -159,13 +159,19 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
         return live_page(actor, token)
     # Some roles see results only once they are everybody's.
     visible = actor.may("results:read") or record.state == PUBLISHED
+    view, waiting = None, ""
+    if record.state in FINISHED and visible:
+        try:
+            view = result_view(record.survey, actor.services.results.result(record))
+        except WrongState as error:  # two parties have not added up, or cannot
+            waiting = str(error)
+    numbers = any(isinstance(q, Number | Rating) for q in record.survey.questions)
     context = {
         "record": record,
         "summary": summary(record),
-        "view": result_view(record.survey, actor.services.results.result(record))
-        if record.state in FINISHED and visible
-        else None,
-        "synthesis": any(isinstance(q, Number | Rating) for q in record.survey.questions),
+        "view": view,
+        "waiting": waiting,
+        "synthesis": numbers and record.survey.two_parties is None,
         **published_context(actor.request, token),
     }
     return actor.page("surveyor/survey.html", context)

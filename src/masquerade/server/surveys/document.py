@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
 from masquerade.server.http.bodies import StrictBody
@@ -25,6 +26,7 @@ from masquerade.surveys.conditions import (
 from masquerade.surveys.levels import ALL_LEVELS, OfferedLevel, parse_mask
 from masquerade.surveys.questions import Question
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
+from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
 
 #: Version of the format; a file of another one is refused.
 FORMAT = 1
@@ -61,6 +63,21 @@ def plan_fields_schema() -> dict[str, Any]:
     return {"properties": schema["properties"], "additionalProperties": False}
 
 
+class TwoPartyTerms(StrictBody):
+    """The terms on which two parties add up the answers."""
+
+    helper: Annotated[str, Field(max_length=500)] = ""
+    operator: Annotated[str, Field(max_length=200)] = ""
+    fingerprint: Annotated[str, Field(max_length=100)] = ""
+    rho: Annotated[str, Field(pattern=r"^\d{1,2}(\.\d{1,6})?$")] = "0.5"
+    minimum: Annotated[int, Field(ge=2, le=10**6)] = DEFAULT_MINIMUM
+    bins: Annotated[int, Field(ge=2, le=64)] = 20
+    cross: Annotated[
+        list[Annotated[list[str], Field(min_length=2, max_length=2)]], Field(max_length=20)
+    ] = Field(default_factory=list)
+    sums: Annotated[list[str], Field(max_length=MOST_QUESTIONS)] = Field(default_factory=list)
+
+
 class Document(StrictBody):
     """A survey that is being written."""
 
@@ -77,6 +94,9 @@ class Document(StrictBody):
     rating_mask: Literal["randomized-response", "gaussian"] = "randomized-response"
     estimator: Literal["eb", "respondent", "ivw"] = "eb"
     listed: bool = False
+    # Whom people have to trust: nobody but their device, or one of two parties.
+    trust: Literal["device", "two-parties"] = "device"
+    two_parties: TwoPartyTerms = Field(default_factory=TwoPartyTerms)
     questions: Annotated[list[dict[str, Any]], Field(max_length=MOST_QUESTIONS)] = Field(
         default_factory=list
     )
@@ -145,6 +165,22 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "conditions": conditions,
         "estimator": document.estimator,
     }
+    if document.trust == TWO_PARTIES:
+        terms = document.two_parties
+        return Survey(
+            **fields,
+            levels=(OfferedLevel(TWO_PARTIES, ()),),
+            two_parties=TwoParties.of(
+                helper=terms.helper,
+                operator=terms.operator.strip(),
+                fingerprint=terms.fingerprint,
+                rho=terms.rho,
+                minimum=terms.minimum,
+                bins=terms.bins,
+                cross=tuple((first, second) for first, second in terms.cross),
+                sums=tuple(terms.sums),
+            ),
+        )
     if isinstance(document.levels, dict):
         levels = tuple(
             OfferedLevel(name, tuple(map(parse_mask, masks)))
@@ -162,16 +198,18 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
 def document_of(survey: Survey, *, listed: bool) -> Document:
     """Return the document of a survey that was opened without one."""
     data = survey.to_json()
-    return read_document(
-        {
-            **{name: data[name] for name in ("title", "description", "template", "topic")},
-            "reveal": survey.reveal,
-            "estimator": survey.estimator,
-            "levels": data["levels"],
-            "listed": listed,
-            "questions": data["questions"],
-        }
-    )
+    document = {
+        **{name: data[name] for name in ("title", "description", "template", "topic")},
+        "reveal": survey.reveal,
+        "estimator": survey.estimator,
+        "listed": listed,
+        "questions": data["questions"],
+    }
+    if survey.two_parties is None:
+        document["levels"] = data["levels"]
+    else:
+        document |= {"trust": survey.trust, "two_parties": data["two_parties"]}
+    return read_document(document)
 
 
 def survey_or_issues(
@@ -185,16 +223,17 @@ def survey_or_issues(
         issues.append(("/title", "The title holds a NUL character; leave it out."))
     if not document.questions:
         issues.append(("/questions", "Add a question."))
-    if not document.levels:
+    split = document.trust == TWO_PARTIES
+    if not document.levels and not split:
         issues.append(("/levels", "Offer at least one level."))
     # A list names the usual levels; a mapping describes its own, whose names are free.
-    if isinstance(document.levels, list):
+    if isinstance(document.levels, list) and not split:
         unknown = [name for name in document.levels if name not in (*ALL_LEVELS, CLEAR)]
         issues += [
             ("/levels", f"There is no level {name!r}; there are {', '.join(ALL_LEVELS)}.")
             for name in unknown
         ]
-    if CLEAR in document.levels and not allow_clear:
+    if CLEAR in document.levels and not split and not allow_clear:
         issues.append(("/levels", "This server does not let anybody send answers as they are."))
     if document.plan.closes is not None and document.plan.closes < today:
         issues.append(("/plan/closes", "This day is over."))
@@ -209,11 +248,12 @@ def survey_or_issues(
 
 def _plan_issues(document: Document) -> list[Issue]:
     plan = document.plan
+    offered = [TWO_PARTIES] if document.trust == TWO_PARTIES else list(document.levels)
     issues = [
         (f"/plan/{name}/{level}", "The survey does not offer this level.")
         for name in ("shares", "prices")
         for level in getattr(plan, name)
-        if level not in document.levels
+        if level not in offered
     ]
     if plan.reward == "wallet" and not any(plan.prices.values()):
         issues.append(("/plan/prices", "Say what people get, or let nothing be paid here."))

@@ -134,12 +134,13 @@ class SurveyEndings:
 
     def _announce(self, connection: Connection, token: str) -> None:
         """Tell the team's webhooks that a survey is over."""
-        columns = (SURVEY.c.team, SURVEY.c.state, SURVEY.c.closed)
+        columns = (SURVEY.c.team, SURVEY.c.state, SURVEY.c.closed, SURVEY.c.definition)
         row = connection.execute(select(*columns).where(SURVEY.c.token == token)).one()
         if row.state in TAKING:
             return
         enqueue(connection, row.team, ENDED, survey=token, day=row.closed, state=row.state)
-        if row.state in FINISHED:
+        # Of two parties, once both have added up.
+        if row.state in FINISHED and not row.definition.get("two_parties"):
             enqueue(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
     def release_reservations(self, token: str) -> None:

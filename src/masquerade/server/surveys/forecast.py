@@ -15,6 +15,7 @@ from masquerade.mechanisms.level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
 from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import expected_margin as two_party_margin
 
 if TYPE_CHECKING:
     from masquerade.selection import LevelOffer
@@ -91,6 +92,8 @@ def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> lis
     """Return how wide the 95 % interval of each question's estimate will be."""
     from masquerade.truth.expected_margin import expected_margin, report_variance
 
+    if survey.two_parties is not None:
+        return _split_margins(survey, sum(people.values()))
     found = []
     for place, question in enumerate(survey.questions):
         masks = {level.name: level.mechanisms[place] for level in survey.levels}
@@ -102,6 +105,23 @@ def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> lis
                 "kind": kind,
                 "margin": None if math.isnan(margin) else round(margin, 6),
                 "unit": getattr(question, "unit", "points" if kind == "mean" else "share"),
+            }
+        )
+    return found
+
+
+def _split_margins(survey: Survey, people: int) -> list[dict[str, Any]]:
+    """Return `margins` of a survey between two parties."""
+    found = []
+    for place, question in enumerate(survey.questions):
+        kind, margin = two_party_margin(survey.split_noise, place, question, people=people)
+        unit = getattr(question, "unit", "points" if kind == "mean" else "share")
+        found.append(
+            {
+                "id": question.id,
+                "kind": kind,
+                "margin": None if math.isnan(margin) else round(margin, 6),
+                "unit": unit,
             }
         )
     return found
@@ -131,10 +151,12 @@ def offers_of(
 
     found = []
     for offered in survey.levels:
+        # Noise of two parties is on the sums, whoever answers: nobody's report is noisier.
+        masks = offered.mechanisms if survey.two_parties is None else ()
         noise = [
             report_variance(question, mask).masks
-            for question, mask in zip(survey.questions, offered.mechanisms, strict=True)
-        ]
+            for question, mask in zip(survey.questions, masks, strict=False)
+        ] or [0.0]
         found.append(
             LevelOffer(
                 offered.name,

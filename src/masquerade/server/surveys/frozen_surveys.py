@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from masquerade.errors import NotFound, ParameterError
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.party_tables import APPROVED, PROPOSED, REFUSED, SPLIT_TASK
 from masquerade.server.db.tables import (
     CLOSED,
     FIRST_TEAM,
@@ -26,6 +28,7 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
+from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey
 
 _TOKEN = re.compile(r"[0-9a-f]{1,32}")
@@ -65,13 +68,14 @@ class FrozenSurvey:
     Its reward is as it was at the opening; what the survey was given since is in its row only.
     """
 
-    def __init__(self, row: Any) -> None:
+    def __init__(self, row: Any, task: Any = None) -> None:
         self.token: str = row.token
         self.pseudonym_key: str = row.pseudonym_key
         self.simulated: bool = row.simulated_truth is not None
         self.listed: bool = row.listed
         self.reward = Reward.from_json(row.reward)
         self._json: dict[str, Any] = row.definition
+        self._task = task
 
     @cached_property
     def survey(self) -> Survey:
@@ -82,6 +86,26 @@ class FrozenSurvey:
     def text(self) -> str:
         """The canonical text, which devices read and hash."""
         return self.survey.text()
+
+    @cached_property
+    def split(self) -> SplitTask | None:
+        """The task of a survey between two parties, on which its helper agreed."""
+        if self._task is None:
+            return None
+        return SplitTask.read(base64.b64decode(self._task.configuration), self._task.terms)
+
+    @cached_property
+    def approval(self) -> dict[str, str] | None:
+        """What shows a device that the helper agreed; all of it is public."""
+        if self.split is None:
+            return None
+        return {
+            "task": self._task.id,
+            "configuration": self.split.task.configuration.encode().hex(),
+            "terms": self._task.terms,
+            "public_key": self._task.public_key,
+            "signature": self._task.signature,
+        }
 
     @cached_property
     def hash(self) -> str:
@@ -97,10 +121,18 @@ class Surveys:
     ----------
     allow_clear : bool
         Whether surveys may offer to send answers as they are.
+    bind : callable, optional
+        Binds a survey between two parties to the task that its helper approved, or raises.
     """
 
-    def __init__(self, *, allow_clear: bool) -> None:
+    def __init__(
+        self,
+        *,
+        allow_clear: bool,
+        bind: Callable[[Connection, str, Survey], None] | None = None,
+    ) -> None:
         self.allow_clear = allow_clear
+        self._bind = bind
         self._frozen: dict[str, FrozenSurvey] = {}
 
     def frozen(self, connection: Connection, token: str) -> FrozenSurvey:
@@ -109,7 +141,9 @@ class Surveys:
         # store equal values.
         frozen = self._frozen.get(token)
         if frozen is None:
-            frozen = FrozenSurvey(_row(connection, token))
+            row = _row(connection, token)
+            task = _task(connection, token) if row.definition.get("two_parties") else None
+            frozen = FrozenSurvey(row, task)
             self._frozen[token] = frozen
         return frozen
 
@@ -169,6 +203,10 @@ class Surveys:
                 "reward": None if reward is None else reward.to_json(),
             },
         )
+        if survey.two_parties is not None:
+            if self._bind is None:
+                raise ParameterError("this server opens no surveys between two parties.")
+            self._bind(connection, token, survey)
         # All levels at once, so that no first response at a level has to write its cost.
         tables = LedgerTables(connection)
         for level in survey.levels:
@@ -241,6 +279,12 @@ def counts(connection: Connection, tokens: Iterable[str] | None = None) -> dict[
     if tokens is not None:
         query = query.where(PARTICIPATION.c.survey.in_(list(tokens)))
     return {row.survey: row.responses for row in connection.execute(query)}
+
+
+def _task(connection: Connection, token: str) -> Any:
+    """Return the task with which a survey was opened."""
+    bound = SPLIT_TASK.c.survey == token, SPLIT_TASK.c.state.not_in((PROPOSED, APPROVED, REFUSED))
+    return connection.execute(select(SPLIT_TASK).where(*bound)).one()
 
 
 def _row(connection: Connection, token: str) -> Any:

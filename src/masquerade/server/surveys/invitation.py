@@ -25,6 +25,7 @@ def _fixed(frozen: FrozenSurvey) -> dict[str, Any]:
         hash_=frozen.hash,
         simulated=frozen.simulated,
         reward=frozen.reward,
+        approval=frozen.approval,
     )
 
 
@@ -35,6 +36,7 @@ def introduction(
     hash_: str,
     simulated: bool = False,
     reward: Reward | None = None,
+    approval: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return what everybody may know of a survey whatever its state, open or to be opened."""
     return {
@@ -54,6 +56,23 @@ def introduction(
         "linked": [list(group) for group in survey.levels[0].linked],
         "fixed_level": survey.fixed_level,
         "reward": _reward(reward),
+        "trust": survey.trust,
+        "two_parties": _parties(survey, approval),
+    }
+
+
+def _parties(survey: Survey, approval: dict[str, str] | None) -> dict[str, Any] | None:
+    """Return who the two parties are, and what shows that the helper agreed; None for masks."""
+    terms = survey.two_parties
+    if terms is None:
+        return None
+    return {
+        "helper": terms.helper,
+        "operator": terms.operator,
+        "fingerprint": terms.fingerprint,
+        "minimum": terms.minimum,
+        "assumptions": list(survey.levels[0].guarantee().assumptions),
+        "approval": approval,
     }
 
 

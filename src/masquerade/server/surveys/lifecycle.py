@@ -117,6 +117,7 @@ class Lifecycle:
         team: str = FIRST_TEAM,
         reward: Reward | None = None,
         budget: int = 0,
+        token: str | None = None,
     ) -> SurveyRecord:
         """Open a survey that has no draft; what it asks cannot change from here on."""
 
@@ -128,6 +129,7 @@ class Lifecycle:
                 simulated_truth=simulated_truth,
                 listed=listed,
                 team=team,
+                token=token,
                 reward=reward,
             )
             if reward is not None:

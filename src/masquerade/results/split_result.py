@@ -1,0 +1,286 @@
+"""The result of a survey between two parties, from noisy sums, in the form of `survey_result`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from scipy.special import ndtri
+
+from masquerade.accounting import Rho
+from masquerade.aggregate.estimates import Design, SumEstimate
+from masquerade.aggregate.noise import TWO_PARTIES
+from masquerade.results.headline import (
+    FEWEST_FOR_HEADLINE,
+    WIDEST_HEADLINE,
+    headline,
+    range_width,
+)
+from masquerade.results.question_result import CONFIDENCE, numbers_json
+from masquerade.surveys import Question, QuestionSums
+from masquerade.surveys.survey import RESPONDENT, Survey
+from masquerade.surveys.two_parties import expected_margin
+from masquerade.truth.estimate import Estimate, shown_shares
+
+CODEBOOK_FORMAT, CODEBOOK_VERSION = "masquerade-sums", 1
+_NOISE = "discrete-gaussian"
+
+
+def split_result(
+    survey: Survey,
+    sums: Sequence[Sequence[int]],
+    *,
+    token: str,
+    count: int,
+    refused: int,
+    population: int | None = None,
+) -> dict[str, Any]:
+    """Return the result of a survey between two parties.
+
+    Parameters
+    ----------
+    survey : Survey
+    sums : sequence of sequences of int
+        Of each block, with the noise of both parties.
+    token : str
+        Of the survey.
+    count : int
+        Responses in the sums.
+    refused : int
+        Responses whose proof did not hold; they are in no sum.
+    population : int, optional
+        How many people could have answered, where the result is about them alone.
+
+    Returns
+    -------
+    dict
+        As `survey_result` gives it, with ``trust``, ``noise``, ``refused`` and ``cross_tables``.
+        The errors of a figure by sampling and by noise stand apart, the latter as its
+        ``mechanism_error``.
+    """
+    noise, level = survey.split_noise, survey.levels[0]
+    guarantee, cost = level.guarantee(), level.cost(token)
+    rho = Rho(cost.micro_rho)
+    design = Design(max(count, 1), CONFIDENCE, population)
+    found = survey.encoding.estimates(sums, noise=noise, design=design) if count else []
+    asked = len(survey.questions)
+    inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
+    return {
+        "survey": token,
+        "title": survey.title,
+        "responses": count,
+        "refused": refused,
+        "trust": TWO_PARTIES,
+        "confidence": CONFIDENCE,
+        # Everybody counts once; there are no levels to weigh.
+        "estimator": RESPONDENT,
+        "level": level.name,
+        "levels": [
+            {
+                "name": level.name,
+                "responses": count,
+                "share": 1.0 if count else None,
+                "pool": population,
+                "guarantee": guarantee.to_json(),
+                "rho_each": rho.to_json(),
+                "rho_total": (rho * count).to_json(),
+                "mechanisms": list(cost.mechanisms),
+            }
+        ],
+        "guarantee_per_participant": guarantee.to_json(),
+        "noise": {
+            "distribution": _NOISE,
+            "parties": 2,
+            "blocks": [
+                {"outputs": block.outputs, "variance_each": str(one), "variance": str(2 * one)}
+                for block, one in zip(noise.blocks, noise.variances, strict=True)
+            ],
+        },
+        "ledger": {
+            "responses": count,
+            "epsilon_user_each": guarantee.epsilon_user.to_json(),
+            "rho_total": {level.name: (rho * count).to_json()},
+            "clear_disclosures": 0,
+        },
+        "rules": {
+            "fewest_at_level": survey.two_parties.minimum if survey.two_parties else 0,
+            "fewest_in_cell": survey.two_parties.minimum if survey.two_parties else 0,
+            "fewest_for_headline": FEWEST_FOR_HEADLINE,
+            "widest_headline": WIDEST_HEADLINE,
+            "false_alarm": 0.0,
+        },
+        "simulated": False,
+        "hash": survey.content_hash(),
+        "inputs": hashlib.sha256(inputs.encode()).hexdigest(),
+        "version": version("masquerade"),
+        "questions": [
+            _question(survey, place, question, one, sums[place], count)
+            for place, (question, one) in enumerate(zip(survey.questions, found, strict=False))
+        ],
+        "cross_tables": [
+            {
+                "questions": one.question.split(" x "),
+                "cells": [
+                    {"label": label, **_numbers(share)}
+                    for label, share in zip(one.symbols, one.shares, strict=True)
+                ],
+            }
+            for one in found[asked:]
+        ],
+        "labels": [],
+        "ranking": [],
+    }
+
+
+def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str, Any]:
+    """Return what one has to know to make sense of the sums of a survey, as a JSON object."""
+    noise, encoding = survey.split_noise, survey.encoding
+    guarantee = survey.levels[0].guarantee()
+    names = [question.id for question in survey.questions]
+    names += [f"{first} x {second}" for first, second in encoding.cross]
+    return {
+        "format": CODEBOOK_FORMAT,
+        "format_version": CODEBOOK_VERSION,
+        "survey": token,
+        "title": survey.title,
+        "hash": survey.content_hash(),
+        "trust": TWO_PARTIES,
+        "parties": None if survey.two_parties is None else survey.two_parties.to_json(),
+        "guarantee": guarantee.to_json(),
+        "n": count,
+        "sums": [
+            {
+                "of": name,
+                "symbols": _symbols(survey, place),
+                "noise": _NOISE,
+                "variance_each": str(noise.variances[place]),
+                "variance": str(2 * noise.variances[place]),
+            }
+            for place, name in enumerate(names)
+        ],
+        "definition": survey.to_json(),
+    }
+
+
+def _symbols(survey: Survey, place: int) -> list[str]:
+    encoding = survey.encoding
+    if place < len(survey.questions):
+        question = survey.questions[place]
+        return [] if question.id in encoding.sums else list(encoding.symbols(question.id))
+    first, second = encoding.cross[place - len(survey.questions)]
+    return [f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second)]
+
+
+def _question(
+    survey: Survey,
+    place: int,
+    question: Question,
+    found: QuestionSums,
+    counts: Sequence[int],
+    n: int,
+) -> dict[str, Any]:
+    noise = survey.split_noise
+    _, margin = expected_margin(noise, place, question, people=n)
+    shares = shown_shares([_estimate(one) for one in found.shares]) if found.shares else ()
+    options = []
+    for label, share, noisy in zip(found.symbols, shares, counts, strict=False):
+        numbers = numbers_json(share)
+        options.append(
+            {
+                "label": label,
+                "reported_share": noisy / n,
+                "known_share": None,
+                **numbers,
+                "simultaneous_low": None,
+                "simultaneous_high": None,
+                "top_probability": None,
+                "likeliest_share": share.shown,
+                "sensitivity": numbers,
+                "estimators": {RESPONDENT: numbers},
+            }
+        )
+    mean = None
+    if found.mean is not None:
+        numbers = _numbers(found.mean)
+        mean = {
+            **numbers,
+            "heterogeneity": None,
+            "sensitivity": numbers,
+            "estimators": {RESPONDENT: numbers},
+        }
+    result: dict[str, Any] = {
+        "id": question.id,
+        "text": question.text,
+        "kind": question.kind,
+        "unit": getattr(question, "unit", ""),
+        "n": n,
+        "n_by_level": {TWO_PARTIES: n},
+        "estimator": RESPONDENT,
+        "mechanism": f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
+        "options": options,
+        "heterogeneity": None,
+        # What is ill-formed was refused by its proof, and a sum shows nothing more of anybody.
+        "plausibility": {"probability": None, "doubtful": False, "reason": None},
+        "mean": mean,
+        "forecast_standard_error": margin / float(ndtri(0.5 + CONFIDENCE / 2)),
+        "by_level": [],
+    }
+    result["headline"] = headline(result, question)
+    result["precision"] = _precision(survey, place, question)
+    return result
+
+
+def _precision(survey: Survey, place: int, question: Question) -> dict[str, Any]:
+    """Return how many people bring the interval to a quarter of the range, as planning has it."""
+    wanted = WIDEST_HEADLINE / 2 * range_width(question)
+    low, high = 1, 2**24
+    # The margin falls with the number of people: bisection.
+    while low < high:
+        people = (low + high) // 2
+        margin = expected_margin(survey.split_noise, place, question, people=people)[1]
+        low, high = (low, people) if margin <= wanted else (people + 1, high)
+    return {"people": low, "by_level": {TWO_PARTIES: low}}
+
+
+def _estimate(found: SumEstimate) -> Estimate:
+    return Estimate(
+        found.value,
+        found.standard_error,
+        found.sampling_error,
+        found.noise_error,
+        found.low,
+        found.high,
+        0.0,
+        found.shown,
+    )
+
+
+def _numbers(found: SumEstimate) -> dict[str, float | None]:
+    numbers = numbers_json(_estimate(found))
+    return {name: value if math.isfinite(value or 0.0) else None for name, value in numbers.items()}
+
+
+def split_methods(result: Mapping[str, Any]) -> list[str]:
+    """Return sentences on how the answers were split and added up, for `methods_text`."""
+    promise = result["guarantee_per_participant"]
+    return [
+        "On each participant’s own device the answers were split into two shares with a proof that "
+        "they are well-formed (Prio3; Corrigan-Gibbs and Boneh, 2017; Davis et al., 2023). Two "
+        "parties checked the proofs and added up the shares without seeing an answer; "
+        f"{result['refused']} responses were refused.",
+        "Each party added discrete Gaussian noise to its sums before it showed them (Canonne, "
+        "Kamath and Steinke, 2020).",
+        "Zero-concentrated differential privacy of all answers of a participant, against whoever "
+        "sees the result and everything that one of the parties sees: "
+        f"ρ = {result['levels'][0]['rho_each']:g}, that is ε = {_upwards(promise['epsilon_user'])} "
+        f"at δ = {promise['delta']:g}. Should both parties put their shares together, they can "
+        "read every answer.",
+    ]
+
+
+def _upwards(epsilon: float) -> str:
+    return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"

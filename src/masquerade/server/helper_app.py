@@ -1,0 +1,132 @@
+"""The web application of a helper, the second party of surveys between two."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.responses import Response
+
+from masquerade import __version__
+from masquerade.errors import AggregationRefused, MasqueradeError, OperationError
+from masquerade.server.http.limit_table import LimitTable
+from masquerade.server.http.pages import STATIC, render
+from masquerade.server.http.problem import masquerade_problem, problem, status_of, wants_json
+from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
+from masquerade.server.parties.helper_services import HelperServices
+from masquerade.server.routes import helper
+from masquerade.server.settings import Settings
+
+_LOGGER = logging.getLogger(__name__)
+_HOUR_SECONDS = 3600
+_DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
+
+
+def open_helper(settings: Settings, *, rewrites: bool = True) -> HelperServices:
+    """Return the services of the helper that settings describe.
+
+    Raises
+    ------
+    OperationError
+        There is no key, or it is not said how the helper is reached or who runs it.
+    """
+    if settings.server_key is None or not settings.public_url or not settings.helper_operator:
+        raise OperationError(
+            "a helper needs its key, its address (public_url) and who runs it (helper_operator); "
+            "masquerade helper sets them."
+        )
+    return HelperServices.open(
+        settings.database,
+        server_key=settings.server_key,
+        address=settings.public_url,
+        operator=settings.helper_operator,
+        key=settings.database_key,
+        rewrites=rewrites,
+    )
+
+
+def create_helper_app(
+    settings: Settings, *, sweeps: bool = True, limits: LimitTable | None = None
+) -> FastAPI:
+    """Return the application; its services are ``app.state.services``.
+
+    Parameters
+    ----------
+    settings : Settings
+    sweeps : bool
+        Whether it forgets tasks that expired; of several processes on one database one is enough.
+    limits : LimitTable, optional
+        Not used: who has no token is refused before anything is done.
+    """
+    services = open_helper(settings, rewrites=sweeps)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(_expire(services)) if sweeps else None
+        yield
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        services.close()
+
+    app = FastAPI(
+        title="Masquerade helper",
+        version=__version__,
+        description="The second party of surveys whose answers are split between two.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.state.services = services
+    app.state.settings = settings
+    # The one that is added last is the outermost.
+    app.add_middleware(BodyLimit, most=helper.MOST_BODY)
+    app.add_middleware(LastResort)
+    app.add_middleware(SecurityHeaders, public_url=settings.public_url)
+    app.include_router(helper.public)
+    app.include_router(helper.leaders)
+    app.include_router(helper.pages)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    _answer_errors(app)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    @app.exception_handler(AggregationRefused)
+    def refused(_request: Request, error: AggregationRefused) -> Response:
+        # DAP's own types, which other leaders know.
+        body = {"type": _DAP_ERROR + error.kind, "title": error.kind, "status": 409}
+        return JSONResponse(
+            body | {"detail": str(error)}, 409, media_type="application/problem+json"
+        )
+
+    @app.exception_handler(MasqueradeError)
+    def own(request: Request, error: MasqueradeError) -> Response:
+        if wants_json(request):
+            return masquerade_problem(error)
+        status, _ = status_of(error)
+        return render(request, "error.html", {"status": status, "detail": error}, status=status)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_request: Request, _error: RequestValidationError) -> Response:
+        return problem(422, "validation-error", "The request does not have the expected form.")
+
+
+async def _expire(services: HelperServices) -> None:
+    """Forget what expired, every hour."""
+    while True:
+        try:
+            await asyncio.to_thread(services.tasks.expire)
+        except SQLAlchemyError as error:  # the database is away; the next hour finds the same
+            _LOGGER.warning("expired tasks wait: %s", type(error).__qualname__)
+        await asyncio.sleep(_HOUR_SECONDS)

@@ -1,0 +1,1 @@
+"""Surveys between two parties: the leader's role, which this server has, and the helper's."""

@@ -1,0 +1,449 @@
+"""Tasks of a helper: proposed by a leader, approved or refused by the helper's operator.
+
+::
+
+    proposed -> approved -> collected      (its sum was given, once)
+    proposed -> refused
+    approved -> expired | stopped          (its keys are gone; stopped after a backup was restored)
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from masquerade.aggregate.dap import config_of
+from masquerade.aggregate.dap_messages import HpkeConfig
+from masquerade.aggregate.hpke import HpkeKey, Kem
+from masquerade.aggregate.signature import SigningKey
+from masquerade.errors import MasqueradeError, NotFound, ParameterError, WrongState
+from masquerade.server.db.party_tables import (
+    APPROVED,
+    EXPIRED,
+    HELPER_JOB,
+    HELPER_REPORT,
+    HELPER_TASK,
+    PROPOSED,
+    REFUSED,
+    STOPPED,
+)
+from masquerade.server.db.seals import Seals, place_of
+from masquerade.server.db.transactions import Transactions
+from masquerade.surveys.split_task import (
+    COLLECTOR_KEY,
+    HELPER_KEY,
+    LEADER_KEY,
+    SplitTask,
+    TaskTerms,
+)
+from masquerade.surveys.survey import Survey
+
+#: Days that a task may last at most, from its proposal on.
+MOST_DAYS = 400
+#: Proposals that wait for the operator at most.
+MOST_WAITING = 100
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a leader asks a helper to approve."""
+
+    text: str  # the survey's canonical text
+    token: str  # of the survey
+    leader: str  # address of the leader
+    people: int  # expected
+    opening: int  # seconds since 1970
+    expires: int  # seconds since 1970
+    leader_key: HpkeConfig
+    collector_key: HpkeConfig
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all of it: the same proposal gives the same task."""
+        parts = [self.text, self.token, self.leader, self.people, self.opening, self.expires]
+        keys = [self.leader_key.encode().hex(), self.collector_key.encode().hex()]
+        return hashlib.sha256(json.dumps([*parts, *keys]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class HelperSecrets:
+    """The secrets of one task at the helper."""
+
+    key: HpkeKey
+    seed: bytes  # of the verification key; the leader has it too
+
+    def text(self) -> str:
+        """Return what is sealed and kept."""
+        return json.dumps([int(self.key.kem), self.key.seed.hex(), self.seed.hex()])
+
+    @classmethod
+    def of(cls, text: str) -> HelperSecrets:
+        """Return the secrets that were kept."""
+        kem, key, seed = json.loads(text)
+        return cls(HpkeKey(Kem(kem), bytes.fromhex(key)), bytes.fromhex(seed))
+
+
+@dataclass(frozen=True, slots=True)
+class HelperTask:
+    """A task as its operator sees it."""
+
+    id: str
+    split: SplitTask
+    survey: Survey
+    people: int  # expected by the leader
+    state: str
+    signature: bytes | None
+    count: int  # reports that were added up
+    refused: int  # reports that did not hold
+    day: str  # of the last decision
+
+
+class HelperTasks:
+    """The tasks of a helper.
+
+    Parameters
+    ----------
+    transactions : Transactions
+    signing_key : SigningKey
+    address : str
+        Of this helper, as it stands in surveys.
+    operator : str
+        Who runs it.
+    seals : Seals
+    clock : callable
+        Gives seconds since 1970.
+    today : callable
+        Gives the ISO date.
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        *,
+        signing_key: SigningKey,
+        address: str,
+        operator: str,
+        seals: Seals,
+        clock: Callable[[], float],
+        today: Callable[[], str],
+    ) -> None:
+        self._transactions = transactions
+        self._signing_key = signing_key
+        self.address = address
+        self.operator = operator
+        self._seals = seals
+        self._clock = clock
+        self._today = today
+        self._known: dict[str, HelperTask] = {}
+
+    def identity(self) -> dict[str, str]:
+        """Return what everybody may know of the helper."""
+        return {
+            "operator": self.operator,
+            "address": self.address,
+            "public_key": self._signing_key.public_key.hex(),
+            "fingerprint": self._signing_key.fingerprint,
+        }
+
+    def propose(self, proposal: Proposal) -> HelperTask:
+        """Keep a proposal for the operator; the same one again gives the same task.
+
+        Raises
+        ------
+        ParameterError
+            It is not for this helper, or nothing that could be approved.
+        WrongState
+            Too many wait already.
+        """
+        survey = self._checked(proposal)
+        assert survey.two_parties is not None
+        key, seed = HpkeKey.generate(), secrets.token_bytes(32)
+        terms = TaskTerms(
+            survey.content_hash(),
+            survey.split_noise.variances,
+            proposal.leader_key,
+            config_of(HELPER_KEY, key),
+            proposal.collector_key,
+            hashlib.sha256(seed).hexdigest(),
+            proposal.expires,
+        )
+        split = SplitTask.of(
+            survey,
+            terms,
+            token=proposal.token,
+            leader=proposal.leader,
+            opening=proposal.opening,
+        )
+        id_, digest = split.task.id.hex(), proposal.digest()
+        place = place_of(HELPER_TASK, "secrets", id_)
+        values = {
+            "id": id_,
+            "proposal": digest,
+            "configuration": base64.b64encode(split.task.configuration.encode()).decode(),
+            "terms": terms.text(),
+            "text": proposal.text,
+            "people": proposal.people,
+            "state": PROPOSED,
+            "secrets": self._seals.seal(HelperSecrets(key, seed).text(), place),
+            "accepted": 0,
+            "refused": 0,
+            "day": self._today(),
+        }
+
+        def work(connection: Connection) -> str:
+            known = connection.scalar(
+                select(HELPER_TASK.c.id).where(HELPER_TASK.c.proposal == digest)
+            )
+            if known is not None:
+                return str(known)
+            # An earlier wording of the same survey that nobody has decided on is out of date.
+            waiting = connection.execute(
+                select(HELPER_TASK).where(HELPER_TASK.c.state == PROPOSED)
+            ).all()
+            for row in waiting:
+                other = _split(row)
+                if (other.token, _leader(other)) == (proposal.token, proposal.leader):
+                    connection.execute(delete(HELPER_TASK).where(HELPER_TASK.c.id == row.id))
+            if len(waiting) >= MOST_WAITING:
+                raise WrongState(
+                    f"{len(waiting)} surveys wait for this helper's operator; let some be decided."
+                )
+            connection.execute(insert(HELPER_TASK), values)
+            return id_
+
+        return self.task(self._transactions.write(work))
+
+    def task(self, task: str) -> HelperTask:
+        """Return a task.
+
+        Raises
+        ------
+        NotFound
+        """
+        return self._transactions.read(lambda c: self.read(c, task))
+
+    def tasks(self) -> list[HelperTask]:
+        """Return all tasks, those that wait first, then by day, the newest first."""
+        rows = self._transactions.read(lambda c: c.execute(select(HELPER_TASK)).all())
+        found = [self._task(row) for row in rows]
+        found.sort(key=lambda one: (one.day, one.id), reverse=True)
+        return sorted(found, key=lambda one: one.state != PROPOSED)
+
+    def counts(self, task: HelperTask) -> tuple[int, int]:
+        """Return how many reports of a task held, and how many did not."""
+        return self._transactions.read(lambda c: _counts(c, task))
+
+    def read(self, connection: Connection, task: str, *, hold: str = "") -> HelperTask:
+        """Return a task within a transaction; `hold` keeps it: for "share" or for "update"."""
+        return self._task(_row(connection, task, hold=hold))
+
+    def secrets(self, connection: Connection, task: str) -> HelperSecrets:
+        """Return the secrets of a task that is approved.
+
+        Raises
+        ------
+        WrongState
+            They are gone.
+        """
+        row = _row(connection, task)
+        if row.secrets is None:
+            raise WrongState(f"this task is {row.state}; its keys are gone.")
+        return HelperSecrets.of(
+            self._seals.unseal(row.secrets, place_of(HELPER_TASK, "secrets", row.id))
+        )
+
+    def standing(self, task: str) -> dict[str, Any]:
+        """Return what the leader is told of a task; the seed once it is approved."""
+
+        def work(connection: Connection) -> dict[str, Any]:
+            found = self.read(connection, task)
+            count, refused = _counts(connection, found)
+            approved = found.state == APPROVED
+            return {
+                "task": found.id,
+                "state": found.state,
+                "configuration": found.split.task.configuration.encode().hex(),
+                "terms": found.split.terms.text(),
+                "public_key": self._signing_key.public_key.hex(),
+                "signature": None if found.signature is None else found.signature.hex(),
+                "seed": self.secrets(connection, task).seed.hex() if approved else None,
+                "count": count,
+                "refused": refused,
+            }
+
+        return self._transactions.read(work)
+
+    def approval(self, task: str) -> dict[str, Any]:
+        """Return what participants' devices may ask the helper itself: what it approved.
+
+        Raises
+        ------
+        NotFound
+            There is no such task, or it was not approved.
+        """
+        found = self.task(task)
+        if found.signature is None:
+            raise _no_task()
+        return {
+            **self.identity(),
+            "configuration": found.split.task.configuration.encode().hex(),
+            "terms": found.split.terms.text(),
+            "signature": found.signature.hex(),
+        }
+
+    def decide(self, task: str, *, approve: bool) -> HelperTask:
+        """Approve or refuse a task; the same decision again changes nothing.
+
+        Raises
+        ------
+        NotFound
+        WrongState
+            It was decided otherwise, or has ended.
+        """
+
+        def work(connection: Connection) -> HelperTask:
+            found = self.read(connection, task, hold="update")
+            wanted = APPROVED if approve else REFUSED
+            if found.state == wanted:
+                return found
+            if found.state != PROPOSED:
+                raise WrongState(f"this task is {found.state}; it cannot be {wanted} any more.")
+            if found.split.terms.expires <= self._clock():
+                raise WrongState("this task has expired; ask the leader to propose it anew.")
+            values: dict[str, Any] = {"state": wanted, "day": self._today()}
+            if approve:
+                configuration = found.split.task.configuration.encode()
+                values["signature"] = self._signing_key.approve(configuration).hex()
+            else:
+                values["secrets"] = None
+            connection.execute(update(HELPER_TASK).where(HELPER_TASK.c.id == task).values(**values))
+            return self.read(connection, task)
+
+        return self._transactions.write(work)
+
+    def expire(self) -> int:
+        """Forget keys and shares of tasks whose time is over; return how many there were."""
+
+        def work(connection: Connection) -> int:
+            count = 0
+            for row in connection.execute(
+                select(HELPER_TASK).where(HELPER_TASK.c.state.in_((PROPOSED, APPROVED)))
+            ):
+                if _split(row).terms.expires <= self._clock():
+                    end_task(connection, row.id, state=EXPIRED, day=self._today())
+                    count += 1
+            return count
+
+        return self._transactions.write(work)
+
+    def _checked(self, proposal: Proposal) -> Survey:
+        """Return the survey of a proposal that the operator may be asked about."""
+        survey = Survey.from_text(proposal.text)
+        terms = survey.two_parties
+        if terms is None:
+            raise ParameterError("this survey is not between two parties; there is nothing to add.")
+        own = (self.address, self._signing_key.fingerprint)
+        if (terms.helper, terms.fingerprint) != own:
+            raise ParameterError(
+                f"this survey names the helper {terms.helper} with the fingerprint "
+                f"{terms.fingerprint}; this one is {own[0]} with {own[1]}. Write these into the "
+                "survey."
+            )
+        lasts = proposal.expires - self._clock()
+        if not 3600 <= lasts <= MOST_DAYS * _DAY_SECONDS or proposal.opening >= proposal.expires:
+            raise ParameterError(
+                f"the task ends in {lasts / _DAY_SECONDS:.1f} days, expected an hour to "
+                f"{MOST_DAYS} days; set the survey's last day."
+            )
+        if not 1 <= proposal.people <= 10**7:
+            raise ParameterError(
+                f"{proposal.people} people are expected, expected 1 to 10 million."
+            )
+        for key, number in (
+            (proposal.leader_key, LEADER_KEY),
+            (proposal.collector_key, COLLECTOR_KEY),
+        ):
+            if key.id != number:
+                raise ParameterError(f"a key of the leader has id {key.id}, expected {number}.")
+        return survey
+
+    def _task(self, row: Row[Any]) -> HelperTask:
+        known = self._known.get(row.id)
+        # Text and configuration never change; reading them takes longer than all else.
+        if known is None:
+            split, survey = _split(row), Survey.from_text(row.text)
+        else:
+            split, survey = known.split, known.survey
+        found = HelperTask(
+            row.id,
+            split,
+            survey,
+            row.people,
+            row.state,
+            None if row.signature is None else bytes.fromhex(row.signature),
+            row.accepted,
+            row.refused,
+            row.day,
+        )
+        self._known[row.id] = found
+        return found
+
+
+def end_task(connection: Connection, task: str, *, state: str, **values: Any) -> None:
+    """End a task: its keys, shares and ids go, and nothing of it is answered any more."""
+    connection.execute(delete(HELPER_JOB).where(HELPER_JOB.c.task == task))
+    connection.execute(delete(HELPER_REPORT).where(HELPER_REPORT.c.task == task))
+    change = update(HELPER_TASK).where(HELPER_TASK.c.id == task)
+    connection.execute(change.values(state=state, secrets=None, **values))
+
+
+def stop_restored(connection: Connection, *, day: str) -> int:
+    """Stop the tasks of a restored backup; return how many.
+
+    Since the backup was made, ids may have been answered and the sum given with other noise: either
+    again would tell what one person answered.
+    """
+    open_ = (PROPOSED, APPROVED)
+    found = connection.scalars(select(HELPER_TASK.c.id).where(HELPER_TASK.c.state.in_(open_))).all()
+    for task in found:
+        end_task(connection, task, state=STOPPED, day=day)
+    return len(found)
+
+
+def _counts(connection: Connection, task: HelperTask) -> tuple[int, int]:
+    # Of the jobs while there are any; once they are gone, of the task.
+    query = select(func.sum(HELPER_JOB.c.accepted), func.sum(HELPER_JOB.c.refused)).where(
+        HELPER_JOB.c.task == task.id
+    )
+    count, refused = connection.execute(query).one()
+    return int(count or task.count), int(refused or task.refused)
+
+
+def _row(connection: Connection, task: str, *, hold: str = "") -> Row[Any]:
+    query = select(HELPER_TASK).where(HELPER_TASK.c.id == task)
+    if hold and connection.dialect.name == "postgresql":  # SQLite's write lock does it
+        query = query.with_for_update(read=hold == "share")
+    possible = len(task) == 64 and task.isascii() and "\0" not in task
+    row = connection.execute(query).first() if possible else None
+    if row is None:
+        raise _no_task()
+    return row
+
+
+def _no_task() -> MasqueradeError:
+    return NotFound("there is no such task here; propose it, or check its address.")
+
+
+def _split(row: Row[Any]) -> SplitTask:
+    return SplitTask.read(base64.b64decode(row.configuration), row.terms)
+
+
+def _leader(split: SplitTask) -> str:
+    return split.task.configuration.leader_aggregator_endpoint.decode("ascii")

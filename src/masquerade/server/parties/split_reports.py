@@ -1,0 +1,169 @@
+"""Sealed reports of surveys between two parties, kept by the leader until they are added up."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select
+
+from masquerade.aggregate.dap_messages import Report, Role
+from masquerade.errors import InvalidReport, WrongState
+from masquerade.server.db.party_tables import (
+    BOUND,
+    SPLIT_REPORT,
+    SPLIT_TASK,
+    WITHDRAWN_REPORT,
+)
+from masquerade.server.db.seals import Seals, place_of
+from masquerade.server.parties.proposals import LeaderSecrets
+from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
+
+
+class SplitReports:
+    """The sealed reports of all surveys, within transactions of the caller.
+
+    Parameters
+    ----------
+    seals : Seals
+
+    Privacy
+    -------
+    A report holds one share that this server can open, which is uniform by itself, and one that
+    only the helper can. What is checked when it comes concerns its form alone.
+    """
+
+    def __init__(self, seals: Seals) -> None:
+        self._seals = seals
+        self._known: dict[str, tuple[SplitTask, LeaderSecrets]] = {}
+
+    def task(self, connection: Connection, survey: str) -> tuple[SplitTask, LeaderSecrets]:
+        """Return the task that a survey was opened with, and this party's keys.
+
+        Raises
+        ------
+        WrongState
+            It has ended.
+        """
+        known = self._known.get(survey)
+        if known is None:
+            query = select(SPLIT_TASK).where(
+                SPLIT_TASK.c.survey == survey, SPLIT_TASK.c.state == BOUND
+            )
+            row = connection.execute(query).first()
+            if row is None or row.secrets is None:
+                raise WrongState("the answers to this survey are added up; nothing can be sent.")
+            split = SplitTask.read(base64.b64decode(row.configuration), row.terms)
+            sealed = self._seals.unseal(row.secrets, place_of(SPLIT_TASK, "secrets", row.id))
+            known = split, LeaderSecrets.of(sealed)
+            self._known[survey] = known
+        return known
+
+    def check(self, connection: Connection, survey: str, data: bytes) -> Report:
+        """Return a sealed report whose form is right, so that a damaged one is sent again.
+
+        Raises
+        ------
+        InvalidReport
+            It is of another task, form or time, or this party's share cannot be opened.
+        """
+        split, keys = self.task(connection, survey)
+        report = Report.decode(data)
+        ids = (
+            report.leader_encrypted_input_share.config_id,
+            report.helper_encrypted_input_share.config_id,
+        )
+        if ids != (LEADER_KEY, HELPER_KEY):
+            raise InvalidReport(f"the shares are for the keys {ids}, expected {LEADER_KEY} and 2.")
+        metadata = report.report_metadata
+        share = split.task.open_share(
+            Role.LEADER,
+            keys.leader,
+            metadata,
+            report.public_share,
+            report.leader_encrypted_input_share,
+        )
+        # Runs the leader's half of the check for its form: lengths, and numbers below the modulus.
+        # Whether the answers are possible shows only when both parties check.
+        split.task.leader_init(
+            split.task.verification_key(keys.seed),
+            metadata.report_id,
+            report.public_share,
+            share,
+        )
+        if len(report.helper_encrypted_input_share.payload) != _helper_size(split):
+            raise InvalidReport("the helper's share has another length than its form gives.")
+        return report
+
+    def keep(self, connection: Connection, row: Row[Any], report: Report) -> None:
+        """Keep the report of a participation whose survey is held.
+
+        Raises
+        ------
+        InvalidReport
+            Another participation sent a report of this id.
+        """
+        id_ = report.report_metadata.report_id.hex()
+        mine = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)
+        gone = (WITHDRAWN_REPORT.c.survey == row.survey) & (WITHDRAWN_REPORT.c.report_id == id_)
+        if connection.scalar(select(func.count()).select_from(SPLIT_REPORT).where(mine)) or (
+            connection.scalar(select(func.count()).select_from(WITHDRAWN_REPORT).where(gone))
+        ):
+            raise InvalidReport("a report of this id was sent before; split the answers anew.")
+        connection.execute(
+            insert(SPLIT_REPORT),
+            {
+                "participation": row.id,
+                "survey": row.survey,
+                "report_id": id_,
+                "report": base64.b64encode(report.encode()).decode(),
+            },
+        )
+
+    def forget(self, connection: Connection, row: Row[Any]) -> None:
+        """Delete the report of a participation, and note that the helper is to refuse it."""
+        query = select(SPLIT_REPORT.c.report_id).where(SPLIT_REPORT.c.participation == row.id)
+        id_ = connection.scalar(query)
+        if id_ is not None:
+            connection.execute(delete(SPLIT_REPORT).where(SPLIT_REPORT.c.participation == row.id))
+            connection.execute(insert(WITHDRAWN_REPORT), {"survey": row.survey, "report_id": id_})
+
+
+def withdrawn_ids(connection: Connection, survey: str) -> list[bytes]:
+    """Return the ids of the reports that were taken back."""
+    query = select(WITHDRAWN_REPORT.c.report_id).where(WITHDRAWN_REPORT.c.survey == survey)
+    return [
+        bytes.fromhex(one)
+        for one in connection.scalars(query.order_by(WITHDRAWN_REPORT.c.report_id))
+    ]
+
+
+def report_count(connection: Connection, survey: str) -> int:
+    """Return how many sealed reports there are of a survey."""
+    query = select(func.count()).select_from(SPLIT_REPORT).where(SPLIT_REPORT.c.survey == survey)
+    return int(connection.execute(query).scalar_one())
+
+
+def reports_after(
+    connection: Connection, survey: str, last: str, *, most: int
+) -> Iterator[tuple[str, Report]]:
+    """Yield reports in the order of their random ids, those after `last` first."""
+    query = select(SPLIT_REPORT.c.report_id, SPLIT_REPORT.c.report).where(
+        SPLIT_REPORT.c.survey == survey, SPLIT_REPORT.c.report_id > last
+    )
+    for id_, report in connection.execute(
+        query.order_by(SPLIT_REPORT.c.report_id).limit(most)
+    ).all():
+        yield id_, Report.decode(base64.b64decode(report))
+
+
+def delete_reports(connection: Connection, survey: str) -> None:
+    """Delete all sealed reports of a survey, once they are added up or never will be."""
+    connection.execute(delete(SPLIT_REPORT).where(SPLIT_REPORT.c.survey == survey))
+    connection.execute(delete(WITHDRAWN_REPORT).where(WITHDRAWN_REPORT.c.survey == survey))
+
+
+def _helper_size(split: SplitTask) -> int:
+    # Extensions (2), a length (4), a seed and a blind of 32 bytes each, the tag of AES-GCM (16).
+    return 2 + 4 + (64 if split.task.vdaf.circuit.joint_rand_length else 32) + 16

@@ -1,0 +1,217 @@
+"""Terms of a survey whose answers are split between two parties, and what they cost a person."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from masquerade.accounting import Cost, Rho
+from masquerade.accounting.words import highest_belief
+from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
+from masquerade.aggregate.survey_circuit import Block, SurveyCircuit
+from masquerade.errors import InvalidReport, ParameterError
+from masquerade.exact import INFINITE_LOSS, Guarantee
+from masquerade.exact.number import NumberLike, finite, text_of
+from masquerade.surveys.conditions import Conditions
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.questions import Question
+from masquerade.surveys.two_party_encoding import Encoding
+
+#: Responses below which neither party shows a sum, where a survey does not say more.
+DEFAULT_MINIMUM = 20
+_FINGERPRINT = re.compile(r"[0-9a-f]{32}")
+_ADDRESS = re.compile(r"https?://[!-~]{1,500}")
+_MOST_RHO = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TwoParties:
+    """The terms on which two parties add up the answers to a survey.
+
+    Attributes
+    ----------
+    helper : str
+        Address of the second party.
+    operator : str
+        Who runs it, in words for participants.
+    fingerprint : str
+        Of the helper's key, 32 hexadecimal digits; the helper's operator makes it known.
+    rho : Fraction
+        Zero-concentrated loss of a whole response, whole millionths above 0 and at most 8.
+    minimum : int
+        Responses below which neither party shows a sum, at least 2.
+    bins : int
+        As in `Encoding`.
+    cross : tuple of pairs of str
+        As in `Encoding`.
+    sums : tuple of str
+        As in `Encoding`.
+    """
+
+    helper: str
+    operator: str
+    fingerprint: str
+    rho: Fraction
+    minimum: int = DEFAULT_MINIMUM
+    bins: int = 20
+    cross: tuple[tuple[str, str], ...] = ()
+    sums: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.helper, str) or not _ADDRESS.fullmatch(self.helper):
+            raise _wrong("helper", self.helper, "an address such as https://helper.example.org")
+        if not isinstance(self.operator, str) or not 1 <= len(self.operator.strip()) <= 200:
+            raise _wrong("operator", self.operator, "who runs the helper, in 1 to 200 letters")
+        if not isinstance(self.fingerprint, str) or not _FINGERPRINT.fullmatch(self.fingerprint):
+            raise _wrong("fingerprint", self.fingerprint, "the 32 digits that the helper shows")
+        if not 0 < self.rho <= _MOST_RHO or (self.rho * 10**6).denominator != 1:
+            raise _wrong("rho", str(self.rho), f"whole millionths above 0 and up to {_MOST_RHO}")
+        if type(self.minimum) is not int or not 2 <= self.minimum <= 10**6:
+            raise _wrong("minimum", self.minimum, "a whole number from 2 to 1,000,000")
+
+    @classmethod
+    def of(cls, *, rho: NumberLike, **terms: Any) -> TwoParties:
+        """Return terms with `rho` as a number or its text."""
+        return cls(rho=finite(rho, "rho"), **terms)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TwoParties:
+        """Return the terms that a JSON object describes."""
+        return cls.of(
+            rho=data["rho"],
+            **{name: data[name] for name in ("helper", "operator", "fingerprint", "minimum")},
+            bins=data["bins"],
+            cross=tuple((first, second) for first, second in data["cross"]),
+            sums=tuple(data["sums"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the terms as a JSON object; rho is a text, so that it is exact everywhere."""
+        return {
+            "helper": self.helper,
+            "operator": self.operator,
+            "fingerprint": self.fingerprint,
+            "rho": text_of(self.rho),
+            "minimum": self.minimum,
+            "bins": self.bins,
+            "cross": [list(pair) for pair in self.cross],
+            "sums": list(self.sums),
+        }
+
+    def encoding(self, questions: tuple[Question, ...], conditions: Conditions = ()) -> Encoding:
+        """Return how answers become a vector.
+
+        Raises
+        ------
+        ParameterError
+            A cross table, a sum or the number of bins does not fit the questions, or there are
+            more of them than one proof can hold.
+        """
+        encoding = Encoding(questions, conditions, self.cross, self.bins, self.sums)
+        SurveyCircuit(encoding.blocks)
+        return encoding
+
+    def noise(self, blocks: Sequence[Block]) -> SumNoise:
+        """Return the noise that each party adds."""
+        return SumNoise.of_rho(blocks, self.rho)
+
+
+@dataclass(frozen=True)
+class SplitLevel(OfferedLevel):
+    """The one level of a survey between two parties: everybody pays the same, and sends no mask.
+
+    Attributes
+    ----------
+    noise : SumNoise
+        Of one party.
+    """
+
+    noise: SumNoise = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, noise: SumNoise) -> SplitLevel:
+        """Return the level of this noise."""
+        return cls(TWO_PARTIES, (), (), noise)
+
+    def price(self) -> dict[str, Any]:
+        """Return the cost of a response as a JSON object; epsilons hold at ``delta``."""
+        return super().price()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the level in numbers and sentences."""
+        promise = self.guarantee()
+        belief = math.ceil(1000 * highest_belief(promise.epsilon_user)) / 10
+        words = (
+            "Somebody who thought it 50:50 that you gave certain answers can be at most "
+            f"{belief:g} % sure after seeing the result and everything that one of the two parties "
+            f"sees, but for a chance of 1 in {math.floor(1 / promise.delta):,}."
+        )
+        return {
+            "name": self.name,
+            "mechanisms": list(self._cost.mechanisms),
+            **self.price(),
+            "odds": "What you answer is split in two parts; each alone is pure chance.",
+            "words": words,
+            "words_all": words,
+            "blur": "Nothing is changed in your answers; each party adds noise to the sums.",
+        }
+
+    def check_reports(self, reports: Sequence[int]) -> None:
+        """Refuse reports: nothing but two sealed shares is taken."""
+        raise InvalidReport(
+            "this survey takes answers split between two parties, and no reports; send a sealed "
+            "report."
+        )
+
+    @cached_property
+    def _guarantee(self) -> Guarantee:
+        return self.noise.guarantee()
+
+    @cached_property
+    def _cost(self) -> Cost:
+        rho = self.noise.rho
+        return Cost(
+            "",
+            (f"{TWO_PARTIES}:rho={text_of(rho)}",),
+            # Gaussian noise bounds rho, and no pure epsilon.
+            event=INFINITE_LOSS,
+            user=INFINITE_LOSS,
+            rho=Rho.of(rho),
+            gaussian=True,
+        )
+
+
+def expected_margin(
+    noise: SumNoise, place: int, question: Question, *, people: int
+) -> tuple[str, float]:
+    """Return the kind of a question's figure and half of its 95 % interval, before anybody answers.
+
+    Of a share of one half, or of a mean whose answers spread by a quarter of the range.
+    """
+    if people < 1:
+        return "share", math.nan
+    n, variance = people, float(noise.published_variance(place))
+    scores = question.scores
+    low, high = getattr(question, "low", None), getattr(question, "high", None)
+    if low is None or high is None:
+        return "share", 1.96 * math.sqrt(0.25 / n + variance / n**2)
+    block = noise.blocks[place]
+    if block.outputs == 1:  # a sum of whole steps
+        step = (float(high) - float(low)) / block.unit
+        spread = step**2 * variance / n**2
+    else:
+        width = float(high) - float(low)
+        count = len(scores) if scores else block.outputs
+        # Scores at equal distances around the middle, each with a noisy count.
+        points = [width * (i / max(count - 1, 1) - 0.5) for i in range(count)]
+        spread = variance * sum(x * x for x in points) / n**2
+    return "mean", 1.96 * math.sqrt(((float(high) - float(low)) / 4) ** 2 / n + spread)
+
+
+def _wrong(field: str, value: object, expected: str) -> ParameterError:
+    return ParameterError(f"{field} is {value!r}, expected {expected}.", field="two_parties")

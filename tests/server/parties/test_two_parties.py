@@ -1,0 +1,219 @@
+"""A survey between two parties: approved, answered, added up, and shown with its noise."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from tests.server.devices import everything
+from tests.server.parties.pairs import Pair
+
+from masquerade.accounting import Rho
+from masquerade.errors import (
+    CommitmentMismatch,
+    InvalidReport,
+    NotFound,
+    WrongState,
+)
+from masquerade.surveys.survey import split_commitment
+
+
+def near(pair: Pair, token: str, truth: list[list[int]]) -> bool:
+    """Return whether the sums of a survey are the truth but for eight deviations of the noise."""
+    sums, _, _ = pair.leader.aggregation.sums(token)
+    noise = pair.leader.surveys.record(token).survey.split_noise
+    return all(
+        abs(found - right) <= 8 * float(noise.published_variance(place)) ** 0.5
+        for place, (block, exact) in enumerate(zip(sums, truth, strict=True))
+        for found, right in zip(block, exact, strict=True)
+    )
+
+
+@pytest.mark.both_databases
+def test_a_survey_is_answered_and_added_up(pair: Pair) -> None:
+    """The sums of a closed survey are those of its answers, but for noise of the declared size."""
+    record = pair.open()
+    pair.crowd(record, 24)
+    with pytest.raises(WrongState):
+        pair.result(record)
+    pair.close(record)
+    assert pair.leader.aggregation.run() == 1
+    result = pair.result(record)
+    assert (result["responses"], result["refused"]) == (24, 0)
+    assert result["trust"] == "two-parties"
+    assert near(pair, record.token, [[8, 8, 8], [0, 0, 0, 24, 0, 0]])
+    assert pair.result(record) == result
+
+
+def test_nothing_of_a_single_person_is_left_once_sums_are_shown(sqlite_pair: Pair) -> None:
+    """Sealed reports, shares, jobs, ids and keys are gone from both databases."""
+    record = sqlite_pair.open()
+    sqlite_pair.crowd(record, 6)
+    sqlite_pair.close(record)
+    assert sqlite_pair.leader.aggregation.run() == 1
+    kept = everything(sqlite_pair.leader)
+    assert kept["split_report"] == kept["aggregation_job"] == kept["withdrawn_report"] == []
+    [task] = kept["split_task"]
+    assert "sealed1:" not in repr(task)
+    with sqlite_pair.helper.engine.begin() as connection:
+        for table in ("helper_report", "helper_job"):
+            assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
+        assert connection.exec_driver_sql("SELECT secrets FROM helper_task").scalar() is None
+
+
+def test_the_survey_charges_its_rho_once_and_says_whom_to_trust(sqlite_pair: Pair) -> None:
+    """Opening costs everybody the survey's rho, under the trust that its guarantee names."""
+    record = sqlite_pair.open(rho="0.25")
+    participant, _ = sqlite_pair.send(record, {"lunch": "soup", "mood": None})
+    who = sqlite_pair.leader.identity(participant)
+    entries = sqlite_pair.leader.ledger.entries(who.person)
+    assert [entry.charge.kind for entry in entries] == ["reserve", "commit"]
+    cost = entries[-1].charge.cost
+    assert Rho(cost.micro_rho) == Rho(250_000)
+    assert cost.mechanisms == ("two-parties:rho=0.25",)
+    guarantee = record.survey.levels[0].guarantee()
+    assert guarantee.trust == "two-parties"
+    assert any("one of the two parties is honest" in one for one in guarantee.assumptions)
+
+
+def test_all_reports_have_one_length_whatever_was_answered(sqlite_pair: Pair) -> None:
+    """No report tells by its size what is in it."""
+    record = sqlite_pair.open()
+    for answers in ({"lunch": "soup", "mood": None}, {"lunch": "bread", "mood": "5"}):
+        sqlite_pair.send(record, answers)
+    assert len({len(report.encode()) for _, report in sqlite_pair.reports}) == 1
+
+
+@pytest.mark.both_databases
+def test_a_response_is_taken_back_until_the_survey_closes(pair: Pair) -> None:
+    """A withdrawn report is in no sum and refused by the helper; after closing it is too late."""
+    record = pair.open()
+    pair.crowd(record, 6)
+    participant, id_ = pair.send(record, {"lunch": "soup", "mood": "1"})
+    late, kept = pair.send(record, {"lunch": "soup", "mood": "4"})
+    steps = pair.leader.participations
+    assert steps.withdraw(pair.leader.identity(participant), id_).state == "withdrawn"
+    assert steps.withdraw(pair.leader.identity(participant), id_).state == "withdrawn"
+    pair.close(record)
+    with pytest.raises(WrongState):
+        steps.withdraw(pair.leader.identity(late), kept)
+    assert pair.leader.aggregation.run() == 1
+    assert pair.result(record)["responses"] == 7
+
+
+def test_another_report_than_was_sealed_is_refused(sqlite_pair: Pair) -> None:
+    """Whoever does not know what was sealed gets no answer to it."""
+    record = sqlite_pair.open()
+    participant, id_ = sqlite_pair.send(record, {"lunch": "soup", "mood": "1"})
+    who, steps = sqlite_pair.leader.identity(participant), sqlite_pair.leader.participations
+    sealed = sqlite_pair.reports[0][1].encode()
+    with pytest.raises(CommitmentMismatch):
+        steps.respond_split(
+            who,
+            id_,
+            report=sealed,
+            salt="0" * 32,
+            level="two-parties",
+            survey_hash=record.hash,
+        )
+
+
+def test_damaged_reports_and_reports_of_others_are_refused(sqlite_pair: Pair) -> None:
+    """A report that was changed on the way, or sent under two participations, is not accepted."""
+    record = sqlite_pair.open()
+    sqlite_pair.send(record, {"lunch": "soup", "mood": "1"})
+    first = sqlite_pair.reports[0][1]
+    data = first.encode()
+    for wrong in (data[:-1], data + b"\0", data[:40] + bytes([data[40] ^ 1]) + data[41:], data):
+        who, steps = sqlite_pair.leader.identity(secrets.token_hex(16)), None
+        steps = sqlite_pair.leader.participations
+        begun, _ = steps.reserve(
+            who, record.token, "two-parties", idempotency_key=secrets.token_hex(16)
+        )
+        steps.open(who, begun.id)
+        steps.seal(who, begun.id, split_commitment(begun.id, wrong, "0" * 32))
+        with pytest.raises(InvalidReport):
+            steps.respond_split(
+                who,
+                begun.id,
+                report=wrong,
+                salt="0" * 32,
+                level="two-parties",
+                survey_hash=record.hash,
+            )
+
+
+def test_masked_reports_are_not_accepted(sqlite_pair: Pair) -> None:
+    """A survey between two parties takes no report that a single party could read."""
+    record = sqlite_pair.open()
+    with pytest.raises(InvalidReport):
+        record.survey.levels[0].check_reports([0, 0])
+
+
+def test_too_few_responses_give_nothing(sqlite_pair: Pair) -> None:
+    """Below the minimum neither party shows a sum, and what was sent is deleted."""
+    record = sqlite_pair.open(minimum=20)
+    sqlite_pair.crowd(record, 19)
+    sqlite_pair.close(record)
+    assert sqlite_pair.leader.aggregation.run() == 1
+    with pytest.raises(WrongState, match="19 responses hold"):
+        sqlite_pair.result(record)
+    assert everything(sqlite_pair.leader)["split_report"] == []
+
+
+def test_a_cancelled_survey_is_never_added_up(sqlite_pair: Pair) -> None:
+    """Its sealed reports are deleted, and the helper is not asked."""
+    record = sqlite_pair.open()
+    sqlite_pair.crowd(record, 4)
+    sqlite_pair.leader.surveys.cancel(record)
+    assert sqlite_pair.leader.aggregation.run() == 1
+    assert everything(sqlite_pair.leader)["split_report"] == []
+    assert sqlite_pair.leader.aggregation.progress(record.token)["state"] == "failed"
+
+
+def test_a_survey_opens_only_with_the_helpers_approval(sqlite_pair: Pair) -> None:
+    """Not before it was asked, while it waits, when it refused, or for other words."""
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    opening = sqlite_pair.leader.surveys.open_survey
+    with pytest.raises(WrongState, match="was not asked"):
+        opening(survey, token=token)
+    with pytest.raises(NotFound):
+        sqlite_pair.ask(survey, token)
+    sqlite_pair.add_helper()
+    asked = sqlite_pair.ask(survey, token)
+    with pytest.raises(WrongState, match="proposed"):
+        opening(survey, token=token)
+    sqlite_pair.helper.tasks.decide(asked["task"], approve=True)
+    assert sqlite_pair.ask(survey, token)["state"] == "approved"
+    for other in (
+        sqlite_pair.define(title="Other words"),
+        sqlite_pair.define(rho="1"),
+        sqlite_pair.define(minimum=2),
+    ):
+        with pytest.raises(WrongState, match="was not asked"):
+            opening(other, token=token)
+    assert opening(survey, token=token).state == "open"
+
+
+def test_a_refusal_is_told(sqlite_pair: Pair) -> None:
+    """The surveyor reads that the helper's operator refused, and the survey does not open."""
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    sqlite_pair.add_helper()
+    asked = sqlite_pair.ask(survey, token)
+    sqlite_pair.helper.tasks.decide(asked["task"], approve=False)
+    standing = sqlite_pair.ask(survey, token)
+    assert standing["state"] == "refused"
+    assert "refused" in standing["reason"]
+    with pytest.raises(WrongState):
+        sqlite_pair.helper.tasks.decide(asked["task"], approve=True)
+
+
+def test_a_proposal_is_made_anew_when_words_change(sqlite_pair: Pair) -> None:
+    """The helper's operator sees the newest wording alone, and old ones are never approved."""
+    token = secrets.token_hex(8)
+    sqlite_pair.add_helper()
+    first = sqlite_pair.ask(sqlite_pair.define(title="First"), token)
+    second = sqlite_pair.ask(sqlite_pair.define(title="Second"), token)
+    assert [task.id for task in sqlite_pair.helper.tasks.tasks()] == [second["task"]]
+    with pytest.raises(NotFound):
+        sqlite_pair.helper.tasks.decide(first["task"], approve=True)
