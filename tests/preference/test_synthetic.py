@@ -48,7 +48,7 @@ def test_every_kind_of_feature_can_be_made(kind: FeatureKind) -> None:
 def test_sizes_out_of_range_are_refused() -> None:
     """There is at least one voter, feature and record, and the kind is known."""
     rng = np.random.default_rng(7)
-    with pytest.raises(ParameterError, match="voters and features"):
+    with pytest.raises(ParameterError, match="voters is 0"):
         made_up_voters(rng, voters=0)
     with pytest.raises(ParameterError, match="kind"):
         made_up_voters(rng, kind="round")  # type: ignore[arg-type]
