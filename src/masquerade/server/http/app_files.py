@@ -94,31 +94,3 @@ def _modules(*entries: str) -> tuple[str, ...]:
     for name in entries:
         visit(name)
     return tuple(ordered)
-
-
-def web_manifest(build: AppBuild) -> dict[str, object]:
-    """Return what a phone needs to install the app."""
-    return {
-        "id": "/me",
-        "name": "Masquerade",
-        "short_name": "Masquerade",
-        "description": "Surveys whose answers are masked on this device.",
-        "start_url": "/me",
-        "scope": "/",
-        "display": "standalone",
-        "background_color": "#faf7f9",
-        "theme_color": "#5b2368",
-        "icons": [
-            {"src": f"/app/{build.hash}/icon.svg", "sizes": "any", "type": "image/svg+xml"},
-            *(
-                {
-                    "src": f"/app/{build.hash}/icon-{n}.png",
-                    "sizes": f"{n}x{n}",
-                    "type": "image/png",
-                    "purpose": purpose,
-                }
-                for n in (192, 512)
-                for purpose in ("any", "maskable")
-            ),
-        ],
-    }

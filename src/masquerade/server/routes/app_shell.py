@@ -18,10 +18,10 @@ from masquerade.server.http.app_files import (
     MEDIA_TYPES,
     STYLES,
     WORKER,
+    AppBuild,
     AppFile,
     app_build,
     offline_files,
-    web_manifest,
 )
 from masquerade.server.http.pages import page_text
 from masquerade.server.http.problem import wants_json
@@ -79,7 +79,7 @@ def worker() -> Response:
 @routes.get("/manifest.webmanifest")
 def manifest() -> Response:
     return Response(
-        json.dumps(web_manifest(app_build())),
+        json.dumps(_web_manifest(app_build())),
         media_type="application/manifest+json",
         headers={"cache-control": "no-cache"},
     )
@@ -111,3 +111,31 @@ def _response(
         return Response(content.content, status, headers, media_type)
     headers["content-encoding"] = "gzip"
     return Response(content.compressed, status, headers, media_type)
+
+
+def _web_manifest(build: AppBuild) -> dict[str, object]:
+    """Return what a phone needs to install the app."""
+    return {
+        "id": "/me",
+        "name": "Masquerade",
+        "short_name": "Masquerade",
+        "description": "Surveys whose answers are masked on this device.",
+        "start_url": "/me",
+        "scope": "/",
+        "display": "standalone",
+        "background_color": "#faf7f9",
+        "theme_color": "#5b2368",
+        "icons": [
+            {"src": f"/app/{build.hash}/icon.svg", "sizes": "any", "type": "image/svg+xml"},
+            *(
+                {
+                    "src": f"/app/{build.hash}/icon-{n}.png",
+                    "sizes": f"{n}x{n}",
+                    "type": "image/png",
+                    "purpose": purpose,
+                }
+                for n in (192, 512)
+                for purpose in ("any", "maskable")
+            ),
+        ],
+    }
