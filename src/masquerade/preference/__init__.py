@@ -44,6 +44,7 @@ from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.privunit import PrivUnit
 from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
 from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
+from masquerade.preference.slope_and_moment import LinearMoment
 from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
 from masquerade.preference.thurstone import VoterFits, fit_voters
 from masquerade.preference.voter_device import VoterDevice, VoterReport
@@ -68,6 +69,7 @@ __all__ = [
     "LinearGaussian",
     "LinearKNorm",
     "LinearLaplace",
+    "LinearMoment",
     "LocalFunctional",
     "LocalGaussian",
     "LocalLaplace",

@@ -24,7 +24,7 @@ from masquerade.exact.coins import WordSource
 Rows = NDArray[Any]
 
 Unit = Literal["voter", "record", "choice"]
-TrustName = Literal["local", "aggregator", "secure-sum", "everyone"]
+TrustName = Literal["local", "two-parties", "aggregator", "secure-sum", "everyone"]
 #: One a voter.
 Epsilons = Sequence[Fraction]
 

@@ -31,6 +31,7 @@ from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.thurstone import require_features
 from masquerade.preference.trust import whose_noise
+from masquerade.preference.two_parties import TwoParties, require_gaussian
 from masquerade.preference.vector_noise import LAPLACE, NORM, AdditiveNoise
 from masquerade.preference.voter_device import VoterDevice
 
@@ -218,13 +219,16 @@ class LinearMechanism(PrivateMechanism):
     unit: Unit = "record"
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
-    trust: Literal["local", "aggregator"] = "local"
+    trust: Literal["local", "aggregator", "two-parties"] = "local"
     moment: ArrayLike | None = None
 
     units = LinearSum.units
 
     def with_noise(self, noise: AdditiveNoise) -> Composition:
         """Return the linear sum with this noise."""
+        if self.trust == "two-parties":
+            require_gaussian(noise)
+            return Composition(LinearSum(self.moment), noise, TwoParties())
         trust = whose_noise(self.trust, self.weights, self.most)
         return Composition(LinearSum(self.moment), noise, trust)
 
@@ -301,13 +305,18 @@ class LinearGaussian(LinearMechanism):
 
     Parameters
     ----------
+    trust : {"local", "aggregator", "two-parties"}
+        As `LinearKNorm`, or two parties who see only sums: each voter's sum is split between them
+        with a proof of its length, and each party adds all of the noise (needs the extra
+        `parties`).
     delta : number
         Probability with which epsilon may fail.
 
     Privacy
     -------
     As `LinearKNorm`, but approximate: one record costs ``rho = 4 / (2 variance)`` of
-    zero-concentrated loss, a voter with n records n squared times that.
+    zero-concentrated loss, a voter with n records n squared times that. Between two parties only
+    the honest one's noise counts, and the published sum has twice its variance.
     """
 
     delta: NumberLike = DEFAULT_DELTA

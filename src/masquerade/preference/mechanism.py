@@ -27,6 +27,8 @@ PARADIGMS: Mapping[tuple[str, str], str] = {
     ("record", "aggregator"): "RLCP",
     ("choice", "aggregator"): "CLCP",
     ("voter", "secure-sum"): "VLCP",
+    ("record", "two-parties"): "RLCP",
+    ("choice", "two-parties"): "CLCP",
     ("voter", "local"): "VLDP",
     ("record", "local"): "RLDP",
     ("choice", "local"): "CLDP",
@@ -35,6 +37,7 @@ PARADIGMS: Mapping[tuple[str, str], str] = {
 _AGAINST = {
     "local": "from everybody, the server included",
     "aggregator": "from everybody who sees the result, not from who computes it",
+    "two-parties": "from everybody, if one of two parties is honest",
     "secure-sum": "from everybody, if enough voters are honest",
     "everyone": "from nobody",
 }
@@ -55,7 +58,8 @@ class Release:
         nothing. Zeros where there is no noise.
     guarantee : Guarantee
         Its unit is ``"voter"``, ``"record"`` or ``"choice"`` (see `NEIGHBOURS`), its trust
-        ``"local"``, ``"secure-sum"``, ``"aggregator"`` or, without privacy, ``"everyone"``.
+        ``"local"``, ``"two-parties"``, ``"secure-sum"``, ``"aggregator"`` or, without privacy,
+        ``"everyone"``.
         `epsilon_user` is the loss of all records of one voter.
     mechanism : str
         Its name and parameters as text.

@@ -30,6 +30,7 @@ from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.no_mechanism import NoMechanism
 from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
 from masquerade.preference.privunit import PrivUnit
+from masquerade.preference.slope_and_moment import LinearMoment
 from masquerade.preference.voter_device import VoterDevice
 
 Kind = type[PrivateMechanism] | type[NoMechanism] | type[Automatic]
@@ -51,6 +52,7 @@ _KINDS: tuple[Kind, ...] = (
     LinearKNorm,
     LinearLaplace,
     LinearGaussian,
+    LinearMoment,
     ChoiceResponse,
     PrivUnit,
     DirectionSelection,
