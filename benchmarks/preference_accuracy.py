@@ -18,6 +18,8 @@ import numpy as np
 from card import Cards, sized
 from masquerade import Comparisons
 from masquerade.preference import (
+    MenuChoices,
+    MenuResponse,
     SocialPreference,
     expected_agreement,
     held_out_accuracy,
@@ -57,6 +59,12 @@ ITEM_TARGETS: dict[tuple[str, str], dict[float, float | None]] = {
 UNEVEN_TARGETS = {0.1: 0.94, 0.3: 0.97, 1: 0.98, 3: 0.985}
 """Accuracy wanted at 1,000 voters x 50 records x 10 features with correlations of .85, a record."""
 
+MENU_TARGETS: dict[int, dict[float, float | None]] = {
+    3: {0.5: None, 1: None, 2: None},
+    5: {0.5: 0.92, 1: 0.965, 2: 0.98},
+}
+"""Accuracy wanted for 2,000 choices among k, five features, by epsilon of a choice."""
+
 REAL_CURVES = (
     ("voter, trusted aggregator", "central-laplace:bound=10", "voter"),
     ("voter, local", "privunit", "voter"),
@@ -88,6 +96,7 @@ def main() -> None:
     personalised(arguments.draws)
     named_items(arguments.draws)
     uneven_features(arguments.draws)
+    menus(arguments.draws)
     folder = os.environ.get("MASQUERADE_DATA")
     if folder is None:
         print("MASQUERADE_DATA is not set: real data are skipped")
@@ -225,6 +234,45 @@ def uneven_features(draws: int) -> None:
             at_least=target,
             note=f"standard error {np.std(found) / np.sqrt(draws):.3f}, {draws} crowds",
         )
+
+
+def crowd_of_menus(seed: int, k: int) -> tuple[np.ndarray, MenuChoices]:
+    """Return weights from -1 to 1 and 2,000 logit choices of 400 voters among k alternatives."""
+    rng = np.random.default_rng([seed, 9])
+    weights, choices = np.linspace(-1, 1, 5), 2000
+    values = rng.normal(size=(choices, k, len(weights)))
+    chosen = (values @ weights + rng.gumbel(size=(choices, k))).argmax(axis=1)
+    columns = {f"f{place}": values[:, :, place].ravel() for place in range(len(weights))}
+    table = {
+        "voter": np.repeat(np.arange(choices) // 5, k),
+        "choice": np.repeat(np.arange(choices), k),
+        "chosen": (np.arange(k) == chosen[:, None]).astype(int).ravel(),
+        **columns,
+    }
+    return weights, MenuChoices.from_frame(table)
+
+
+def menus(draws: int) -> None:
+    """Print accuracy and coverage for masked choices among several."""
+    for k, wanted_at in MENU_TARGETS.items():
+        crowds = [crowd_of_menus(seed, k) for seed in range(draws)]
+        for epsilon, target in wanted_at.items():
+            found, inside = [], []
+            for seed, (weights, table) in enumerate(crowds):
+                learned = MenuResponse(epsilon).simulate(table, noise_of(seed))
+                score = expected_agreement(learned.weights, weights, reference="r2")
+                found.append(score.accuracy)
+                errors = learned.standard_errors
+                assert errors is not None
+                inside.append(np.mean(np.abs(learned.weights - weights) < 1.96 * errors))
+            CARDS.add(
+                f"choices among {k}, epsilon {epsilon} a choice",
+                float(np.mean(found)),
+                "",
+                at_least=target,
+                note=f"standard error {np.std(found) / np.sqrt(draws):.3f}, {draws} crowds, 95 % "
+                f"intervals held {np.mean(inside):.2f}",
+            )
 
 
 def personalised(draws: int) -> None:

@@ -28,7 +28,8 @@ from masquerade.preference.slope_and_moment import (
 def moments(rows: np.ndarray) -> np.ndarray:
     """Return the upper triangle of each row's product with itself."""
     first, second = upper_triangle(rows.shape[1])
-    return rows[:, first] * rows[:, second]
+    products: np.ndarray = rows[:, first] * rows[:, second]
+    return products
 
 
 @pytest.mark.parametrize(

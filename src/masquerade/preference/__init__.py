@@ -26,6 +26,8 @@ from masquerade.preference.linear import (
     fit_linear,
 )
 from masquerade.preference.mechanism import PreferenceMechanism, Release
+from masquerade.preference.menu_response import MenuResponse
+from masquerade.preference.menus import MenuChoices
 from masquerade.preference.metrics import (
     REFERENCES,
     Score,
@@ -42,6 +44,16 @@ from masquerade.preference.personal_epsilon import EpsilonGroups
 from masquerade.preference.pooled_fit import PooledFit, fit_pooled
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.privunit import PrivUnit
+from masquerade.preference.rankings import (
+    ItemStrengths,
+    fit_davidson,
+    fit_first_choices,
+    fit_network_choices,
+    fit_rankings,
+    footrule_distance,
+    kendall_distance,
+    rank_centrality,
+)
 from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
 from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
 from masquerade.preference.slope_and_moment import LinearMoment
@@ -63,6 +75,7 @@ __all__ = [
     "DirectionSelection",
     "EpsilonGroups",
     "ItemNetWins",
+    "ItemStrengths",
     "ItemVotes",
     "ItemWins",
     "LinearFit",
@@ -74,6 +87,8 @@ __all__ = [
     "LocalGaussian",
     "LocalLaplace",
     "MadeUpVoters",
+    "MenuChoices",
+    "MenuResponse",
     "NoMechanism",
     "PairRanking",
     "PooledFit",
@@ -92,13 +107,20 @@ __all__ = [
     "agreement",
     "expected_agreement",
     "fit_bradley_terry",
+    "fit_davidson",
+    "fit_first_choices",
     "fit_linear",
+    "fit_network_choices",
     "fit_pooled",
+    "fit_rankings",
     "fit_voters",
+    "footrule_distance",
     "held_out_accuracy",
+    "kendall_distance",
     "made_up_voters",
     "one_feature_baseline",
     "preference_mechanism",
+    "rank_centrality",
     "rank_pairs",
     "read_voter_device",
     "split_voters",

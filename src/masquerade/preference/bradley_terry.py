@@ -126,7 +126,7 @@ def fit_bradley_terry(
     # wins[a, b]: in how many records a was preferred to b.
     wins = coo_array((np.ones(len(chosen)), (chosen, rejected)), shape=(k, k)).toarray()
     if prior == 0:
-        _require_connected(wins, items)
+        require_connected(wins, items)
     maximum = maximise_strengths(
         wins.sum(axis=1),
         wins + wins.T,
@@ -232,7 +232,14 @@ def _meat(
     return meat
 
 
-def _require_connected(wins: Floats, items: pa.Array) -> None:
+def require_connected(wins: Floats, items: pa.Array) -> None:
+    """Refuse wins, of row over column, from which some strengths cannot be told.
+
+    Raises
+    ------
+    DisconnectedItems
+        With the names of a few of the items.
+    """
     # Ford (1957): a maximum exists exactly where the graph of wins is strongly connected.
     count, group = connected_components(coo_array(wins), directed=True, connection="strong")
     if count == 1:

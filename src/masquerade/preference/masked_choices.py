@@ -87,7 +87,7 @@ def fit_masked_choices(
     # The total holds the noise; what is left is sampling. Shrinkage: the ridge's bias under its own
     # prior, ridge M M, plus the empirical gap between the two fits.
     return MaskedChoicesFit(
-        weights, noise, _at_least_zero(total - noise), wide * bread @ bread + np.outer(gap, gap)
+        weights, noise, at_least_zero(total - noise), wide * bread @ bread + np.outer(gap, gap)
     )
 
 
@@ -204,6 +204,7 @@ class MaskedChoices:
         return None if values[0] < ridge / 2 else np.asarray((axes / values) @ axes.T)
 
 
-def _at_least_zero(matrix: Floats) -> Floats:
+def at_least_zero(matrix: Floats) -> Floats:
+    """Return a symmetric matrix with eigenvalues below 0 raised to 0."""
     values, axes = np.linalg.eigh(matrix)
     return np.asarray((axes * np.maximum(values, 0)) @ axes.T)

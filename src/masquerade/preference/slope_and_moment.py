@@ -180,7 +180,8 @@ class SlopeAndMomentNoise:
         d = features_of(size)
         slope = self.of_slope(epsilon, sensitivity, d).draw(source, vectors=vectors, dimension=d)
         moment = self.of_moment(epsilon, d).draw(source, vectors=vectors, dimension=size - d)
-        return rows + np.concatenate([slope, moment], axis=1)
+        masked: Integers = rows + np.concatenate([slope, moment], axis=1)
+        return masked
 
     def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
         """Return the epsilon of changing `units` units together."""

@@ -7,8 +7,9 @@ noise before it shows its sum (`masquerade.aggregate`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def two_party_sum(rows: Integers, block: Vector, noise: SumNoise, coins: Coins) 
 
 
 def _checked_shares(
-    vdaf: Prio3[list[list[int]], list[list[int]]], key: bytes, row: list[int], coins: Coins
+    vdaf: Prio3[Sequence[Any], list[list[int]]], key: bytes, row: list[int], coins: Coins
 ) -> list[tuple[int, ...]]:
     """Return both parties' shares of a row that a device split, after the check."""
     report = vdaf.shard([row], context=_CONTEXT, coins=coins)
