@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import UTC, datetime
 
 import pytest
 from tests.server.devices import everything
@@ -13,8 +14,10 @@ from masquerade.errors import (
     CommitmentMismatch,
     InvalidReport,
     NotFound,
+    ParameterError,
     WrongState,
 )
+from masquerade.surveys import SeveralOf
 from masquerade.surveys.survey import split_commitment
 
 
@@ -193,6 +196,29 @@ def test_a_survey_opens_only_with_the_helpers_approval(sqlite_pair: Pair) -> Non
         with pytest.raises(WrongState, match="was not asked"):
             opening(other, token=token)
     assert opening(survey, token=token).state == "open"
+
+
+def test_a_survey_is_not_open_for_longer_than_its_helper_remembers_it(
+    sqlite_pair: Pair,
+) -> None:
+    """Its last day can be moved, and only to one on which the helper still has the task's keys."""
+    record, lifecycle = sqlite_pair.open(), sqlite_pair.leader.surveys
+    assert record.closes is None
+    for day in (None, "2999-01-01"):
+        with pytest.raises(ParameterError, match="forgets this survey"):
+            lifecycle.extend(record, day)
+    split = lifecycle.frozen(record.token)[0].split
+    assert split is not None
+    last = datetime.fromtimestamp(split.terms.expires - 86_400, UTC).date().isoformat()
+    lifecycle.extend(record, last)
+    assert lifecycle.record(record.token).closes == last
+
+
+def test_questions_with_several_answers_are_refused(sqlite_pair: Pair) -> None:
+    """What has no encoding opens no survey, instead of counting one answer of many."""
+    several = SeveralOf("pets", "Which pets?", ("Cat", "Dog", "Fish"))
+    with pytest.raises(ParameterError, match="several answers"):
+        sqlite_pair.define(questions=(several,))
 
 
 def test_a_refusal_is_told(sqlite_pair: Pair) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -191,7 +191,19 @@ class Lifecycle:
                 f"the last day is {closes!r}, expected a day (YYYY-MM-DD) not before {earliest}; "
                 "an open survey can only be given more time."
             )
+        self._require_helper(record, closes)
         self._step(record, (OPEN,), "only an open one can be extended", closes=closes)
+
+    def _require_helper(self, record: SurveyRecord, closes: str | None) -> None:
+        """Refuse a last day on which the survey's helper, where it has one, has forgotten it."""
+        frozen = self._transactions.read(lambda c: self._surveys.frozen(c, record.token))
+        if frozen.split is None:
+            return
+        end = datetime.fromtimestamp(frozen.split.terms.expires, UTC).date().isoformat()
+        if closes is None or closes >= end:
+            raise ParameterError(
+                f"the helper forgets this survey on {end}; its last day has to come before."
+            )
 
     def set_quotas(self, record: SurveyRecord, quotas: Mapping[str, int] | None) -> None:
         """Set how many people may take part at each level; None: all. Who has begun may go on."""
