@@ -30,7 +30,10 @@ Frame = Any
 #: Texts that a CSV file may hold for "no value"; each is reported, never read as a label.
 MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 
+#: The path that is standard input or output.
+STANDARD = Path("-")
 
+_PARQUET_MAGIC = b"PAR1"
 _ANY_BYTES = "latin-1"
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
 
@@ -237,8 +240,19 @@ def _is_missing(value: Any) -> bool:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read a CSV (also .gz) file, every column as text, or a Parquet file with its own types."""
+    """Read a CSV (also .gz) file, every column as text, or a Parquet file with its own types.
+
+    The path ``-`` is standard input, as CSV or Parquet.
+    """
     path = Path(path)
+    if path == STANDARD:
+        data = sys.stdin.buffer.read()
+        if not data.startswith(_PARQUET_MAGIC):
+            return read_csv_bytes(data, name="standard input")
+        try:
+            return pa_parquet.read_table(pa.BufferReader(data))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise UnreadableFile(f"standard input cannot be read: {error}") from error
     if not path.is_file():
         raise UnreadableFile(f"{path} is not a file; check the path.")
     name = path.name.lower()
@@ -348,8 +362,11 @@ def csv_bytes(table: pa.Table) -> bytes:
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write `table` as CSV (also .gz) or Parquet, by the ending of `path`."""
+    """Write `table` as CSV (also .gz) or Parquet, by the ending of `path`; ``-`` prints CSV."""
     path = Path(path)
+    if path == STANDARD:
+        sys.stdout.write(csv_bytes(table).decode())
+        return
     name = path.name.lower()
     try:
         if name.endswith((".parquet", ".pq")):

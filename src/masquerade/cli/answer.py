@@ -72,6 +72,8 @@ def answer(
     """Take part in a survey. Answers are masked on this computer; only the reports are sent.
 
     Whatever interrupts it, run it again: what was drawn once is sent, and nothing is drawn anew.
+
+    Example: masquerade answer https://example.org/s/5a5a5a5a5a5a5a5a --level high
     """
     from masquerade.client import survey_of
 
@@ -125,6 +127,8 @@ def me(
     """Show what you have spent on a server and in all, what is left, and your caps.
 
     It is this computer's own account; the server keeps another, which --on-server shows.
+
+    Example: masquerade me https://example.org --on-server
     """
     with _client(url, identity, home) as client:
         if not client.joined:
@@ -182,6 +186,8 @@ def caps(
     """Show or change what this computer allows on all servers together.
 
     It stops there whatever a server says. A server keeps caps of its own besides.
+
+    Example: masquerade caps --epsilon 5
     """
     from masquerade.client import DeviceLedger
     from masquerade.client.client import home_of

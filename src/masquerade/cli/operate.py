@@ -32,7 +32,10 @@ def backup(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys."""
+    """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys.
+
+    Example: masquerade backup today.backup --data-dir data
+    """
     from masquerade.server.operations.backup import backup as copy
     from masquerade.server.operations.backup import new_file
 
@@ -80,7 +83,10 @@ def restore(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it."""
+    """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it.
+
+    Example: masquerade restore today.backup --data-dir other
+    """
     from masquerade.server.keys import copy_server_key, read_server_key
     from masquerade.server.operations.restore import restore as put
 
@@ -133,7 +139,10 @@ def migrate(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a database's schema to this version; serve does it too, when it starts."""
+    """Bring a database's schema to this version; serve does it too, when it starts.
+
+    Example: masquerade migrate --dry-run --data-dir data
+    """
     from masquerade.server.db.engine import migrate as bring
     from masquerade.server.db.engine import require_known, revision, revisions
 
@@ -172,6 +181,8 @@ def new_key(
     """Give a server that is ended a new key, and seal its secrets with it.
 
     The old key stays beside it under a name with .old: backups of before need it.
+
+    Example: masquerade new-key --data-dir data
     """
     from masquerade.server.operations.new_key import renew
 
@@ -185,6 +196,8 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
     """Look for everything that is wrong with a server's data and settings; change nothing.
 
     Exit code 1 where there is a problem; warnings alone are no problem.
+
+    Example: masquerade doctor --data-dir data
     """
     from masquerade.server.operations.doctor import examine
 

@@ -31,7 +31,8 @@ MechanismText = Annotated[
 ClaimsFile = Annotated[
     Path,
     typer.Argument(
-        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet.",
+        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet; "
+        "- is standard input.",
         metavar="CLAIMS",
         show_default=False,
     ),

@@ -84,7 +84,10 @@ def prefer(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Learn what the voters prefer from their pairwise choices, with a privacy guarantee."""
+    """Learn what the voters prefer from their pairwise choices, with a privacy guarantee.
+
+    Example: masquerade prefer choices.csv --mechanism none
+    """
     from masquerade.answers import Comparisons
     from masquerade.answers.frames import write_table
     from masquerade.preference import (

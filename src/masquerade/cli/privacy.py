@@ -22,7 +22,10 @@ def privacy(
     answers: Annotated[int, typer.Option(min=0, help="How many answers a person reports.")] = 1,
     json: AsJson = False,
 ) -> None:
-    """Show the exact privacy loss of a mechanism: for a single report, one answer, one person."""
+    """Show the exact privacy loss of a mechanism: for a single report, one answer, one person.
+
+    Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
+    """
     from masquerade.accounting import explain, keep_in_words
     from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 
@@ -67,6 +70,8 @@ def audit(
     was drawn for; "refuted"; or else "not refuted". What was tried, and what was not looked at,
     stands below it. Ends with code 1, and the reasons on standard error, only where the promise is
     refuted or there is none. Sampling refutes a true promise once in a million seeds at most.
+
+    Example: masquerade audit randomized-response:options=2,epsilon=1
     """
     import numpy as np
 

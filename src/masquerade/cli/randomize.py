@@ -55,6 +55,9 @@ def randomize(
     be read here. All options have to be given (--options): an option that is only seen in the
     answers would tell that somebody gave it. People's devices mask their own answers before
     anything is sent.
+
+    Example: masquerade randomize claims.csv --options 0,1 --mechanism
+    randomized-response:options=2,epsilon=1 --out reports.csv
     """
     import pyarrow.compute as pc
 

@@ -92,11 +92,16 @@ def release(
 
     Whoever runs this holds the claims. The guarantee is against those who see what is written, and
     each release adds to what earlier ones cost.
+
+    Example: masquerade release numbers.csv --epsilon 1 --domain 0 10 --out synthetic.csv
     """
-    from masquerade.answers.frames import write_table
+    from masquerade.answers.frames import STANDARD, write_table
+    from masquerade.errors import ParameterError
     from masquerade.exact.number import finite
     from masquerade.release import fit_density, guarantee_sentence, report_page, synthesize
 
+    if out == STANDARD:
+        raise ParameterError("--out - has no place for the codebook; name a file.")
     started = time.perf_counter()
     # once, for the release and the comparison: both speak of the same claims
     grouped = _grouped(claims, missing, duplicates)

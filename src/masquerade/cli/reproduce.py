@@ -39,6 +39,8 @@ def reproduce(
 
     Real data are read from the folder that MASQUERADE_DATA names; without it they are simulated,
     and every result says so. An interrupted run goes on where it was.
+
+    Example: masquerade reproduce two-layer --quick --out tables
     """
     import time
 

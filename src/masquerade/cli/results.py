@@ -46,7 +46,10 @@ def results(
     """Compute the result of a survey from its exported reports, as its server does.
 
     Without --estimator and --pool the JSON is the server's, to the last byte.
+
+    Example: masquerade results reports.parquet --out result.json
     """
+    from masquerade.answers.frames import STANDARD
     from masquerade.results import (
         read_codebook,
         read_reports,
@@ -61,11 +64,11 @@ def results(
     found = read_reports(reports, codebook=known)
     result = survey_result(found)
     text = result_bytes(result)
-    if out is not None:
+    if out is not None and out != STANDARD:
         out.write_bytes(text)
     if table is not None:
         table.write_bytes(result_table(result).encode())
-    if json:
+    if json or out == STANDARD:
         sys.stdout.write(text.decode() + "\n")
     else:
         _show(result)

@@ -54,6 +54,8 @@ def select(
     """Choose whom to invite, for the money and fairly. Sees reports and costs, never an answer.
 
     Exit code 1 where nobody could be chosen.
+
+    Example: masquerade select pool.csv --budget 5 --out invited.csv
     """
     import numpy as np
     import pyarrow as pa
@@ -135,7 +137,10 @@ def plan(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say how many participants an interval takes, or what so many give, privacy included."""
+    """Say how many participants an interval takes, or what so many give, privacy included.
+
+    Example: masquerade plan randomized-response:options=2,epsilon=1 --margin 0.05
+    """
     import math
 
     from masquerade.selection import TwoPartySums, parse_plan, participants_needed, precision_of

@@ -29,6 +29,8 @@ def demo(
     """Show a finished survey of 200 made-up people, and one to answer yourself. Ctrl-C ends it.
 
     Needs no network and no account. The server listens on this computer only.
+
+    Example: masquerade demo --port 0 --no-browser
     """
     from masquerade.server.app import create_app
     from masquerade.server.demo import seed_demo
@@ -70,7 +72,10 @@ def serve(
     data_dir: DataDir = None,
     config: Config = None,
 ) -> None:
-    """Run the survey server. The link it prints makes your browser the owner's, once."""
+    """Run the survey server. The link it prints makes your browser the owner's, once.
+
+    Example: masquerade serve --data-dir data --port 8080
+    """
     from masquerade.server.operations.run import address, listen, open_browser
     from masquerade.server.operations.run import serve as run
     from masquerade.server.settings import Settings

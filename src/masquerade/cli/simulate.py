@@ -35,7 +35,10 @@ def crowd(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same crowd.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up workers of different accuracy who label tasks of known truth."""
+    """Make up workers of different accuracy who label tasks of known truth.
+
+    Example: masquerade simulate crowd --out claims.csv --truth-out truth.csv
+    """
     import numpy as np
 
     from masquerade.answers.frames import write_table
@@ -81,7 +84,10 @@ def comparisons(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same voters.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up voters of known weights who choose between pairs of alternatives."""
+    """Make up voters of known weights who choose between pairs of alternatives.
+
+    Example: masquerade simulate comparisons --out choices.csv --voters 50
+    """
     import numpy as np
     import pyarrow as pa
 

@@ -27,9 +27,13 @@ def complain(error: Exception) -> None:
 
 
 def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
-    """Print a result: one JSON object, or a table of its entries."""
+    """Print a result: one JSON object, or a table of its entries.
+
+    Where ``--out -`` has printed a table, the result goes to standard error.
+    """
+    screen = sys.stderr if result.get("out") == "-" else sys.stdout
     if as_json:
-        sys.stdout.write(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False) + "\n")
+        screen.write(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False) + "\n")
         return
     from rich.console import Console
     from rich.markup import escape
@@ -40,7 +44,7 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
     table.add_column(overflow="fold")
     for key, value in result.items():
         table.add_row(escape(key.replace("_", " ")), escape(_text(value)))
-    Console().print(table)
+    Console(file=screen).print(table)
 
 
 def _finite(value: Any) -> Any:
@@ -181,12 +185,14 @@ def ask_answer(console: Console, one: MaskedQuestion, *, number: int, of: int) -
         return answer
 
 
-def show_rows(console: Console, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def show_rows(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[Any]], *, lines: bool = True
+) -> None:
     """Print a table."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*heads, show_lines=True)
+    table = Table(*heads, show_lines=lines)
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
     console.print(table)

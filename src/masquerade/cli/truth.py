@@ -16,7 +16,7 @@ from masquerade.cli.options import (
     OptionNames,
     read_claims,
 )
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import say, show, show_rows
 from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
 from masquerade.errors import ParameterError
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Claims from which a fit shows a bar.
 _LONG = 200_000
+#: Truths that are printed where no file is named.
+_FIRST = 10
 
 
 def truth(
@@ -53,7 +55,8 @@ def truth(
         typer.Option(help="Truths of some tasks (task,truth) that inference holds on to."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the inferred truths (CSV or Parquet).")
+        Path | None,
+        typer.Option(help="Where to write the inferred truths (CSV or Parquet); - prints them."),
     ] = None,
     options: OptionNames = None,
     kind: KindChoice = None,
@@ -81,7 +84,10 @@ def truth(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Infer the truth of each task from the claims of many workers."""
+    """Infer the truth of each task from the claims of many workers.
+
+    Example: masquerade truth claims.csv --out labels.csv
+    """
     from masquerade.answers import Truths
     from masquerade.answers.frames import write_table
     from masquerade.mechanisms import parse_mechanism
@@ -153,6 +159,28 @@ def truth(
         write_table(fit.truths_, out)
         result["out"] = str(out)
     show(result, as_json=json, title="Truth")
+    if not json and out is None:
+        _show_first(fit)
+
+
+def _show_first(fit: Estimator) -> None:
+    """Print the truths of the first tasks, and how sure they are."""
+    from rich.console import Console
+
+    from masquerade.truth import CategoricalEstimator
+
+    first = fit.truths_.slice(0, _FIRST)
+    heads, columns = first.column_names, [column.to_pylist() for column in first.columns]
+    if isinstance(fit, CategoricalEstimator):
+        of_options = fit.posteriors_.slice(0, _FIRST).columns[1:]
+        shares = zip(*(column.to_pylist() for column in of_options), strict=True)
+        columns.append([f"{max(row):.3f}" for row in shares])
+        heads = [*heads, "posterior"]
+    console = Console()
+    rows = [["–" if cell is None else cell for cell in row] for row in zip(*columns, strict=True)]
+    show_rows(console, heads, rows, lines=False)
+    if len(fit.truths_) > _FIRST:
+        say(console, f"{len(fit.truths_) - _FIRST} more tasks: --out - prints all.")
 
 
 def _fitted(

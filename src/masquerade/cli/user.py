@@ -46,7 +46,10 @@ def add(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make an account. A team of a new name is made too; its first member has to be an owner."""
+    """Make an account. A team of a new name is made too; its first member has to be an owner.
+
+    Example: masquerade user add ann --role editor
+    """
     from masquerade.server.accounts.teams import OWNER, check_role
 
     check_role(role)
@@ -71,7 +74,10 @@ def add(
 
 @user.command("list")
 def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = False) -> None:
-    """List all accounts, with their teams and roles."""
+    """List all accounts, with their teams and roles.
+
+    Example: masquerade user list
+    """
     with _services(data_dir, config) as services:
         members = [
             {
@@ -116,7 +122,10 @@ def password(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set a new password; ends all sessions and, as phones get lost, asks for no codes."""
+    """Set a new password; ends all sessions and, as phones get lost, asks for no codes.
+
+    Example: masquerade user password ann
+    """
     with _services(data_dir, config) as services:
         account = services.accounts.by_login(login)
         services.accounts.set_password(account.id, _new_password(stdin=password_stdin))
@@ -137,7 +146,10 @@ def role(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what somebody is in a team; who is not in it joins it."""
+    """Change what somebody is in a team; who is not in it joins it.
+
+    Example: masquerade user role ann viewer
+    """
     with _services(data_dir, config) as services:
         account = services.accounts.by_login(login)
         into = _team(services, team)
@@ -156,7 +168,10 @@ def remove(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's."""
+    """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's.
+
+    Example: masquerade user remove ann
+    """
     with _services(data_dir, config) as services:
         account = services.accounts.by_login(login)
         teams = _teams_of(services, account)

@@ -1,0 +1,94 @@
+"""What ``--help`` shows: every command with an example that runs."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from masquerade.cli import app
+
+Run = Callable[..., Any]
+
+#: Commands whose examples are run, each after those that write what it reads.
+ON_FILES = (
+    ("simulate", "crowd"),
+    ("simulate", "comparisons"),
+    ("truth",),
+    ("randomize",),
+    ("prefer",),
+    ("release",),
+    ("privacy",),
+    ("audit",),
+    ("plan",),
+    ("select",),
+)
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Return every command below `command` with its words."""
+    if not hasattr(command, "commands"):
+        yield words, command
+        return
+    for name, below in command.commands.items():
+        yield from commands(below, (*words, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def example(words: tuple[str, ...]) -> list[str]:
+    """Return the words of the example in a command's help, ``masquerade`` left out."""
+    found = re.search(r"Example: masquerade (.*)\Z", COMMANDS[words].help, re.DOTALL)
+    assert found is not None, f"the help of {' '.join(words)} has no example"
+    return shlex.split(found.group(1))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_help_ends_with_an_example_of_its_command(words: tuple[str, ...]) -> None:
+    """An example names its command, and its arguments and options are accepted."""
+    said = example(words)
+    assert tuple(said[: len(words)]) == words
+    COMMANDS[words].make_context(" ".join(words), said[len(words) :])
+
+
+def test_examples_on_files_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples that need no server run as they stand, in a folder with files of these names."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{task},{worker},{worker}\n" for task in "ab" for worker in range(10)]
+    Path("numbers.csv").write_text("task,worker,value\n" + "".join(rows))
+    Path("pool.csv").write_text("person,cost,level\nann,1,low\nbob,2,high\ncat,1,none\n")
+    for words in ON_FILES:
+        outcome = run(*example(words))
+        assert (outcome.code, outcome.err) == (0, ""), (words, outcome.err)
+
+
+def test_a_dash_is_standard_input_and_output(
+    run: Run, claims: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``truth - --out -`` reads claims and prints labels; the summary goes to standard error."""
+    data = io.BytesIO(claims.read_bytes())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=data))
+    outcome = run("truth", "-", "--method", "majority-vote", "--out", "-", "--json")
+    assert outcome.out.splitlines() == ['"task","label"', '"a","yes"', '"b","no"', '"c","yes"']
+    assert '"method": "majority-vote"' in outcome.err
+
+
+def test_a_release_to_standard_output_is_refused(run: Run, claims: Path) -> None:
+    """A release needs a file, for its codebook goes beside it."""
+    outcome = run("release", claims, "--epsilon", 1, "--domain", 0, 10, "--out", "-")
+    assert outcome.code == 1
+    assert "codebook" in outcome.err
+
+
+def test_truth_prints_the_first_labels_with_their_posteriors(run: Run, claims: Path) -> None:
+    """Without ``--out`` a person sees labels and how sure they are, not only counts."""
+    outcome = run("truth", claims, "--method", "majority-vote")
+    assert re.search(r"b\s+│\s+no\s+│\s+1\.000", outcome.out)
