@@ -86,7 +86,7 @@ def test_the_fields_are_on_the_page(document: dict[str, dict[str, dict[str, obje
             r"\w+", " ".join(re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S)))
         )
     )
-    for name in ("Beginning", "Seal", "Sending", "NewCaps", "BatteryShape", "Reserved", "Opened"):
+    for name in ("Beginning", "Seal", "Sending", "NewCaps", "Battery", "Reserved", "Opened"):
         assert fields(name) <= told, (name, fields(name) - told)
     assert fields("Sent") <= told
     assert {"battery", "caps", "open_reservations", "statement"} == fields("Me") <= told
