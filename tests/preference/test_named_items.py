@@ -20,6 +20,7 @@ from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError
 from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
     Automatic,
+    ChoiceResponse,
     ItemNetWins,
     ItemVotes,
     ItemWins,
@@ -313,6 +314,17 @@ def test_records_that_are_not_about_items_are_refused(
         bad = Comparisons.from_frame({"voter": ["a"], **columns})
         with pytest.raises(InvalidRecord, match="record 1"):
             mechanism.release(bad)
+
+
+def test_strengths_of_masked_choices_are_of_items_alone() -> None:
+    """Features are refused before any voter is charged."""
+    rng = np.random.default_rng(0)
+    data = made_up_voters(rng, voters=3, features=3).choose(rng, 2)
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+    mechanism = ChoiceResponse(1, estimator="bradley-terry")
+    with pytest.raises(InvalidRecord, match="item chosen"):
+        SocialPreference.learn(data, mechanism=mechanism, ledger=book)
+    assert book.balance("0").residual_epsilon == Loss(5_000_000)
 
 
 def test_each_device_masks_its_own_counts() -> None:

@@ -222,6 +222,12 @@ class ChoiceResponse(PrivateMechanism):
     name = "choice-response"
     units = Choices.units
 
+    def check(self, comparisons: Comparisons) -> None:
+        """Raise where the mechanism cannot protect these comparisons; nothing is drawn."""
+        super().check(comparisons)
+        if self.estimator == "bradley-terry":
+            require_item_records(comparisons.difference)
+
     def compose(self) -> Composition:
         """Return choices, each masked by randomized response."""
         return Composition(Choices(self.estimator), ChoiceNoise(), Device(self.weights, self.most))
