@@ -16,6 +16,7 @@ from masquerade.release.local_noise import LocalNoise
 from masquerade.release.metrics import Errors, expected_ise, ise
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.pooled import PooledHistogram
+from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
 from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
 from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import STATUSES, Release
@@ -40,13 +41,16 @@ __all__ = [
     "LocalNoise",
     "Mixtures",
     "PooledHistogram",
+    "PosteriorHistogram",
     "PrisCrowd",
     "PrivateEngine",
     "ProvenTest",
     "Release",
     "Reliability",
+    "SourceHistogram",
     "TwoPassHistogram",
     "UniformPrisCrowd",
+    "WienerHistogram",
     "bandwidths",
     "charge",
     "combined_weights",

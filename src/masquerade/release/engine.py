@@ -31,7 +31,7 @@ LARGEST_EPSILON = 1 << 10
 
 
 #: Parameters that may be whole tables, and so have no place in a text form.
-PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability")
+PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability", "objects")
 
 
 class Engine(ABC):
@@ -105,7 +105,7 @@ class Engine(ABC):
         """
         raise NoGuarantee(
             f"{self.name} promises nothing that a ledger could count "
-            f"({'; '.join(self.guarantee().assumptions)}). Use hist, hist2 or pooled."
+            f"({'; '.join(self.guarantee().assumptions)}). Use claims, source, wiener or hist."
         )
 
 

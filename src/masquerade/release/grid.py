@@ -59,24 +59,20 @@ class Grid:
         inside = np.clip(number, 0, self.bins[of] - 1).astype(np.int64)
         return np.asarray(inside + self.offset[of])
 
-    def outside(self, claims: GroupedClaims) -> int:
-        """Return how many claims are beyond the ends; for the collector alone."""
-        of = claims.object
-        high = self.low + self.bins * self.width
-        return int(((claims.value < self.low[of]) | (claims.value > high[of])).sum())
+    def mixtures(self, share: Floats, width: Floats | None = None) -> Mixtures:
+        """Return densities with a bump at the middle of each bin.
 
-    def mixtures(self, share: Floats) -> Mixtures:
-        """Return densities with a bump half a bin wide at the middle of each bin.
-
-        `share` (n_bins,): sums to 1 in each object, or to 0 where nothing is known.
+        Shapes: `share` (n_bins,): sums to 1 in each object, or to 0 where nothing is known. `width`
+        (n_objects,): of an object's bumps; default: half a bin.
         """
+        width = self.width / 2 if width is None else width
         of, known = self.object, share > 0
         count = np.bincount(of[known], minlength=len(self.bins))
         return Mixtures(
             np.concatenate(([0], np.cumsum(count))),
             self.centre[known],
             share[known],
-            self.width[of[known]] / 2,
+            width[of[known]],
         )
 
 

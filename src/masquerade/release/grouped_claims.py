@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -138,6 +139,36 @@ class GroupedClaims:
         rank = np.arange(len(self)) - first[self.user[order]]
         # sorted, for the claims of an object have to stay side by side
         return self.subset(np.sort(order[rank < cap]))
+
+    def about(self, names: Iterable[Any]) -> GroupedClaims:
+        """Return the claims about these objects alone; all of them are there, also without claims.
+
+        Raises
+        ------
+        ParameterError
+            A name is no name of the same kind as those of the claims' objects.
+        """
+        try:
+            listed = pc.unique(pa.array(list(names), self.objects.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ParameterError(
+                f"the listed objects are not named by {self.objects.type}, as those of the claims "
+                "are; a name as a text is not the same name as a number."
+            ) from error
+        listed = listed.take(pc.sort_indices(listed))
+        # place[object], null where it is not listed; both are sorted, so the order stays
+        place = pc.index_in(self.objects, value_set=listed).take(pa.array(self.object))
+        rows = np.flatnonzero(place.is_valid().to_numpy(zero_copy_only=False))
+        new = place.drop_null().to_numpy().astype(np.int64)
+        count = np.bincount(new, minlength=len(listed))
+        return GroupedClaims(
+            listed,
+            self.users,
+            self.value[rows],
+            self.user[rows],
+            np.concatenate(([0], np.cumsum(count))),
+            self.dropped,
+        )
 
     def subset(self, rows: Integers) -> GroupedClaims:
         """Return the claims at these rows, in order; all objects and users stay."""

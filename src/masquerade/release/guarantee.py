@@ -19,23 +19,35 @@ PARTICIPATION = (
 
 
 def release_guarantee(
-    unit: Unit, epsilon: Fraction, *, cap: int, public: tuple[str, ...], delta: Fraction
+    unit: Unit,
+    epsilon: Fraction,
+    *,
+    cap: int,
+    public: tuple[str, ...],
+    delta: Fraction,
+    participation: bool = False,
 ) -> Guarantee:
     """Return the promise of a release against everybody who sees it; the collector is trusted.
 
-    Neither unit hides that a user made a claim about an object: a claim cannot be moved, added or
-    taken away unseen.
+    Without `participation` neither unit hides that a user made a claim about an object: a claim
+    cannot be moved, added or taken away unseen. With it that is what is hidden, and a value that is
+    replaced, or moved to another object, costs twice.
 
-    `unit`: what two neighbouring data sets differ in: the value of one claim, or the values of all
-    claims of one user, about at most `cap` objects. `epsilon`, `delta`: for the unit. `cap`: most
-    objects of one user, for the unit ``"user"``. `public`: what is taken for public,
-    and so not protected: the guarantee's assumptions.
+    `unit`: what two neighbouring data sets differ in: one claim, or all claims of one user, about
+    at most `cap` objects. `epsilon`, `delta`: for the unit. `cap`: most objects of one user, for
+    the unit ``"user"``. `public`: what is taken for public, and so not protected: the guarantee's
+    assumptions.
     """
     objects = "one object" if cap == 1 else f"at most {cap} objects"
     neighbours = {
-        "claim": "one value is replaced by any other, about the same object by the same user",
+        "claim": "one value is replaced by any other value about the same object by the same user",
         "user": f"all values of one user, about {objects}, are replaced, about the same objects",
     }
+    if participation:
+        neighbours = {
+            "claim": "one claim about a listed object is added or removed",
+            "user": f"one user is added or removed, with all claims about {objects} of the list",
+        }
     loss = Loss.of_amount(epsilon)
     return Guarantee(
         loss,

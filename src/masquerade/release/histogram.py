@@ -14,6 +14,7 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import NumberLike, finite, positive, whole
+from masquerade.release.bandwidth import own_bandwidth
 from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
 from masquerade.release.grouped_claims import GroupedClaims
@@ -25,6 +26,8 @@ UNITS_OF_WEIGHT = 256
 
 LEAST_WEIGHT = 0.05
 
+OWN = "own"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(PrivateEngine):
@@ -35,9 +38,10 @@ class Histogram(PrivateEngine):
     bins : int, optional
         Public number of bins; default ``4 sqrt(n epsilon / 2)``, from 8 to 80, with the number of
         claims n and the object's epsilon. With a `step` in the domain never more than answers.
-    bandwidth : number, optional
+    bandwidth : number or "own", optional
         Public least width of the bumps of the released density, which are half a bin wide (an
-        eighth in `PooledHistogram`) where that is more.
+        eighth in `PooledHistogram`) where that is more. ``"own"``, for `hist` and `hist2`: that of
+        `own_bandwidth`, computed from the released shares.
     reliability : mapping of user to weight, optional
         Public weights, 0.05 to 1 (others are moved there), for instance from questions with known
         answers. Users that are not named have weight 1. Weights learnt from these claims are not
@@ -53,6 +57,8 @@ class Histogram(PrivateEngine):
     """
 
     name: ClassVar[str] = "hist"
+    #: Whether ``bandwidth="own"`` can be asked for.
+    has_own_bandwidth: ClassVar[bool] = True
 
     bins: int | None = None
     bandwidth: NumberLike | None = None
@@ -62,14 +68,16 @@ class Histogram(PrivateEngine):
         super().__post_init__()
         if self.bins is not None:
             whole(self.bins, "bins", low=1, high=MOST_BINS)
-        if self.bandwidth is not None:
+        if self.bandwidth == OWN and not self.has_own_bandwidth:
+            raise ParameterError(f"{self.name} chooses its bumps itself; leave bandwidth=own out.")
+        if self.bandwidth not in (None, OWN):
             object.__setattr__(self, "bandwidth", float(positive(self.bandwidth, "bandwidth")))
 
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
         choices = {
             f"the number of bins, {self.bins}": self.bins,
-            f"the bandwidth, {self.bandwidth}": self.bandwidth,
+            f"the bandwidth, {self.bandwidth}": self.bandwidth not in (None, OWN),
             "the users' weights, which were given": self.reliability,
         }
         return (*super().public(), *(words for words, value in choices.items() if value))
@@ -80,7 +88,7 @@ class Histogram(PrivateEngine):
         claims = claims_of(data)
         grid = self.grid(claims, self.epsilon_of_object)
         share = self.shares(claims, grid, source)
-        return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
+        return self.release(claims, grid, self.mixtures(grid, share, claims), samples, source)
 
     def grid(self, claims: GroupedClaims, epsilon: Fraction) -> Grid:
         """Return the public bins for an epsilon of each object."""
@@ -96,11 +104,23 @@ class Histogram(PrivateEngine):
         if self.reliability is None:
             noisy = noisy_counts(claims, grid, None, self.epsilon_of_object, source)
             return shares_of(noisy, claims.count.astype(np.float64), grid)
-        weight = public_weights(self.reliability, claims)
-        sums = noisy_counts(claims, grid, weight, self.epsilon_of_object, source)
+        weight = public_weights(self.reliability, claims)[claims.user]
+        largest = largest_weights(weight, claims)
+        sums = noisy_counts(claims, grid, weight, self.epsilon_of_object, source, largest)
         # The weights are public, and so is the total of each object.
-        total = np.bincount(claims.object, weight[claims.user], claims.n_objects) / UNITS_OF_WEIGHT
-        return shares_of(sums / UNITS_OF_WEIGHT, total, grid)
+        total = np.bincount(claims.object, weight, claims.n_objects)
+        return shares_of(sums, total, grid)
+
+    def mixtures(self, grid: Grid, share: Floats, claims: GroupedClaims) -> Mixtures:
+        """Return the densities with these shares of the bins."""
+        if self.bandwidth != OWN:
+            return self.smoothed(grid.mixtures(share))
+        width, n = grid.width / 2, claims.count.astype(np.float64)
+        for bins in np.unique(grid.bins).tolist():
+            of = np.flatnonzero((grid.bins == bins) & (n > 0))
+            own = own_bandwidth(share[grid.offset[of, None] + np.arange(bins)], grid.width[of], n[of])
+            width[of] = np.maximum(width[of], own)
+        return grid.mixtures(share, width)
 
     def smoothed(self, mixtures: Mixtures) -> Mixtures:
         """Return the densities with bumps at least as wide as the public bandwidth."""
@@ -116,20 +136,25 @@ class Histogram(PrivateEngine):
         densities: Mixtures,
         samples: int,
         source: WordSource,
+        points: Mixtures | None = None,
         **parameters: Any,
     ) -> Release:
-        """Return the release of densities that are private already: what follows is free."""
+        """Return the release of densities that are private already: what follows is free.
+
+        `points`: densities that points are drawn from; default: those that are released.
+        """
         # an object has bumps where it has claims, and that is public: the status tells nothing more
         known = np.diff(densities.offset) > 0
         counts = np.where(known, samples, 0)
         of = np.repeat(np.arange(claims.n_objects), counts)
         low, high = self.public_domain.ends(claims.objects)
-        points = self.public_domain.rounded(densities.sample(counts, source), low[of], high[of])
+        drawn = (densities if points is None else points).sample(counts, source)
+        beyond = (claims.value < low[claims.object]) | (claims.value > high[claims.object])
         return Release(
             self.name,
             claims.objects,
             np.concatenate(([0], np.cumsum(counts))),
-            points,
+            self.public_domain.rounded(drawn, low[of], high[of]),
             tuple(np.where(known, "ok", "empty").tolist()),
             densities,
             self.guarantee(),
@@ -141,7 +166,7 @@ class Histogram(PrivateEngine):
                 **({} if self.bandwidth is None else {"smoothing": self.bandwidth}),
                 **parameters,
             },
-            {"outside_domain": grid.outside(claims), "dropped": claims.dropped},
+            {"outside_domain": int(beyond.sum()), "dropped": claims.dropped},
         )
 
 
@@ -194,12 +219,12 @@ class TwoPassHistogram(Histogram):
         grid = self.grid(claims, half)
         n = claims.count.astype(np.float64)
         first = shares_of(noisy_counts(claims, grid, None, half, source), n, grid)
-        weight = in_units(self._weights(claims, grid, first))
+        weight = in_units(self._weights(claims, grid, first))[claims.user]
         noisy = noisy_counts(claims, grid, weight, half, source) / UNITS_OF_WEIGHT
         total = np.bincount(grid.object, noisy, claims.n_objects)
         # The total weight is noisy too; a fifth of the claims is the least that it is taken for.
         share = shares_of(noisy, np.maximum(total, 0.2 * n), grid)
-        return self.release(claims, grid, self.smoothed(grid.mixtures(share)), samples, source)
+        return self.release(claims, grid, self.mixtures(grid, share, claims), samples, source)
 
     def _weights(self, claims: GroupedClaims, grid: Grid, first: Floats) -> Floats:
         """Return each user's weight, before it is moved to 0.05 to 1, shape (n_users,).
@@ -229,29 +254,54 @@ def noisy_counts(
     weight: Integers | None,
     epsilon: Fraction,
     source: WordSource,
+    largest: Integers | None = None,
+    *,
+    moved: int = 2,
 ) -> Integers:
     """Return the count of each bin plus exact two-sided geometric noise, shape (n_bins,).
 
-    `weight` (n_users,): 1 to `UNITS_OF_WEIGHT`. Counts are then sums of weights. `epsilon`: of each
-    object.
+    Shapes: `weight` (n_claims,): 1 to `UNITS_OF_WEIGHT`; counts are then sums of weights. `largest`
+    (n_objects,): the largest weight of each object, where weights are public. `epsilon`: of each
+    object. `moved`: how many counts of an object two neighbours tell apart: 2 where a value is
+    replaced, 1 where a claim is added or removed.
 
     Privacy
     -------
-    One claim replaced, its user's weight changed or not, moves two counts of its object by at most
-    the largest weight each.
+    One value replaced, its user's weight changed or not, moves two counts of its object by at most
+    the largest weight each: an L1 distance of at most 2 largest. With P(noise = z) proportional to
+    ``exp(-|z| epsilon / (2 largest))``, independent in every bin, the probability of any vector of
+    noisy counts changes by at most the factor ``exp(epsilon)``.
     """
     at, bins = grid.bin_of(claims), int(grid.offset[-1])
     if weight is None:
-        counts, largest = np.bincount(at, minlength=bins), 1
+        counts = np.bincount(at, minlength=bins)
+        largest = np.ones(claims.n_objects, dtype=np.int64)
     else:
         # exact: sums of whole numbers far below 2**53
-        counts = np.bincount(at, weight[claims.user], bins).astype(np.int64)
-        # whatever the weights are: a replaced user may have had any
-        largest = UNITS_OF_WEIGHT
-    # sensitivity 2 * largest (one count down, one up) over epsilon, rounded up: never too little
-    scale = scale_rounded_up(2 * largest / epsilon)
-    # empty bins get noise too: one left out would show that no claim is in it
-    return np.asarray(counts + discrete_laplace(source, scale, bins))
+        counts = np.bincount(at, weight, bins).astype(np.int64)
+        if largest is None:
+            # weights that are not public: a replaced user may have had any
+            largest = np.full(claims.n_objects, UNITS_OF_WEIGHT)
+    noise = np.empty(bins, dtype=np.int64)
+    of_bin = largest[grid.object]
+    for size in np.unique(of_bin).tolist():
+        # sensitivity moved * largest over epsilon, rounded up: never too little
+        scale = scale_rounded_up(moved * size / epsilon)
+        # empty bins get noise too: one left out would show that no claim is in it
+        chosen = np.flatnonzero(of_bin == size)
+        noise[chosen] = discrete_laplace(source, scale, len(chosen))
+    return np.asarray(counts + noise)
+
+
+def largest_weights(weight: Integers, claims: GroupedClaims) -> Integers:
+    """Return the largest public weight among each object's users, 1 without any, (n_objects,).
+
+    A mean weight would not do: a value of a user with four times the mean moves its counts by four
+    times as much.
+    """
+    largest = np.ones(claims.n_objects, dtype=np.int64)
+    np.maximum.at(largest, claims.object, weight)
+    return largest
 
 
 def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:

@@ -25,12 +25,16 @@ from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
 from masquerade.release.local_noise import LocalNoise
 from masquerade.release.pooled import PooledHistogram
+from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
 from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
 from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import Release
 
 #: All engines, those to use first.
 ENGINES: tuple[type[Engine], ...] = (
+    PosteriorHistogram,
+    SourceHistogram,
+    WienerHistogram,
     Histogram,
     TwoPassHistogram,
     PooledHistogram,
@@ -57,8 +61,9 @@ def parse_engine(
     Parameters
     ----------
     text : str
-        ``name`` or ``name:key=value,...``: ``hist``, ``hist2``, ``pooled``, ``basic``,
-        ``test-honest``, ``test-paper`` or ``uniform``, with any parameter but `domain`.
+        ``name`` or ``name:key=value,...``: ``claims``, ``source``, ``wiener``, ``hist``, ``hist2``,
+        ``pooled``, ``basic``, ``test-honest``, ``test-paper`` or ``uniform``, with any parameter
+        but `domain`, `reliability` and `objects`.
     domain : Domain or (low, high), optional
         See `PrivateEngine`.
     epsilon, unit, cap, delta, bandwidth, bins : optional
@@ -106,7 +111,7 @@ def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
 def synthesize(
     data: Claims | Frame | Data,
     *,
-    engine: Engine | str = "hist",
+    engine: Engine | str = "claims",
     epsilon: NumberLike | None = None,
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
@@ -164,7 +169,7 @@ def synthesize(
     Examples
     --------
     >>> claims = {"task": ["a"] * 6, "worker": list("uvwxyz"), "value": [4, 5, 5, 5, 6, 5]}
-    >>> release = synthesize(claims, engine="hist", epsilon=1, domain=(0, 10), samples=30)
+    >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=30)
     >>> len(release.points_of("a")), release.guarantee.epsilon
     (30, Loss(micro=1000000))
     """

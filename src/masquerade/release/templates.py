@@ -23,6 +23,9 @@ STRAY_SHARES = (0.0, 0.1, 0.25)
 #: Shares of the left one of two bumps.
 SPLITS = (0.3, 0.5, 0.7)
 
+#: One bump of each width and stray share, and two bumps of every other width and each split.
+SMOOTH_FAMILIES = len(WIDTHS) * len(STRAY_SHARES) + len(WIDTHS[::2]) * len(SPLITS)
+
 _LEVELS = 128
 _TINY = 1e-300
 
@@ -42,11 +45,7 @@ class Templates:
     # single bump.
     places: Integers
     pair: Flags  # bool array, shape (n_templates,). Whether there are two bumps.
-
-    @property
-    def families(self) -> int:
-        """Number of families; the same for every number of bins."""
-        return int(self.family[-1]) + 1
+    width: Floats  # float array, shape (n_templates,). Of each bump, in parts of the grid.
 
     def prior(self, places: Floats) -> Floats:
         """Return each shape's probability within its family, given that of a bump in each bin."""
@@ -61,7 +60,7 @@ def templates_for(bins: int) -> Templates:
     edges = np.linspace(0, 1, bins * PARTS_OF_BIN + 1)
     middle = (np.arange(2 * bins) + 0.5) / (2 * bins)
     left, right = np.triu_indices(2 * bins, 2)
-    bumps, shares, families, places, pairs = [], [], [], [], []
+    bumps, shares, families, places, pairs, widths = [], [], [], [], [], []
     number = 0
 
     def add(bump: Floats, stray: float, home: Integers, *, pair: bool) -> None:
@@ -72,6 +71,7 @@ def templates_for(bins: int) -> Templates:
         families.append(np.full(len(bump), number))
         places.append(home)
         pairs.append(np.full(len(bump), pair))
+        widths.append(np.full(len(bump), width))
         number += 1
 
     for i, width in enumerate(WIDTHS):
@@ -91,32 +91,44 @@ def templates_for(bins: int) -> Templates:
         np.concatenate(families),
         np.concatenate(places),
         np.concatenate(pairs),
+        np.concatenate(widths),
     )
 
 
-def likelihoods(
-    noisy: Integers, count: int, epsilon: float, templates: Templates
+def log_likelihoods(
+    noisy: Integers, count: int, scale: float, templates: Templates
 ) -> NDArray[np.float32]:
-    """Return P(noisy counts | template) up to a factor a row, shape (n_rows, n_templates).
+    """Return log P(noisy counts | template), shape (n_rows, n_templates).
 
-    A count is binomial, its noise two-sided geometric of scale 2 / epsilon; bins are taken for
-    independent.
+    A count is binomial, its noise two-sided geometric; bins are taken for independent.
 
-    `noisy` (n_rows, bins): of objects with `count` claims each. `epsilon`: of one object.
+    `noisy` (n_rows, bins): of objects with `count` claims each, moved to 0 to `count`; beyond, all
+    templates lose the same factor. `scale`: of the noise.
     """
     # P(y | share) = sum_k Binomial(k; count, share) P(noise = y - k), tabulated once for 128 shares
     level = np.rint(np.sqrt(templates.share) * (_LEVELS - 1)).astype(np.int64)
-    least = int(noisy.min())
-    values = np.arange(least, int(noisy.max()) + 1)
-    # table[level of share, noisy count]
-    table = np.log(_binomial(count) @ _noise(values, count, epsilon) + _TINY)
+    # table[noisy count, level of share]
+    table = np.log(with_noise(_binomial(count), scale) + _TINY)
+    by_value = np.ascontiguousarray(table.T, dtype=np.float32)
     total = np.zeros((len(noisy), len(templates.share)), dtype=np.float32)
-    by_value = np.ascontiguousarray(table.T, dtype=np.float32)  # [noisy count, level]
     for b in range(noisy.shape[1]):
-        rows, inverse = np.unique(noisy[:, b] - least, return_inverse=True)
+        rows, inverse = np.unique(noisy[:, b], return_inverse=True)
         total += by_value[rows][:, level[:, b]][inverse]
-    total -= total.max(axis=1, keepdims=True)
-    return np.exp(total, out=total)
+    return total
+
+
+def with_noise(law: Floats, scale: float) -> Floats:
+    """Return P(count + noise = y) for y from 0 to n, from P(count = k), shape (..., n + 1) each.
+
+    The noise is two-sided geometric: ``(1 - r) / (1 + r) r**|x|`` with ``r = exp(-1 / scale)``.
+    """
+    ratio = np.exp(-1 / scale)
+    below, above = law.copy(), np.zeros_like(law)
+    # sum_k P(k) r**|y - k|: two recursions, n steps in place of n**2
+    for y in range(1, law.shape[-1]):
+        below[..., y] += ratio * below[..., y - 1]
+        above[..., -1 - y] = ratio * (above[..., -y] + law[..., -y])
+    return np.asarray((1 - ratio) / (1 + ratio) * (below + above))
 
 
 def _binomial(count: int) -> Floats:
@@ -127,11 +139,3 @@ def _binomial(count: int) -> Floats:
         ([0.0], np.cumsum(np.log(np.arange(count, 0, -1.0)) - np.log(np.arange(1.0, count + 1))))
     )
     return np.asarray(np.exp(log_choose + xlogy(k, share) + xlog1py(count - k, -share)))
-
-
-def _noise(values: Integers, count: int, epsilon: float) -> Floats:
-    """Return P(noise = value - k), shape (count + 1, n_values)."""
-    # two-sided geometric: (1 - r) / (1 + r) r**|x| with r = exp(-epsilon / 2)
-    ratio = np.exp(-epsilon / 2)
-    distance = np.abs(values[None, :] - np.arange(count + 1)[:, None])
-    return np.asarray((1 - ratio) / (1 + ratio) * np.exp(-epsilon / 2 * distance))
