@@ -12,8 +12,10 @@ import itertools
 import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
+import pyarrow.csv as pc
 from scipy.stats import gamma, norm, t
 
 from card import Cards, sized
@@ -23,11 +25,12 @@ from masquerade.release import (
     GroupedClaims,
     Mixtures,
     bandwidths,
+    fit_density,
     ise,
     parse_engine,
     simulate,
 )
-from release import every_cell, inliers, load
+from release import every_cell, load
 
 CARDS = Cards(__file__)
 OBJECTS, REPETITIONS = 60, sized(1, 2)
@@ -142,7 +145,9 @@ def steps() -> None:
             for i, (less, more) in enumerate(itertools.pairwise(errors)):
                 if more > 1.05 * less + 0.003:
                     worse += 1
-                    print(f"  {name} {shape} n {users}: {EPSILONS[i]:g} {less:.3f}, then {more:.3f}")
+                    print(
+                        f"  {name} {shape} n {users}: {EPSILONS[i]:g} {less:.3f}, then {more:.3f}"
+                    )
         CARDS.add(
             f"{name}, steps of 135 to a larger epsilon that are worse",
             worse,
@@ -154,13 +159,13 @@ def steps() -> None:
 def emotion() -> None:
     """Print errors on `emotion`, bandwidth 10, at the level of claims."""
     claims = load("emotion")
-    kept = inliers(claims, 10.0)
-    print("\nemotion, all 700 objects, bandwidth 10, against inliers")
+    claimed = fit_density(claims, weights="uniform", bandwidth=10.0)
+    print("\nemotion, all 700 objects, bandwidth 10, against the density of the claims")
     for epsilon in (1, 2, 4, 8):
         for name in ("hist", "claims", "source", "wiener"):
             engine = parse_engine(name, epsilon=epsilon, domain=(-100, 100), bandwidth=10)
             made = [
-                ise(kept, simulate(claims, np.random.default_rng(seed), engine=engine)).rel_ise
+                ise(claimed, simulate(claims, np.random.default_rng(seed), engine=engine)).rel_ise
                 for seed in range(REPETITIONS)
             ]
             CARDS.add(
@@ -195,14 +200,10 @@ def uses() -> None:
 
 def emotion_scales() -> tuple[GroupedClaims, np.ndarray]:
     """Return the claims of `emotion` on its scales from 0 to 100, and the truth of each object."""
-    from pathlib import Path
-
-    import pyarrow.csv as pc
-
     claims = load("emotion")
     table = pc.read_csv(Path(os.environ["MASQUERADE_DATA"]) / "emotion" / "truth.csv").to_pydict()
     truths = dict(zip(table["task"], table["truth"], strict=True))
-    names = [name for name in claims.objects.to_pylist() if not name.endswith("valence")]
+    names = [name for name in claims.objects.to_pylist() if not name.startswith("valence")]
     return claims.about(names), np.array([float(truths[name]) for name in sorted(names)])
 
 

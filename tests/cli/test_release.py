@@ -58,7 +58,21 @@ def test_release_prints_the_promised_keys_and_writes_its_files(run: Run, numbers
     assert pa_csv.read_csv(bumps).column_names == ["task", "location", "weight", "width"]
     compared = run(*words, "--compare", "--objects", "b").json
     assert compared["rel_ise"] >= 0
+    assert compared["rel_ise_without_noise"] >= 0
+    assert compared["reference_floor"] == [0.5, 0.5]
+    assert compared["engine"] == "claims"
     assert "For the collector only" in page.read_text()
+
+
+def test_a_list_of_objects_is_released_whole(run: Run, numbers: Path) -> None:
+    """Listed objects are all in the file, also without claims; others are not."""
+    listed, out = numbers.with_name("listed.csv"), numbers.with_name("out.csv")
+    listed.write_text("task\nb\nnobody\n")
+    words = ("release", numbers, "--epsilon", "1", "--domain", "0", "10", "--out", out, "--json")
+    result = run(*words, "--listed", listed, "--engine", "claims:expected=5").json
+    assert result["statuses"] == {"ok": 2}
+    assert "added or removed" in result["guarantee"]["neighbours"]
+    assert set(pa_csv.read_csv(out).to_pydict()["task"]) == {"b", "nobody"}
 
 
 @pytest.mark.parametrize(

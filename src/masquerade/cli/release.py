@@ -16,7 +16,7 @@ from masquerade.cli.options import AsJson, ClaimsFile
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
-    from masquerade.release import DensityModel, Domain, GroupedClaims, Release
+    from masquerade.release import DensityModel, Domain, Engine, GroupedClaims, Release
     from masquerade.release.grouped_claims import Duplicates, Missing
     from masquerade.release.guarantee import Unit
 
@@ -33,10 +33,11 @@ def release(
     engine: Annotated[
         str,
         typer.Option(
-            help="hist, hist2 (users, two passes), pooled (few claims), basic, test-honest; "
-            "test-paper and uniform promise nothing. With parameters: hist:bins=20."
+            help="claims (resembles the claims), source (what they are drawn from), wiener, hist, "
+            "hist2 (users, two passes), pooled, basic, test-honest; test-paper and uniform promise "
+            "nothing. With parameters: claims:bins=21,spread=2."
         ),
-    ] = "hist",
+    ] = "claims",
     epsilon: Annotated[
         str | None, typer.Option(help="Privacy loss that the release may cost one unit.")
     ] = None,
@@ -51,6 +52,13 @@ def release(
     step: Annotated[
         str | None, typer.Option(help="Distance of values that can be answered, such as 1.")
     ] = None,
+    listed: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table (task) of the public objects: hides who claimed anything about which; "
+            "all of them are released. With claims:expected=20, the expected claims about each."
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Points of each object.")] = 30,
     unit: Annotated[
         str | None, typer.Option(help="What is protected: claim, or user with all claims.")
@@ -61,7 +69,11 @@ def release(
     ] = None,
     delta: Annotated[str | None, typer.Option(help="For test-honest alone.")] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(help="Public width of the bumps; test-honest needs it.")
+        str | None,
+        typer.Option(
+            help="Public width of the bumps (own: for hist and hist2, that of the release itself); "
+            "test-honest needs it."
+        ),
     ] = None,
     bins: Annotated[int | None, typer.Option(min=1, help="Public number of bins.")] = None,
     densities: Annotated[
@@ -97,39 +109,38 @@ def release(
     """
     from masquerade.answers.frames import STANDARD, write_table
     from masquerade.errors import ParameterError
-    from masquerade.exact.number import finite
-    from masquerade.release import fit_density, guarantee_sentence, report_page, synthesize
+    from masquerade.release import guarantee_sentence, parse_engine, report_page, synthesize
 
     if out == STANDARD:
         raise ParameterError("--out - has no place for the codebook; name a file.")
     started = time.perf_counter()
     # once, for the release and the comparison: both speak of the same claims
     grouped = _grouped(claims, missing, duplicates)
+    public = _domain(domain, domains, step)
+    made = parse_engine(
+        engine,
+        epsilon=epsilon,
+        domain=public,
+        unit=cast("Unit | None", unit),
+        cap=cap,
+        delta=delta,
+        bandwidth=bandwidth,
+        bins=bins,
+        objects=None if listed is None else _listed(listed, grouped),
+    )
     with _progress("Releasing", grouped.n_objects) as tell:
-        published = synthesize(
-            grouped,
-            engine=engine,
-            epsilon=epsilon,
-            domain=_domain(domain, domains, step),
-            unit=cast("Unit | None", unit),
-            cap=cap,
-            delta=delta,
-            bandwidth=bandwidth,
-            bins=bins,
-            samples=samples,
-            progress=tell,
-        )
-    reference = None
+        published = synthesize(grouped, engine=made, samples=samples, progress=tell)
+    reference: DensityModel | None = None
+    errors: dict[str, Any] = {}
     if compare:
         with _progress("Comparing", grouped.n_objects) as tell:
-            width = "robust" if bandwidth is None else float(finite(bandwidth, "bandwidth"))
-            reference = fit_density(grouped, bandwidth=cast("Any", width), progress=tell)
+            reference, errors = _compared(grouped, made, public, published, tell)
     published.write(out)
     codebook = _beside(out)
     codebook.write_text(
         dumps(published.codebook(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
     )
-    result = _result(published, reference) | {"out": str(out), "codebook": str(codebook)}
+    result = _result(published) | errors | {"out": str(out), "codebook": str(codebook)}
     if densities is not None:
         write_table(published.density_table(), densities)
         result["densities"] = str(densities)
@@ -145,10 +156,10 @@ def release(
     show(result, as_json=json, title="Release")
 
 
-def _result(published: Release, reference: DensityModel | None) -> dict[str, Any]:
-    from masquerade.release import guarantee_json, ise
+def _result(published: Release) -> dict[str, Any]:
+    from masquerade.release import guarantee_json
 
-    result: dict[str, Any] = {
+    return {
         "engine": published.engine,
         "objects": len(published.objects),
         "released": len(published.points),
@@ -156,7 +167,50 @@ def _result(published: Release, reference: DensityModel | None) -> dict[str, Any
         "guarantee": guarantee_json(published.guarantee),
         "for_the_collector": dict(published.collector),
     }
-    return result if reference is None else result | ise(reference, published).to_json()
+
+
+def _compared(
+    grouped: GroupedClaims,
+    engine: Engine,
+    domain: Domain | None,
+    published: Release,
+    tell: Callable[[int], None] | None,
+) -> tuple[DensityModel, dict[str, Any]]:
+    """Return the density of the claims themselves, and errors against it; for the collector."""
+    import numpy as np
+
+    from masquerade.release import PosteriorHistogram, bandwidths, fit_density, ise
+
+    given = getattr(engine, "bandwidth", None)
+    if isinstance(engine, PosteriorHistogram) and engine.objects is not None:
+        grouped = grouped.about(engine.objects)
+    width = bandwidths(grouped, "robust" if given in (None, "own") else float(given))
+    result: dict[str, Any] = {}
+    if domain is not None:
+        low, high = domain.ends(grouped.objects)
+        # equal claims would be needles, of which the mean error would speak alone
+        floor = np.maximum((high - low) / 40, float(domain.step or 0) / 2)
+        width = np.maximum(width, floor)
+        result["reference_floor"] = [float(floor.min()), float(floor.max())]
+    reference = fit_density(grouped, bandwidth=width, progress=tell)
+    result |= ise(reference, published).to_json()
+    if isinstance(engine, PosteriorHistogram):
+        result["rel_ise_without_noise"] = ise(reference, engine.without_noise(grouped)).rel_ise
+    return reference, result
+
+
+def _listed(path: Path, grouped: GroupedClaims) -> list[Any]:
+    import pyarrow as pa
+
+    from masquerade.answers.frames import read_table
+    from masquerade.errors import SchemaError
+
+    table = read_table(path)
+    if "task" not in table.column_names:
+        raise SchemaError(f"{path} lacks the column task, the names of the public objects.")
+    names = table["task"].to_pylist()
+    # names are texts where one of the claims' objects has a name that is no number
+    return [str(name) for name in names] if pa.types.is_string(grouped.objects.type) else names
 
 
 def _grouped(path: Path, missing: str, duplicates: str) -> GroupedClaims:

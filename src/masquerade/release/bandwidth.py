@@ -122,7 +122,7 @@ def _halved(mass: Callable[[Floats], Floats], rows: int, high: float) -> Floats:
         middle = (low + top) / 2
         short = mass(middle) < 0.5
         low, top = np.where(short, middle, low), np.where(short, top, middle)
-    return (low + top) / 2
+    return np.asarray((low + top) / 2)
 
 
 def quantiles(values: Floats, offset: Integers, level: float) -> Floats:

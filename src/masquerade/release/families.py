@@ -114,9 +114,7 @@ class _Evidence:
         first = np.searchsorted(templates.family, np.arange(SMOOTH_FAMILIES))
         smooth = np.add.reduceat(weight, first, axis=1).astype(np.float64)
         highest = np.maximum(top, rough.max(axis=1, keepdims=True, initial=-np.inf))
-        family = np.concatenate(
-            (smooth * np.exp(top - highest), np.exp(rough - highest)), axis=1
-        )
+        family = np.concatenate((smooth * np.exp(top - highest), np.exp(rough - highest)), axis=1)
         return cls(templates, weight, family)
 
     def reading(self, group: Group, family_share: Floats) -> Reading:

@@ -62,8 +62,8 @@ def finish(
 ) -> Mixtures:
     """Return a density of each object from its noisy counts; none where it has no claims.
 
-    `target`: what densities should resemble. `bandwidth`: public width of bumps, where half a bin is
-    less; default: that of the shares themselves.
+    `target`: what densities should resemble. `bandwidth`: public width of bumps, where half a bin
+    is less; default: that of the shares themselves.
 
     Privacy
     -------
@@ -118,24 +118,34 @@ def finish(
 def spread_factor(noisy: NoisyHistograms, grid: Grid, densities: Mixtures) -> float:
     """Return the factor by which points move towards their object's mean, at most 1.
 
-    The mean variance within objects, in units of their ranges, is estimated from the noisy counts
-    without bias: ``sum_b y x**2 / n - (sum_b y x / n)**2 + v sum_b x**2`` with x the middle of a bin
-    less that of the range and v the variance of the noise on a share.
+    The root of the ratio of two mean variances within objects, in units of the widths of their
+    grids: that of the claims, estimated from the noisy counts, and that of the densities.
     """
     known = noisy.claims > 0
     if known.sum() < LEAST_OBJECTS_TO_KEEP_SPREAD:
         return 1.0
-    of = grid.object
+    # an estimate below a quarter of a bin is noise
+    least = float((1 / grid.bins[known] / 4).mean() ** 2)
+    estimate = max(float(variances_within(noisy, grid)[known].mean()), least)
+    variance = moments(densities)[1] / (grid.width * grid.bins) ** 2
+    rho = math.sqrt(estimate / float(variance[known].mean()))
+    return rho if rho < _CLOSE_ENOUGH else 1.0
+
+
+def variances_within(noisy: NoisyHistograms, grid: Grid) -> Floats:
+    """Return each object's variance, without bias, in units of its grid, shape (n_objects,).
+
+    ``sum_b y x**2 / n - (sum_b y x / n)**2 + v sum_b x**2``, with x the middle of a bin less that
+    of the grid and v the variance of the noise on a share.
+    """
+    of, objects = grid.object, len(grid.bins)
     extent = grid.width * grid.bins
     x = (grid.centre - (grid.low + extent / 2)[of]) / extent[of]
     share = noisy.shares(grid)
-    # E (sum_b y x / n)**2 holds the noise's variance, which is given back
-    within = np.bincount(of, share * x**2, len(extent)) - np.bincount(of, share * x) ** 2
-    within += noisy.noise() * np.bincount(of, x**2)
-    estimate = max(float(within[known].mean()), float((1 / grid.bins[known] / 4).mean() ** 2))
-    _, variance = moments(densities)
-    rho = math.sqrt(estimate / float((variance / extent**2)[known].mean()))
-    return rho if rho < _CLOSE_ENOUGH else 1.0
+    mean = np.bincount(of, share * x, objects)
+    # E mean**2 holds the noise's variance, which is given back
+    back = noisy.noise() * np.bincount(of, x**2, objects)
+    return np.asarray(np.bincount(of, share * x**2, objects) - mean**2 + back)
 
 
 def moments(densities: Mixtures) -> tuple[Floats, Floats]:
@@ -144,7 +154,8 @@ def moments(densities: Mixtures) -> tuple[Floats, Floats]:
     of = np.repeat(np.arange(len(count)), count)
     mean = np.bincount(of, densities.weight * densities.location, len(count))
     apart = (densities.location - mean[of]) ** 2 + densities.width**2
-    return mean, np.bincount(of, densities.weight * apart, len(count))
+    variance = np.bincount(of, densities.weight * apart, len(count))
+    return mean.astype(np.float64), variance.astype(np.float64)
 
 
 def drawn_together(densities: Mixtures, factor: float) -> Mixtures:
@@ -176,10 +187,10 @@ def _readings(noisy: NoisyHistograms, plan: Plan, chosen: Flags) -> list[Reading
 def _claim_shares(reading: Reading) -> Floats:
     """Return the posterior mean share of each bin among the claims, shape (n_rows, bins)."""
     smooth = reading.family[:, :SMOOTH_FAMILIES].sum(axis=1, keepdims=True)
-    return smooth * _smooth_counts(reading) / reading.group.count + sum(
-        reading.family[:, SMOOTH_FAMILIES + i, None] * counts / reading.group.count
-        for i, counts in enumerate(_rough_counts(reading))
-    )
+    counts = smooth * _smooth_counts(reading)
+    for i, rough in enumerate(_rough_counts(reading)):
+        counts += reading.family[:, SMOOTH_FAMILIES + i, None] * rough
+    return np.asarray(counts / reading.group.count)
 
 
 def _source_shares(reading: Reading) -> Floats:

@@ -94,6 +94,19 @@ class GroupedClaims:
             raise EmptyTable("no claim holds a number; expected at least one.")
         return _grouped(claims.answered(), duplicates, rows=rows, dropped=len(claims) - len(rows))
 
+    @classmethod
+    def none(cls, names: Iterable[Any]) -> GroupedClaims:
+        """Return no claim at all, about these objects."""
+        objects = pc.unique(pa.array(list(names)))
+        empty = np.empty(0)
+        return cls(
+            objects.take(pc.sort_indices(objects)),
+            pa.array([], pa.string()),
+            empty,
+            empty.astype(np.int32),
+            np.zeros(len(objects) + 1, dtype=np.int64),
+        )
+
     @property
     def n_objects(self) -> int:
         """Number of objects."""

@@ -108,7 +108,7 @@ class Histogram(PrivateEngine):
         largest = largest_weights(weight, claims)
         sums = noisy_counts(claims, grid, weight, self.epsilon_of_object, source, largest)
         # The weights are public, and so is the total of each object.
-        total = np.bincount(claims.object, weight, claims.n_objects)
+        total = np.bincount(claims.object, weight, claims.n_objects).astype(np.float64)
         return shares_of(sums, total, grid)
 
     def mixtures(self, grid: Grid, share: Floats, claims: GroupedClaims) -> Mixtures:
@@ -118,7 +118,9 @@ class Histogram(PrivateEngine):
         width, n = grid.width / 2, claims.count.astype(np.float64)
         for bins in np.unique(grid.bins).tolist():
             of = np.flatnonzero((grid.bins == bins) & (n > 0))
-            own = own_bandwidth(share[grid.offset[of, None] + np.arange(bins)], grid.width[of], n[of])
+            own = own_bandwidth(
+                share[grid.offset[of, None] + np.arange(bins)], grid.width[of], n[of]
+            )
             width[of] = np.maximum(width[of], own)
         return grid.mixtures(share, width)
 

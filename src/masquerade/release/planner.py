@@ -125,9 +125,7 @@ class Plan:
         """Return the plan of objects with these numbers of claims and ends; see `plan_object`."""
         extent = high - low
         plans = [
-            plan_object(
-                n, epsilon, size, step=step, spread=spread, bins=bins, weights=weights
-            )
+            plan_object(n, epsilon, size, step=step, spread=spread, bins=bins, weights=weights)
             for n, size in zip(claims.tolist(), extent.tolist(), strict=True)
         ]
         many = np.array([plan.bins for plan in plans], dtype=np.int64)

@@ -70,8 +70,15 @@ class PooledHistogram(Histogram):
             f"pooled where claims <= {FEW_CLAIMS} or claims * epsilon <= {SMALL_PRODUCT}, "
             f"and {LEAST_BINS_TO_POOL} <= bins <= {MOST_BINS_TO_POOL}"
         )
-        counts = {"pooled_objects": int(pooled.sum()), "rule": rule}
-        return self.release(claims, grid, plain, samples, source, **counts)
+        return self.release(
+            claims,
+            grid,
+            plain,
+            samples,
+            source,
+            pooled_objects=int(pooled.sum()),
+            rule=rule,
+        )
 
     def is_pooled(self, claims: GroupedClaims, grid: Grid) -> Flags:
         """Return which objects the public rule reads together, shape (n_objects,)."""
@@ -88,7 +95,7 @@ class PooledHistogram(Histogram):
         pooled: Flags,
         progress: Progress | None,
     ) -> list[Floats]:
-        """Return the posterior mean share of each part of a bin, for each pooled object in order."""
+        """Return the posterior mean share of each part of a bin, for each pooled object."""
         chosen, scale = np.flatnonzero(pooled), 2 / float(self.epsilon_of_object)
         posterior: dict[int, Floats] = {}
         for reading in readings(noisy, count, grid, chosen, scale):

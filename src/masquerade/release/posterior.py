@@ -17,11 +17,13 @@ from masquerade.release.finish import NoisyHistograms, drawn_together, finish, s
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import release_guarantee
 from masquerade.release.histogram import (
+    OWN,
     Histogram,
     largest_weights,
     noisy_counts,
     public_weights,
 )
+from masquerade.release.mixtures import Mixtures
 from masquerade.release.planner import Plan
 from masquerade.release.release import Release
 from masquerade.release.wiener import Target
@@ -190,10 +192,23 @@ class PosteriorHistogram(Histogram):
         weight = np.where(plan.weighted[claims.object], weight, 1)
         largest = largest_weights(weight, claims)
         counts = noisy_counts(claims, plan.grid, weight, epsilon, source, largest)
-        total = np.bincount(claims.object, weight, claims.n_objects)
+        total = np.bincount(claims.object, weight, claims.n_objects).astype(np.float64)
         squares = np.bincount(claims.object, weight.astype(np.float64) ** 2, claims.n_objects)
         sampling = np.where(total > 0, squares / np.maximum(total, 1) ** 2, 1.0)
         return NoisyHistograms(counts, count, total, sampling, 2 * largest / float(epsilon))
+
+    def without_noise(self, claims: GroupedClaims) -> Mixtures:
+        """Return the densities of exact counts in the same bins: what no noise at all would give.
+
+        Privacy
+        -------
+        None: for the collector, beside errors that are computed from the claims too.
+        """
+        plan = self.plan(claims)
+        grid, n = plan.grid, np.maximum(claims.count, 1)
+        counts = np.bincount(grid.bin_of(claims), minlength=int(grid.offset[-1]))
+        bumps = Histogram(epsilon=1, domain=self.domain, bandwidth=self.bandwidth or OWN)
+        return bumps.mixtures(grid, counts / n[grid.object], claims)
 
     def _draw(
         self, data: Data, samples: int, source: WordSource, progress: Progress | None

@@ -5,14 +5,14 @@ The points of a claim's density are drawn in `mixtures`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Claims, Frame
-from masquerade.errors import MechanismSyntaxError, ParameterError
+from masquerade.errors import EmptyTable, MechanismSyntaxError, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
 from masquerade.exact.number import NumberLike, whole
@@ -55,6 +55,7 @@ def parse_engine(
     delta: NumberLike | None = None,
     bandwidth: NumberLike | None = None,
     bins: int | None = None,
+    objects: Sequence[Any] | None = None,
 ) -> Engine:
     """Return the engine that a text describes; ``str(engine)`` is such a text.
 
@@ -68,6 +69,8 @@ def parse_engine(
         See `PrivateEngine`.
     epsilon, unit, cap, delta, bandwidth, bins : optional
         The same as in the text, where the engine has such a parameter.
+    objects : sequence of names, optional
+        The public list of objects; see `PosteriorHistogram`.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def parse_engine(
     >>> str(parse_engine("hist:bins=20,unit=user", epsilon="1/3", domain=(0, 10)))
     'hist:epsilon=1/3,unit=user,bins=20'
     """
-    return _engine(text, _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins))
+    return _engine(text, _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins, objects))
 
 
 def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
@@ -93,7 +96,8 @@ def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
     for key in beside:
         if key in values:
             raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
-        if key not in types[name] and not (key == "domain" and issubclass(kind, PrivateEngine)):
+        tables = {"domain": PrivateEngine, "objects": PosteriorHistogram}
+        if key not in types[name] and not issubclass(kind, tables.get(key, ())):
             promise = "" if issubclass(kind, PrivateEngine) else "promises nothing and "
             raise ParameterError(f"{name} {promise}has no {key}; it has {', '.join(types[name])}.")
     values |= beside
@@ -119,6 +123,7 @@ def synthesize(
     delta: NumberLike | None = None,
     bandwidth: NumberLike | None = None,
     bins: int | None = None,
+    objects: Sequence[Any] | None = None,
     samples: int = 30,
     missing: Missing = "error",
     duplicates: Duplicates = "error",
@@ -135,7 +140,7 @@ def synthesize(
         What the collector holds. A model is used as it is by the engines of the published test.
     engine : Engine or str
         An engine, or its text form, such as ``"hist:bins=20"``.
-    epsilon, domain, unit, cap, delta, bandwidth, bins : optional
+    epsilon, domain, unit, cap, delta, bandwidth, bins, objects : optional
         Parameters beside the text form; see `parse_engine`.
     samples : int
         Points of each object, at least 1. Engines that make histograms charge nothing for more.
@@ -173,7 +178,7 @@ def synthesize(
     >>> len(release.points_of("a")), release.guarantee.epsilon
     (30, Loss(micro=1000000))
     """
-    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins)
+    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins, objects)
     if isinstance(engine, str):
         engine = _engine(engine, beside)
     elif beside:
@@ -182,7 +187,7 @@ def synthesize(
         )
     # everything that can be wrong is refused before the ledger is charged
     source = require_coins(coins)
-    claims = _grouped(data, missing, duplicates)
+    claims = _grouped(data, missing, duplicates, engine)
     whole(samples, "samples", low=1)
     used = _within_cap(engine, claims, source)
     if ledger is not None:
@@ -210,7 +215,7 @@ def simulate(
     None: whoever knows or guesses the seed can take the noise off. The release's guarantee and its
     codebook say so.
     """
-    claims = _grouped(data, missing, duplicates)
+    claims = _grouped(data, missing, duplicates, engine)
     whole(samples, "samples", low=1)
     source = SimulatedCoins(rng)
     return engine.draw(_within_cap(engine, claims, source), samples, source, progress)
@@ -250,14 +255,22 @@ def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> 
 
 def _beside_text(*values: Any) -> dict[str, Any]:
     """Return the parameters that are given beside a text form, by name."""
-    names = ("epsilon", "domain", "unit", "cap", "delta", "bandwidth", "bins")
+    names = ("epsilon", "domain", "unit", "cap", "delta", "bandwidth", "bins", "objects")
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
-def _grouped(data: Claims | Frame | Data, missing: Missing, duplicates: Duplicates) -> Data:
+def _grouped(
+    data: Claims | Frame | Data, missing: Missing, duplicates: Duplicates, engine: Engine
+) -> Data:
     if isinstance(data, GroupedClaims | DensityModel):
         return data
-    return GroupedClaims.of(data, missing=missing, duplicates=duplicates)
+    try:
+        return GroupedClaims.of(data, missing=missing, duplicates=duplicates)
+    except EmptyTable:
+        # where participation is hidden, that nobody took part is released like anything else
+        if not isinstance(engine, PosteriorHistogram) or engine.objects is None:
+            raise
+        return GroupedClaims.none(engine.objects)
 
 
 def _within_cap(engine: Engine, data: Data, source: WordSource) -> Data:

@@ -20,9 +20,23 @@ if TYPE_CHECKING:
 
 #: Engines that promise something: name on the page and what each does.
 ENGINES: Final = {
+    "claims": (
+        "Like the claims",
+        "Counts in public bins with exact noise, each read in the light of all others. The one to "
+        "begin with.",
+    ),
+    "source": (
+        "Like their source",
+        "The same noise; stray claims are left out. For what the claims are about, where every "
+        "number may be answered.",
+    ),
+    "wiener": (
+        "Smoothed histogram",
+        "The same noise; what is rough is taken for noise. For very many claims.",
+    ),
     "hist": (
         "Histogram",
-        "Counts in public bins with exact noise. The one to begin with.",
+        "The noisy counts as they are. To compare with.",
     ),
     "pooled": (
         "Pooled histogram",
@@ -61,7 +75,7 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 class SynthesisRequest:
     """The specification of a release, as it comes from a form."""
 
-    engine: Typed = "hist"
+    engine: Typed = "claims"
     epsilon: Typed = "1"
     # low, high, step: the public range; empty where a survey has its own.
     low: Typed = ""
