@@ -20,7 +20,7 @@ RULES = ("robust", "scott", "silverman", "mad")
 _NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _NORMAL_IQR = 1.349  # its interquartile range over its standard deviation
 _LEAST_SHARE = 1e-3
-_HALVINGS = 60
+_HALVINGS = 40
 
 
 def bandwidths(
