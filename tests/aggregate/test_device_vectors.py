@@ -22,7 +22,7 @@ from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, pr
 from masquerade.aggregate.dap import Task, task_configuration
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
 from masquerade.surveys.conditions import ShowIf
-from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.two_party_encoding import Encoding
 
 FILE = Path(__file__).parents[1] / "vectors" / "two-parties.json"
@@ -77,7 +77,7 @@ def surveys() -> Iterator[dict[str, Any]]:
         numbers = [q.id for q in questions if isinstance(q, Number)]
         sums = tuple(one for one in numbers if rng.random() < 0.3)
         bins = rng.choice((2, 3, 7, 20))
-        others = [q.id for q in questions if q.id not in sums]
+        others = [q.id for q in questions if q.id not in sums and not isinstance(q, SeveralOf)]
         cross = (tuple(rng.sample(others, 2)),) if len(others) > 1 else ()
         conditions = conditions if any(conditions) else ()
         encoding = Encoding(questions, conditions, cross, bins, sums)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def questions_of(rng: random.Random) -> tuple[tuple[Question, ...], list[dict[st
     shown: list[dict[str, Any]] = []
     for place in range(rng.randint(1, 6)):
         name, skip = f"q{place}", rng.random() < 0.5
-        kind = rng.randrange(4)
+        kind = rng.randrange(5)
         question: Question
         if kind == 0:
             options = tuple(f"o{i}" for i in range(rng.randint(2, 6)))
@@ -181,6 +181,10 @@ def questions_of(rng: random.Random) -> tuple[tuple[Question, ...], list[dict[st
             step = rng.choice((1, 0.5, 0.1, 3))
             high = round(-2 + step * rng.randint(1, 70), 6)
             question = Number(name, "?", -2, high, "km", step)
+        elif kind == 3:
+            options = tuple(f"o{i}" for i in range(rng.randint(2, 40)))
+            most = rng.choice((None, rng.randint(1, len(options))))
+            question = SeveralOf(name, "?", options, most, allow_skip=skip)
         else:
             question = Comparison(name, "?", "a", "b", tie=rng.choice(("", "c")), allow_skip=skip)
         one: dict[str, Any] = {"id": name, "kind": question.kind}
@@ -188,7 +192,9 @@ def questions_of(rng: random.Random) -> tuple[tuple[Question, ...], list[dict[st
             one |= {"min": question.low, "max": question.high, "step": question.step}
         else:
             one |= {"labels": list(question.labels), "allow_skip": skip}
-            before = [q for q in questions if not isinstance(q, Number)]
+            if isinstance(question, SeveralOf):
+                one["most"] = question.most
+            before = [q for q in questions if not isinstance(q, Number | SeveralOf)]
             if before and skip and rng.random() < 0.6:
                 first = rng.choice(before)
                 one["show_if"] = {"question": first.id, "answers": [first.labels[0]]}
@@ -211,6 +217,13 @@ def answers_of(
             code = rng.randrange(question.points)
             codes.append(code)
             answers[question.id] = round(question.low + code * question.step, 6)
+        elif isinstance(question, SeveralOf):
+            most = question.most or len(question.options)
+            chosen = rng.sample(question.options, rng.randint(0, most))
+            skip = question.allow_skip and rng.random() < 0.3
+            codes.append(1 << len(question.options) if skip else question.code(chosen))
+            if not skip:
+                answers[question.id] = chosen
         else:
             code = rng.randrange(len(question.labels) + question.allow_skip)
             codes.append(code)

@@ -16,15 +16,26 @@ from masquerade.aggregate import (
     FIELD_128,
     Design,
     One,
+    Some,
     SumNoise,
     Whole,
     mean_estimate,
     mean_of_sum,
     prio3_survey,
+    quantile_estimate,
     share_estimates,
 )
 from masquerade.errors import ParameterError
-from masquerade.surveys import Choice, Comparison, Encoding, Number, QuestionSums, Rating, ShowIf
+from masquerade.surveys import (
+    Choice,
+    Comparison,
+    Encoding,
+    Number,
+    QuestionSums,
+    Rating,
+    SeveralOf,
+    ShowIf,
+)
 
 QUESTIONS = (
     Choice("work", "Do you work?", ("Yes", "No")),
@@ -247,3 +258,116 @@ def test_noise_may_make_counts_negative() -> None:
     """A sum below 0 comes back as a negative number, not as one near the modulus."""
     circuit = prio3_survey([One(2)]).circuit
     assert circuit.decode([FIELD_128.modulus - 3, 5], 2) == [[-3, 5]]
+
+
+PETS = SeveralOf("pets", "Which pets?", ("cat", "dog", "fish"), most=2, allow_skip=True)
+OWNERS = Encoding(
+    (QUESTIONS[0], PETS, SeveralOf("all", "Which?", ("a", "b"))),
+    (None, ShowIf("work", ("Yes",)), None),
+)
+
+
+def test_several_answers_are_bits_and_a_block_of_who_answered() -> None:
+    """Bits with their limit; "no answer" and "not asked" in a block of their own, at the end."""
+    assert OWNERS.blocks == (One(2), Some(3, 2), Some(2), One(3))
+    assert OWNERS.states == {"pets": ("answered", "prefer not to say", "not asked")}
+    everybody = {"work": "Yes", "all": []}
+    ticked = OWNERS.measurement({**everybody, "pets": ["fish", "cat"]})
+    assert ticked == [0, [True, False, True], [False, False], 0]
+    assert OWNERS.measurement({**everybody, "pets": None})[-1] == 1
+    not_asked = OWNERS.measurement({"work": "No", "all": ["b"]})
+    assert not_asked == [1, [False] * 3, [False, True], 2]
+    assert OWNERS.measurement({**everybody, "pets": []})[1:] == [[False] * 3, [False, False], 0]
+
+
+@pytest.mark.parametrize("answer", ["cat", ["cat", "cat"], ["cat", "dog", "fish"], ["bird"], 3])
+def test_sets_that_the_question_does_not_allow_are_refused(answer: Any) -> None:
+    """More than the limit, twice the same, unknown, or no list."""
+    with pytest.raises(ParameterError, match="expected a list of at most 2"):
+        OWNERS.measurement({"work": "Yes", "all": [], "pets": answer})
+
+
+def test_several_answers_cannot_be_crossed_or_decide() -> None:
+    """A cross table and a condition need one answer each."""
+    with pytest.raises(ParameterError, match="one answer each"):
+        Encoding(OWNERS.questions, OWNERS.conditions, cross=(("work", "all"),))
+    again = Choice("then", "?", ("x", "y"), allow_skip=True)
+    with pytest.raises(ParameterError, match="has several answers"):
+        Encoding((PETS, again), (None, ShowIf("pets", ("cat",))))
+
+
+def test_shares_of_several_answers_hold_as_often_as_they_say() -> None:
+    """N = 600 crowds of 200, split, added up and noisy: 95 % intervals hold in over 90 %.
+
+    Among those who answered, whose number is noisy too. False alarm below 4e-7 for each.
+    """
+    rng, noise = np.random.default_rng(9), SumNoise.of_rho(OWNERS.blocks, 2)
+    covered = np.zeros(2)
+    for _ in range(600):
+        works = rng.random(200) < 0.7
+        skips = works & (rng.random(200) < 0.2)
+        cat = works & ~skips & (rng.random(200) < 0.6)
+        answered = int((works & ~skips).sum())
+        exact = [int(works.sum()), int((~works).sum()), int(cat.sum()), 0, 0, 0, 0]
+        exact[-2:] = [60, 100]
+        exact += [answered, int(skips.sum()), int((~works).sum())]
+        sums = noisy(OWNERS, noise, exact, rng)
+        pets = OWNERS.estimates(sums, noise=noise, design=Design(200))[1]
+        assert pets.symbols == ("cat", "dog", "fish", "prefer not to say", "not asked")
+        assert len(pets.shares) == 5
+        of_all, of_answered = pets.shares[0], pets.answered[0]
+        covered += [of_all.low <= 0.7 * 0.8 * 0.6 <= of_all.high, False]
+        covered[1] += of_answered.low <= 0.6 <= of_answered.high
+    assert (covered / 600 > 0.9).all()
+
+
+def test_quartiles_hold_at_least_as_often_as_they_say() -> None:
+    """N = 600 crowds of 300: intervals of quartiles of ratings and binned numbers hold .95 or more.
+
+    Fewer than .9 of 600 has a chance of 4e-7; the interval's ends are possible answers.
+    """
+    rng = np.random.default_rng(10)
+    questions = (Rating("mood", "?", 1, 7), Number("hours", "?", 0, 99, "hours"))
+    encoding = Encoding(questions)
+    noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    share = np.array([0.05, 0.1, 0.25, 0.25, 0.2, 0.1, 0.05])
+    truth = {"mood": (3, 4, 5), "hours": (24, 49, 74)}
+    held = {name: np.zeros(3) for name in truth}
+    for _ in range(600):
+        exact = rng.multinomial(300, share).tolist()
+            exact += rng.multinomial(300, np.full(20, 0.05)).tolist()
+        for found in encoding.estimates(
+            noisy(encoding, noise, exact, rng), noise=noise, design=Design(300)
+        ):
+            assert found.quartiles is not None
+            for place, one in enumerate(found.quartiles):
+                assert one.low <= one.value <= one.high
+                held[found.question][place] += one.low <= truth[found.question][place] <= one.high
+    assert min(float(one.min()) for one in held.values()) > 0.9 * 600
+
+
+@given(st.lists(st.integers(-30, 200), min_size=2, max_size=30), st.floats(0.01, 0.99))
+def test_prop_a_quantile_lies_in_its_interval_and_on_the_scale(
+    counts: list[int], share: float
+) -> None:
+    """Whatever the noise made of the counts; nothing is known where nobody seems to answer."""
+    ends = [(10.0 * place, 10.0 * place + 9) for place in range(len(counts))]
+    found = quantile_estimate(counts, ends, share, variance=40.0, design=Design(100))
+    assert 0 <= found.low <= found.value <= found.high <= ends[-1][1]
+
+
+def test_a_quantile_of_exact_counts_is_the_quantile() -> None:
+    """Without noise and with everybody asked: the usual definition, without an interval."""
+    counts = [10, 30, 60]
+    for share, expected in ((0.05, 1), (0.1, 1), (0.11, 2), (0.4, 2), (0.41, 3), (0.99, 3)):
+        found = quantile_estimate(
+            counts,
+            [(1, 1), (2, 2), (3, 3)],
+            share,
+            variance=0.0,
+            design=Design(100, population=100),
+        )
+        assert (found.value, found.low, found.high) == (expected,) * 3
+    nobody = quantile_estimate([0, 0, 50], [(1, 1), (2, 2)], 0.5, variance=1.0, design=Design(50))
+    assert math.isnan(nobody.value)
+    assert (nobody.low, nobody.high) == (1, 2)

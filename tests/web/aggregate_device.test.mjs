@@ -120,6 +120,17 @@ test("an answer that does not fit its question is refused, and no other is put i
   }
 });
 
+test("a set of options that the question does not allow is refused", () => {
+  const pets = { id: "pets", kind: "several", labels: ["a", "b", "c"], most: 2, allow_skip: true };
+  const encoding = new Encoding([pets]);
+  assert.deepEqual(encoding.measurement([5], [true]), [[true, false, true], 0]);
+  assert.deepEqual(encoding.measurement([8], [true]), [[false, false, false], 1]);
+  for (const code of [7, 9, 16, -1, 0.5, null]) {
+    assert.throws(() => encoding.measurement([code], [true]), RangeError, String(code));
+  }
+  assert.throws(() => encoding.measurement([null], [false]), RangeError);
+});
+
 test("an encoding that Python refuses is refused here", () => {
   const ask = (id, count) => ({ id, kind: "choice", labels: new Array(count).fill("x") });
   const number = { id: "n", kind: "number", min: 0, max: 9, step: 1 };
@@ -134,6 +145,7 @@ test("an encoding that Python refuses is refused here", () => {
     [[ask("a", 2)], { cross: [["a", "b"]] }],
     [[ask("a", 16), ask("b", 17)], { cross: [["a", "b"]] }],
     [[ask("a", 2), number], { cross: [["a", "n"]], sums: ["n"] }],
+    [[ask("a", 2), { ...ask("s", 2), kind: "several" }], { cross: [["a", "s"]] }],
   ]) {
     assert.throws(() => new Encoding(questions, choices), RangeError, JSON.stringify(choices));
   }

@@ -11,9 +11,12 @@ from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVe
 from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
 from masquerade.aggregate.estimates import (
     Design,
+    Quantile,
     SumEstimate,
+    bit_estimates,
     mean_estimate,
     mean_of_sum,
+    quantile_estimate,
     share_estimates,
 )
 from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
@@ -59,6 +62,7 @@ __all__ = [
     "ParallelSum",
     "PolyEval",
     "Prio3",
+    "Quantile",
     "SimulatedSplitReport",
     "Some",
     "SplitReport",
@@ -71,6 +75,7 @@ __all__ = [
     "VerifyState",
     "Whole",
     "best_chunk",
+    "bit_estimates",
     "mean_estimate",
     "mean_of_sum",
     "prio3_count",
@@ -80,6 +85,7 @@ __all__ = [
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
     "prio3_survey",
+    "quantile_estimate",
     "share_estimates",
     "verification_key",
 ]

@@ -166,6 +166,148 @@ def mean_estimate(
     return _ratio(held, moved, whole, variance, design, low, high, shift=middle)
 
 
+def bit_estimates(
+    counts: Sequence[int],
+    *,
+    variance: float,
+    design: Design,
+    among: tuple[int, float] | None = None,
+) -> list[SumEstimate]:
+    """Return the share of each option of a question with several answers.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Noisy count of each option.
+    variance : float
+        Of the noise of each count.
+    design : Design
+    among : pair of int and float, optional
+        Noisy count of those who answered, and the variance of its noise; by default all did.
+
+    Examples
+    --------
+    >>> both = bit_estimates([300, 200], variance=40.0, design=Design(400))
+    >>> [one.value for one in both]
+    [0.75, 0.5]
+    """
+    n = float(design.count)
+    base, noise = (n, 0.0) if among is None else (float(among[0]), among[1])
+    found = []
+    for count in counts:
+        share = count / base if base > 0 else math.nan
+        held = min(max(share, 0.0), 1.0)
+        found.append(
+            design.estimate(
+                share,
+                # of those who answered: the first-order expansion of a ratio, as in `_ratio`
+                sampling=held * (1 - held) / base if base > 0 else 0.0,
+                noise=(variance + held**2 * noise) / base**2 if base > 0 else 0.0,
+                low=0.0,
+                high=1.0,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile from noisy counts, with its interval.
+
+    Attributes
+    ----------
+    share : float
+        Share of people at or below it.
+    value : float
+        NaN where nobody seems to have answered.
+    low, high : float
+        Ends of the confidence interval: possible answers.
+    """
+
+    share: float
+    value: float
+    low: float
+    high: float
+
+
+def quantile_estimate(
+    counts: Sequence[int],
+    ends: Sequence[tuple[float, float]],
+    share: float,
+    *,
+    variance: float,
+    design: Design,
+) -> Quantile:
+    """Return the smallest answer that at least a share of the people stay at or below.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Noisy counts of all ranges, then of those who did not answer.
+    ends : sequence of pairs of float
+        First and last answer of each range, in ascending order.
+    share : float
+        Between 0 and 1.
+    variance : float
+        Of the noise of each count.
+    design : Design
+
+    Notes
+    -----
+    The interval inverts those of the cumulative shares (Woodruff, 1952): it begins at the first
+    range whose share and all below can reach `share`, and ends at the first from which on they
+    cannot miss it. Each end fails with half of the error allowed, whatever the noise. The value is
+    where the cumulative shares cross, made to rise (isotonic regression) and straight within a
+    range.
+
+    Examples
+    --------
+    >>> half = quantile_estimate([30, 50, 20], [(1, 1), (2, 2), (3, 3)], 0.5,
+    ...                          variance=4.0, design=Design(100))
+    >>> half.value, half.low, half.high
+    (2.0, 2.0, 2.0)
+    """
+    held = np.asarray(counts, dtype=np.float64)
+    ranges = len(ends)
+    whole = np.arange(len(held)) < ranges
+    below: list[SumEstimate] = []
+    for last in range(ranges - 1):
+        weights = (np.arange(len(held)) <= last).astype(np.float64)
+        # From the end that has fewer noisy counts: the other one is what is left of 1.
+        shift = 0.0
+        if 2 * (last + 1) > ranges:
+            weights, shift = weights - whole, 1.0
+        below.append(_ratio(held, weights, whole, variance, design, 0.0, 1.0, shift=shift))
+    values = [one.value for one in below]
+    if not all(map(math.isfinite, values)):
+        return Quantile(share, math.nan, ends[0][0], ends[-1][1])
+    reach = float(ndtri(0.5 + design.confidence / 2))
+    upper = [one.value + reach * one.standard_error for one in below]
+    lower = [one.value - reach * one.standard_error for one in below]
+    first = next((place for place, end in enumerate(upper) if end >= share), ranges - 1)
+    missing = [place for place, end in enumerate(lower) if end < share]
+    last = missing[-1] + 1 if missing else 0
+    rising = [0.0, *np.clip(_isotonic(np.array(values)), 0.0, 1.0).tolist(), 1.0]
+    place = next(at for at in range(ranges) if rising[at + 1] >= share)
+    part = (share - rising[place]) / max(rising[place + 1] - rising[place], 1e-12)
+    start, stop = ends[place]
+    low, high = ends[first][0], ends[max(last, first)][1]
+    value = min(max(start + (stop - start) * min(part, 1.0), low), high)
+    return Quantile(share, value, low, high)
+
+
+def _isotonic(values: Floats) -> Floats:
+    """Return the nearest values that never fall: pool adjacent violators."""
+    pools: list[list[float]] = []
+    for value in values.tolist():
+        pools.append([value, 1.0])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            mean, size = pools.pop()
+            total = pools[-1][1] + size
+            pools[-1] = [(pools[-1][0] * pools[-1][1] + mean * size) / total, total]
+    return np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
+
+
 def mean_of_sum(
     total: int, *, low: float, step: float, largest: int, variance: float, design: Design
 ) -> SumEstimate:

@@ -34,7 +34,6 @@ from masquerade.mechanisms import (
     level_named,
     parse_mechanism,
 )
-from masquerade.mechanisms.bitwise_response import MOST_BITS
 from masquerade.mechanisms.level import CLEAR
 from masquerade.surveys.questions import (
     Choice,
@@ -253,13 +252,6 @@ def _cost(mechanisms: tuple[Mask, ...]) -> Cost:
 
 def _bitwise(question: SeveralOf, level: str) -> BitwiseResponse:
     options, skip = len(question.options), question.allow_skip
-    if options + skip > MOST_BITS:
-        raise ParameterError(
-            f"question {question.id!r} has {options} options, and a masked report has room for "
-            f"{MOST_BITS - skip}; use fewer, or answers split between two parties.",
-            field="options",
-            question=question.id,
-        )
     if level == CLEAR:
         return BitwiseResponse(options, question.most, epsilon=math.inf, null=skip)
     return level_named(level).bitwise_response(options, question.most, null=skip)

@@ -14,6 +14,9 @@ from typing import Any, ClassVar
 from masquerade.errors import ParameterError
 
 MOST_OPTIONS = 100
+# Of several: the code of an answer has a bit each, and one for "no answer"; a browser's numbers are
+# whole up to 2**53.
+MOST_TO_TICK = 51
 MOST_CHARACTERS = 500
 MOST_POINTS = 1_000_000
 
@@ -88,8 +91,10 @@ class SeveralOf(_Kind):
 
     Attributes
     ----------
-    id, text, options, allow_skip
+    id, text, allow_skip
         As in `Choice`.
+    options : tuple of str
+        Two to 51 different labels.
     most : int or None
         How many options can be ticked; None for all.
 
@@ -355,12 +360,13 @@ def _check_common(question: Question) -> None:
 
 
 def _check_options(question: Choice | SeveralOf) -> None:
-    """Raise unless the options are 2 to 100 different texts."""
+    """Raise unless the options are different texts, not too many."""
     options = question.options
+    most = MOST_TO_TICK if isinstance(question, SeveralOf) else MOST_OPTIONS
     if not isinstance(options, tuple):
         raise question._error("options", f": options is {options!r}, expected several texts.")
-    if not 2 <= len(options) <= MOST_OPTIONS:
-        raise question._error("options", f" has {len(options)} options; give 2 to {MOST_OPTIONS}.")
+    if not 2 <= len(options) <= most:
+        raise question._error("options", f" has {len(options)} options; give 2 to {most}.")
     for index, option in enumerate(options):
         _check_text(option, "option", question=question.id, field=f"options/{index}")
     if len(set(options)) < len(options):

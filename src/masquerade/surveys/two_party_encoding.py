@@ -10,22 +10,28 @@ from typing import Any
 
 from masquerade.aggregate.estimates import (
     Design,
+    Quantile,
     SumEstimate,
+    bit_estimates,
     mean_estimate,
     mean_of_sum,
+    quantile_estimate,
     share_estimates,
 )
 from masquerade.aggregate.noise import SumNoise
-from masquerade.aggregate.survey_circuit import Block, One, Whole
+from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
 from masquerade.errors import ParameterError
 from masquerade.exact.number import finite
 from masquerade.surveys.conditions import Conditions, check_conditions, shown
-from masquerade.surveys.questions import Number, Question
+from masquerade.surveys.questions import Number, Question, SeveralOf
 
 MOST_BINS = 64
 MOST_CELLS = 256
 NO_ANSWER = "prefer not to say"
 NOT_ASKED = "not asked"
+ANSWERED = "answered"
+#: Shares of people below each of a question's `QuestionSums.quartiles`.
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 Answers = Mapping[str, Any]
 
@@ -47,6 +53,8 @@ class QuestionSums:
     mean : SumEstimate or None
         Of a rating or a number, among those who answered. Where several numbers share a bin, each
         counts as the bin's middle.
+    quartiles : tuple of Quantile or None
+        First quartile, median and third quartile of a rating or a number, among those who answered.
     """
 
     question: str
@@ -54,6 +62,7 @@ class QuestionSums:
     shares: tuple[SumEstimate, ...]
     answered: tuple[SumEstimate, ...]
     mean: SumEstimate | None
+    quartiles: tuple[Quantile, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +108,11 @@ class Encoding:
             if not isinstance(self._question(one), Number):
                 raise ParameterError(f"sums names {one!r}, which is no number; drop it.")
         for pair in self.cross:
-            if len(set(pair)) != 2 or any(one in self.sums for one in pair):
+            several = any(isinstance(self._question(one), SeveralOf) for one in pair)
+            if len(set(pair)) != 2 or several or any(one in self.sums for one in pair):
                 raise ParameterError(
-                    f"a cross table of {pair} cannot be made; name two questions, neither in sums."
+                    f"a cross table of {pair} cannot be made; name two questions of one answer "
+                    "each, neither in sums."
                 )
             cells = len(self.symbols(pair[0])) * len(self.symbols(pair[1]))
             if cells > MOST_CELLS:
@@ -112,32 +123,47 @@ class Encoding:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """One block for each question, then one for each cross table."""
+        """One block for each question, then one for each cross table, then those of `states`."""
         own: list[Block] = []
         for question in self.questions:
-            if isinstance(question, Number) and question.id in self.sums:
+            if isinstance(question, SeveralOf):
+                own.append(Some(len(question.options), question.most))
+            elif isinstance(question, Number) and question.id in self.sums:
                 own.append(Whole(question.points - 1))
             else:
                 own.append(One(len(self.symbols(question.id))))
         tables = (One(len(self.symbols(a)) * len(self.symbols(b))) for a, b in self.cross)
-        return (*own, *tables)
+        return (*own, *tables, *(One(len(states)) for states in self.states.values()))
+
+    @property
+    def states(self) -> dict[str, tuple[str, ...]]:
+        """Questions with several answers that some people do not answer, each with what they say.
+
+        Bits alone do not tell nothing ticked from nothing answered, and so not who the whole are.
+        """
+        several = [one.id for one in self.questions if isinstance(one, SeveralOf)]
+        rest = {name: self._without_answer(self._question(name)) for name in several}
+        return {name: (ANSWERED, *words) for name, words in rest.items() if words}
 
     def symbols(self, question: str) -> tuple[str, ...]:
         """Return what can be sent for a question: its labels, "no answer" and "not asked"."""
         asked = self._question(question)
         labels = self._bin_labels(asked) if isinstance(asked, Number) else asked.labels
+        return (*labels, *self._without_answer(asked))
+
+    def _without_answer(self, asked: Question) -> tuple[str, ...]:
         skip = (NO_ANSWER,) if asked.allow_skip else ()
         conditional = self.conditions and self.conditions[self.questions.index(asked)] is not None
-        return (*labels, *skip, *((NOT_ASKED,) if conditional else ()))
+        return (*skip, *((NOT_ASKED,) if conditional else ()))
 
-    def measurement(self, answers: Answers) -> list[int]:
+    def measurement(self, answers: Answers) -> list[int | list[bool]]:
         """Return what `Prio3.shard` takes, from a person's answers.
 
         Parameters
         ----------
         answers : mapping
-            By question id: a label, a point of a rating, a number; None or missing for "no answer",
-            and for what was not asked.
+            By question id: a label, a list of labels, a point of a rating, a number; None or
+            missing for "no answer", and for what was not asked.
 
         Raises
         ------
@@ -154,22 +180,33 @@ class Encoding:
             labels.append(self._label_code(question, answers.get(question.id)))
         asked = shown(self.questions, self.conditions, labels)
         for question, code, is_asked in zip(self.questions, labels, asked, strict=True):
-            symbols = self.symbols(question.id)
             if not is_asked:
                 if code is not None:
                     raise ParameterError(
                         f"question {question.id!r} was not asked and has an answer; drop it."
                     )
-                code = symbols.index(NOT_ASKED)
+                code = self._code_of(question, NOT_ASKED)
             elif code is None:
                 if not question.allow_skip:
                     raise ParameterError(
                         f"question {question.id!r} has no answer, and none may be left out."
                     )
-                code = symbols.index(NO_ANSWER)
+                code = self._code_of(question, NO_ANSWER)
             codes[question.id] = code
         tables = [codes[a] * len(self.symbols(b)) + codes[b] for a, b in self.cross]
-        return [*codes.values(), *tables]
+        own: list[int | list[bool]] = []
+        said: list[int] = []
+        for question in self.questions:
+            code = codes[question.id]
+            if not isinstance(question, SeveralOf):
+                own.append(code)
+                continue
+            # Beyond all sets of labels stand the symbols of who did not answer.
+            options, sets = len(question.options), 1 << len(question.options)
+            own.append([code < sets and bool(code >> place & 1) for place in range(options)])
+            if question.id in self.states:
+                said.append(0 if code < sets else 1 + code - sets)
+        return [*own, *tables, *said]
 
     def estimates(
         self, sums: Sequence[Sequence[int]], *, noise: SumNoise, design: Design
@@ -188,12 +225,19 @@ class Encoding:
         if noise.blocks != self.blocks:
             raise ParameterError("the noise is for other blocks; expected this encoding's.")
         variances = [float(noise.published_variance(i)) for i in range(len(self.blocks))]
+        rest = len(self.questions)
+        last = rest + len(self.cross)
+        states = dict(
+            zip(self.states, zip(sums[last:], variances[last:], strict=True), strict=True)
+        )
         results = [
-            self._result(question, counts, variance, design)
+            self._several(question, counts, variance, states.get(question.id), design)
+            if isinstance(question, SeveralOf)
+            else self._result(question, counts, variance, design)
             for question, counts, variance in zip(self.questions, sums, variances, strict=False)
         ]
-        rest = len(self.questions)
-        for (a, b), counts, variance in zip(self.cross, sums[rest:], variances[rest:], strict=True):
+        tables = zip(self.cross, sums[rest:last], variances[rest:last], strict=True)
+        for (a, b), counts, variance in tables:
             cells = tuple(f"{x} x {y}" for x in self.symbols(a) for y in self.symbols(b))
             shares = tuple(share_estimates(counts, variance=variance, design=design))
             results.append(QuestionSums(f"{a} x {b}", cells, shares, shares, None))
@@ -218,11 +262,35 @@ class Encoding:
         among = [place < labels for place in range(len(symbols))]
         shares = tuple(share_estimates(counts, variance=variance, design=design))
         answered = share_estimates(counts, variance=variance, design=design, among=among)
-        average = None
+        average, quartiles = None, None
         if scores:
             padded = [*scores, *[0.0] * (len(symbols) - labels)]
             average = mean_estimate(counts, padded, variance=variance, design=design, among=among)
-        return QuestionSums(question.id, symbols, shares, tuple(answered), average)
+            quartiles = tuple(
+                quantile_estimate(
+                    counts, self._ends(question), part, variance=variance, design=design
+                )
+                for part in map(float, QUARTERS)
+            )
+        return QuestionSums(question.id, symbols, shares, tuple(answered), average, quartiles)
+
+    def _several(
+        self,
+        question: SeveralOf,
+        counts: Sequence[int],
+        variance: float,
+        state: tuple[Sequence[int], float] | None,
+        design: Design,
+    ) -> QuestionSums:
+        every = bit_estimates(counts, variance=variance, design=design)
+        answered = every
+        if state is not None:
+            said, noise = state
+            among = (said[0], noise)
+            answered = bit_estimates(counts, variance=variance, design=design, among=among)
+            every += share_estimates(said, variance=noise, design=design)[1:]
+        symbols = self.symbols(question.id)
+        return QuestionSums(question.id, symbols, tuple(every), tuple(answered), None)
 
     def _question(self, name: str) -> Question:
         for question in self.questions:
@@ -237,6 +305,15 @@ class Encoding:
         """Return the place of an answer among the labels, or of a number among bins or points."""
         if answer is None:
             return None
+        if isinstance(question, SeveralOf):
+            code = question.code(answer) if isinstance(answer, list | tuple) else None
+            if code is None:
+                most = "" if question.most is None else f" at most {question.most}"
+                raise ParameterError(
+                    f"question {question.id!r}: the answer is {answer!r}, expected a list of{most} "
+                    f"different options of {list(question.labels)}."
+                )
+            return code
         if not isinstance(question, Number):
             if str(answer) not in question.labels:
                 raise ParameterError(
@@ -256,6 +333,13 @@ class Encoding:
         # Bin i holds the points from floor(i n / b) to below floor((i + 1) n / b).
         return ((int(point) + 1) * self._bins_of(question) - 1) // question.points
 
+    def _code_of(self, question: Question, without: str) -> int:
+        """Return the code of somebody who did not answer: after those of all answers."""
+        place = self._without_answer(question).index(without)
+        if isinstance(question, SeveralOf):
+            return (1 << len(question.options)) + place
+        return len(self.symbols(question.id)) - len(self._without_answer(question)) + place
+
     def _bins_of(self, question: Number) -> int:
         return min(self.bins, question.points)
 
@@ -274,6 +358,12 @@ class Encoding:
             f"{float(first):g}" if first == last else f"{float(first):g} to {float(last):g}"
             for first, last in self._bin_ends(question)
         )
+
+    def _ends(self, question: Question) -> list[tuple[float, float]]:
+        """Return the first and the last number of each label or bin."""
+        if isinstance(question, Number):
+            return [(float(first), float(last)) for first, last in self._bin_ends(question)]
+        return [(float(score), float(score)) for score in question.scores or ()]
 
     def _scores(self, question: Question) -> tuple[float, ...] | None:
         if isinstance(question, Number):

@@ -3,7 +3,8 @@
 // Codes of answers are the app's: 0 for the first label or point, the number of labels for "prefer
 // not to say". It is the same for every device, so that the length says nothing.
 
-import { One, Whole } from "./survey_circuit.js";
+import { isTicked, skipBit, tickedCount } from "../mechanisms/option_bits.js";
+import { One, Some, Whole } from "./survey_circuit.js";
 
 const MOST_BINS = 64;
 const MOST_CELLS = 256;
@@ -36,28 +37,36 @@ export class Encoding {
       const places = pair.map((id) => this.#placeOf(id));
       const cells = places.reduce((product, place) => product * this.symbols(place), 1);
       const summed = pair.some((id) => this.sums.has(id));
-      if (new Set(places).size !== 2 || summed || cells > MOST_CELLS) {
+      const several = places.some((place) => severalOf(questions[place]));
+      if (new Set(places).size !== 2 || summed || several || cells > MOST_CELLS) {
         throw new RangeError("a cross table is not of two questions, or has too many cells.");
       }
       return places;
     });
   }
 
-  /** One block for each question, then one for each cross table. */
+  /**
+   * One block for each question, then one for each cross table, then one for each question with
+   * several answers that some people do not answer: bits alone do not tell nothing ticked from that.
+   */
   get blocks() {
-    const own = this.questions.map((question, place) =>
-      this.sums.has(question.id)
+    const own = this.questions.map((question, place) => {
+      if (severalOf(question)) return new Some(question.labels.length, question.most ?? null);
+      return this.sums.has(question.id)
         ? new Whole(pointsOf(question) - 1)
-        : new One(this.symbols(place)),
-    );
+        : new One(this.symbols(place));
+    });
+    const states = this.questions
+      .filter((question) => severalOf(question) && without(question))
+      .map((question) => new One(1 + without(question)));
     const tables = this.cross.map(([a, b]) => new One(this.symbols(a) * this.symbols(b)));
-    return [...own, ...tables];
+    return [...own, ...tables, ...states];
   }
 
   /** Return how many symbols can be sent for a question: labels, "no answer" and "not asked". */
   symbols(place) {
     const question = this.questions[place];
-    return this.#labels(question) + Number(skippable(question)) + Number(conditional(question));
+    return this.#labels(question) + without(question);
   }
 
   /**
@@ -71,14 +80,39 @@ export class Encoding {
     if (codes.length !== length || asked.length !== length) {
       throw new RangeError(`${length} questions have not as many answers.`);
     }
+    const states = [];
     const sent = this.questions.map((question, place) => {
+      if (severalOf(question)) {
+        const { flags, state } = this.#flags(question, codes[place], asked[place]);
+        if (without(question)) states.push(state);
+        return flags;
+      }
       if (asked[place]) return this.#code(question, codes[place]);
       if (!conditional(question) || codes[place] != null) {
         throw new RangeError("a question was not asked and has an answer, or is asked of all.");
       }
       return this.symbols(place) - 1; // "not asked" is the last symbol
     });
-    return [...sent, ...this.cross.map(([a, b]) => sent[a] * this.symbols(b) + sent[b])];
+    const tables = this.cross.map(([a, b]) => sent[a] * this.symbols(b) + sent[b]);
+    return [...sent, ...tables, ...states];
+  }
+
+  /** Return which options are ticked, and whether it was answered (0), left out or not asked. */
+  #flags(question, code, asked) {
+    const { labels, most = null } = question;
+    const none = labels.map(() => false);
+    if (!asked) {
+      if (!conditional(question) || code != null) {
+        throw new RangeError("a question was not asked and has an answer, or is asked of all.");
+      }
+      return { flags: none, state: without(question) }; // the last one
+    }
+    if (skippable(question) && code === skipBit(question)) return { flags: none, state: 1 };
+    const whole = Number.isSafeInteger(code) && code >= 0 && code < skipBit(question);
+    if (!whole || tickedCount(code, question) > (most ?? labels.length)) {
+      throw new RangeError("an answer is none that the question offers.");
+    }
+    return { flags: labels.map((_, place) => isTicked(code, place)), state: 0 };
   }
 
   #code(question, code) {
@@ -113,4 +147,6 @@ function pointsOf({ min, max, step }) {
 }
 
 const skippable = (question) => question.kind !== "number" && question.allow_skip === true;
+const severalOf = ({ kind }) => kind === "several";
+const without = (question) => Number(skippable(question)) + Number(conditional(question));
 const conditional = (question) => Boolean(question.show_if);

@@ -1,17 +1,11 @@
 // What a question can be answered with, and what answers and reports are called. Codes are those of
 // mechanisms/mask.js: 0 for the first option or point.
 
+import { isTicked, skipBit } from "../mechanisms/option_bits.js";
+
 /** Return the code of "prefer not to say": after the last label, or the bit after the last option. */
-export function skipCode({ kind, labels }) {
-  return kind === "several" ? 2 ** labels.length : labels.length;
-}
-
-/** Return whether an option is in the code of several; codes are beyond 32 bits. */
-export const isTicked = (code, place) => Math.floor(code / 2 ** place) % 2 === 1;
-
-/** Return how many options a code holds. */
-export function tickedCount(code, { labels }) {
-  return labels.filter((_, place) => isTicked(code, place)).length;
+export function skipCode(question) {
+  return question.kind === "several" ? skipBit(question) : question.labels.length;
 }
 
 /** Return the number of codes of a question's answers, "prefer not to say" included. */

@@ -2,8 +2,9 @@
 
 import { element } from "../app/dom.js";
 import { button } from "./fields.js";
+import { KINDS } from "./questions.js";
 
-const NAMES = { rating: "Rating", choice: "Pick one", comparison: "Which of two", number: "Number" };
+const NAMES = Object.fromEntries(KINDS.map(([kind, name]) => [kind, name]));
 
 /**
  * Draw the list.
