@@ -85,6 +85,7 @@ def test_prop_a_number_is_in_the_bin_that_says_so(
     encoding = Encoding((question,), bins=bins)
     value = -3 + 0.5 * data.draw(st.integers(0, points - 1))
     (place,) = encoding.measurement({"n": value})
+    assert isinstance(place, int)
     ends = [float(one) for one in encoding.symbols("n")[place].split(" to ")]
     assert ends[0] <= value <= ends[-1]
     assert len(encoding.symbols("n")) == min(bins, points)
@@ -335,7 +336,7 @@ def test_quartiles_hold_at_least_as_often_as_they_say() -> None:
     held = {name: np.zeros(3) for name in truth}
     for _ in range(600):
         exact = rng.multinomial(300, share).tolist()
-            exact += rng.multinomial(300, np.full(20, 0.05)).tolist()
+        exact += rng.multinomial(300, np.full(20, 0.05)).tolist()
         for found in encoding.estimates(
             noisy(encoding, noise, exact, rng), noise=noise, design=Design(300)
         ):

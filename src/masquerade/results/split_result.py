@@ -12,7 +12,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from masquerade.accounting import Rho
-from masquerade.aggregate.estimates import Design, SumEstimate
+from masquerade.aggregate.estimates import Design, Quantile, SumEstimate
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.results.headline import (
     FEWEST_FOR_HEADLINE,
@@ -21,7 +21,7 @@ from masquerade.results.headline import (
     range_width,
 )
 from masquerade.results.question_result import CONFIDENCE, numbers_json
-from masquerade.surveys import Question, QuestionSums
+from masquerade.surveys import Question, QuestionSums, SeveralOf
 from masquerade.surveys.survey import RESPONDENT, Survey
 from masquerade.surveys.two_parties import expected_margin
 from masquerade.truth.estimate import Estimate, shown_shares
@@ -118,7 +118,7 @@ def split_result(
         "inputs": hashlib.sha256(inputs.encode()).hexdigest(),
         "version": version("masquerade"),
         "questions": [
-            _question(survey, place, question, one, sums[place], count)
+            _question(survey, place, question, one, count)
             for place, (question, one) in enumerate(zip(survey.questions, found, strict=False))
         ],
         "cross_tables": [
@@ -142,6 +142,8 @@ def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str
     guarantee = survey.levels[0].guarantee()
     names = [question.id for question in survey.questions]
     names += [f"{first} x {second}" for first, second in encoding.cross]
+    # Of questions with several answers that some people do not answer: who did.
+    names += [f"{name}: answered" for name in encoding.states]
     return {
         "format": CODEBOOK_FORMAT,
         "format_version": CODEBOOK_VERSION,
@@ -170,8 +172,14 @@ def _symbols(survey: Survey, place: int) -> list[str]:
     encoding = survey.encoding
     if place < len(survey.questions):
         question = survey.questions[place]
-        return [] if question.id in encoding.sums else list(encoding.symbols(question.id))
-    first, second = encoding.cross[place - len(survey.questions)]
+        if question.id in encoding.sums:
+            return []
+        several = isinstance(question, SeveralOf)
+        return list(question.labels if several else encoding.symbols(question.id))
+    place -= len(survey.questions)
+    if place >= len(encoding.cross):
+        return list(list(encoding.states.values())[place - len(encoding.cross)])
+    first, second = encoding.cross[place]
     return [f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second)]
 
 
@@ -180,19 +188,20 @@ def _question(
     place: int,
     question: Question,
     found: QuestionSums,
-    counts: Sequence[int],
     n: int,
 ) -> dict[str, Any]:
     noise = survey.split_noise
     _, margin = expected_margin(noise, place, question, people=n)
-    shares = shown_shares([_estimate(one) for one in found.shares]) if found.shares else ()
+    shares = [_estimate(one) for one in found.shares]
+    if shares and not isinstance(question, SeveralOf):  # whose options are no parts of a whole
+        shares = list(shown_shares(shares))
     options = []
-    for label, share, noisy in zip(found.symbols, shares, counts, strict=False):
+    for label, share in zip(found.symbols, shares, strict=True):
         numbers = numbers_json(share)
         options.append(
             {
                 "label": label,
-                "reported_share": noisy / n,
+                "reported_share": share.value,
                 "known_share": None,
                 **numbers,
                 "simultaneous_low": None,
@@ -226,12 +235,19 @@ def _question(
         # What is ill-formed was refused by its proof, and a sum shows nothing more of anybody.
         "plausibility": {"probability": None, "doubtful": False, "reason": None},
         "mean": mean,
+        "quartiles": None if found.quartiles is None else [*map(_quartile, found.quartiles)],
         "forecast_standard_error": margin / float(ndtri(0.5 + CONFIDENCE / 2)),
         "by_level": [],
     }
     result["headline"] = headline(result, question)
     result["precision"] = _precision(survey, place, question)
     return result
+
+
+def _quartile(found: Quantile) -> dict[str, float | None]:
+    numbers = {"value": found.value, "low": found.low, "high": found.high}
+    known = math.isfinite(found.value)
+    return {"share": found.share, **(numbers if known else dict.fromkeys(numbers))}
 
 
 def _precision(survey: Survey, place: int, question: Question) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.server.devices import everything
@@ -17,7 +19,8 @@ from masquerade.errors import (
     ParameterError,
     WrongState,
 )
-from masquerade.surveys import SeveralOf
+from masquerade.results import split_codebook
+from masquerade.surveys import Choice, Number, SeveralOf, ShowIf
 from masquerade.surveys.survey import split_commitment
 
 
@@ -214,13 +217,6 @@ def test_a_survey_is_not_open_for_longer_than_its_helper_remembers_it(
     assert lifecycle.record(record.token).closes == last
 
 
-def test_questions_with_several_answers_are_refused(sqlite_pair: Pair) -> None:
-    """What has no encoding opens no survey, instead of counting one answer of many."""
-    several = SeveralOf("pets", "Which pets?", ("Cat", "Dog", "Fish"))
-    with pytest.raises(ParameterError, match="several answers"):
-        sqlite_pair.define(questions=(several,))
-
-
 def test_a_refusal_is_told(sqlite_pair: Pair) -> None:
     """The surveyor reads that the helper's operator refused, and the survey does not open."""
     survey, token = sqlite_pair.define(), secrets.token_hex(8)
@@ -243,3 +239,36 @@ def test_a_proposal_is_made_anew_when_words_change(sqlite_pair: Pair) -> None:
     assert [task.id for task in sqlite_pair.helper.tasks.tasks()] == [second["task"]]
     with pytest.raises(NotFound):
         sqlite_pair.helper.tasks.decide(first["task"], approve=True)
+
+
+def test_several_answers_and_numbers_come_out_with_their_quartiles(sqlite_pair: Pair) -> None:
+    """Shares of options are of all people and need not add to 1; a number has its quartiles."""
+    questions = (
+        Choice("work", "Do you work?", ("Yes", "No")),
+        SeveralOf("way", "How do you come?", ("bus", "bicycle", "foot"), most=2, allow_skip=True),
+        Number("hours", "How long?", 0, 60, "minutes"),
+    )
+    pair = sqlite_pair
+    survey = replace(
+        pair.define(questions, rho="8"), conditions=(None, ShowIf("work", ("Yes",)), None)
+    )
+    record = pair.open(survey)
+    for number in range(24):
+        answers: dict[str, Any] = {"work": "Yes", "way": ["bus", "foot"], "hours": number}
+        if number % 3 == 0:
+            answers = {"work": "No", "hours": number}
+        elif number % 3 == 1:
+            answers["way"] = None if number == 1 else ["bus"]
+        pair.send(record, answers)
+    pair.close(record)
+    assert pair.leader.aggregation.run() == 1
+    truth = [[16, 8], [15, 0, 8], [3] * 8 + [0] * 12, [15, 1, 8]]
+    assert near(pair, record.token, truth)
+    way, hours = pair.result(record)["questions"][1:]
+    labels = ["bus", "bicycle", "foot", "prefer not to say", "not asked"]
+    assert [option["label"] for option in way["options"]] == labels
+    assert way["quartiles"] is None
+    assert [one["share"] for one in hours["quartiles"]] == [0.25, 0.5, 0.75]
+    assert all(one["low"] <= one["value"] <= one["high"] for one in hours["quartiles"])
+    names = [one["of"] for one in split_codebook(survey, token="t", count=24)["sums"]]
+    assert names == ["work", "way", "hours", "way: answered"]

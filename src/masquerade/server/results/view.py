@@ -107,7 +107,20 @@ def _question(
         "views": [_view(name, estimates, result, shares, mean) for name in names],
         "by_level": _levels_of_options(estimates, shares),
         "levels": estimates["n_by_level"],
+        "quartiles": _quartiles(estimates, mean),
     }
+
+
+def _quartiles(estimates: Mapping[str, Any], figures: Figures | None) -> list[tuple[str, str, str]]:
+    """Return name, value and interval of each quartile; none where sums of two parties have none."""
+    found = estimates.get("quartiles") or []
+    if figures is None:
+        return []
+    return [
+        (name, figures.text(one["value"]), figures.between(one))
+        for name, one in zip(("First quartile", "Median", "Third quartile"), found, strict=False)
+        if one["value"] is not None
+    ]
 
 
 def _view(
