@@ -250,7 +250,7 @@ def test_several_answers_and_numbers_come_out_with_their_quartiles(sqlite_pair: 
     )
     pair = sqlite_pair
     survey = replace(
-        pair.define(questions, rho="8"), conditions=(None, ShowIf("work", ("Yes",)), None)
+        pair.define(questions, rho="1.5"), conditions=(None, ShowIf("work", ("Yes",)), None)
     )
     record = pair.open(survey)
     for number in range(24):

@@ -112,7 +112,7 @@ def _question(
 
 
 def _quartiles(estimates: Mapping[str, Any], figures: Figures | None) -> list[tuple[str, str, str]]:
-    """Return name, value and interval of each quartile; none where sums of two parties have none."""
+    """Return name, value and interval of each quartile, where sums of two parties have them."""
     found = estimates.get("quartiles") or []
     if figures is None:
         return []
