@@ -82,7 +82,8 @@ function readQuantisedResponse(device) {
  * most m of k options in min(k, 2m), a set and "no answer" in m + 1.
  */
 export function changedBits({ options, most, null: masked }) {
-  return Math.max(Math.min(options, 2 * most), masked ? most + 1 : 0);
+  const between = 2 * most < options ? 2 * most : options; // two sets
+  return masked && most >= between ? most + 1 : between;
 }
 
 /** Each bit is flipped by itself, with probability other / total. */
