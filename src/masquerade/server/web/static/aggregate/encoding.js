@@ -3,7 +3,6 @@
 // Codes of answers are the app's: 0 for the first label or point, the number of labels for "prefer
 // not to say". It is the same for every device, so that the length says nothing.
 
-import { isTicked, skipBit, tickedCount } from "../mechanisms/option_bits.js";
 import { One, Some, Whole } from "./survey_circuit.js";
 
 const MOST_BINS = 64;
@@ -107,12 +106,14 @@ export class Encoding {
       }
       return { flags: none, state: without(question) }; // the last one
     }
-    if (skippable(question) && code === skipBit(question)) return { flags: none, state: 1 };
-    const whole = Number.isSafeInteger(code) && code >= 0 && code < skipBit(question);
-    if (!whole || tickedCount(code, question) > (most ?? labels.length)) {
+    const skip = 2 ** labels.length; // the bit after the last option
+    if (skippable(question) && code === skip) return { flags: none, state: 1 };
+    const whole = Number.isSafeInteger(code) && code >= 0 && code < skip;
+    const flags = whole ? labels.map((_, place) => Math.floor(code / 2 ** place) % 2 === 1) : [];
+    if (!whole || flags.filter(Boolean).length > (most ?? labels.length)) {
       throw new RangeError("an answer is none that the question offers.");
     }
-    return { flags: labels.map((_, place) => isTicked(code, place)), state: 0 };
+    return { flags, state: 0 };
   }
 
   #code(question, code) {

@@ -1,12 +1,17 @@
 // What a question can be answered with, and what answers and reports are called. Codes are those of
 // mechanisms/mask.js: 0 for the first option or point.
 
-import { isTicked, skipBit } from "../mechanisms/option_bits.js";
-
 /** Return the code of "prefer not to say": after the last label, or the bit after the last option. */
 export function skipCode(question) {
-  return question.kind === "several" ? skipBit(question) : question.labels.length;
+  return question.kind === "several" ? 2 ** question.labels.length : question.labels.length;
 }
+
+/** Return whether an option is in the code of several: bit i, of value 2^i, stands for option i. */
+export const isTicked = (code, place) => Math.floor(code / 2 ** place) % 2 === 1;
+
+/** Return how many options a code of several holds. */
+export const tickedCount = (code, { labels }) =>
+  labels.filter((_, place) => isTicked(code, place)).length;
 
 /** Return the number of codes of a question's answers, "prefer not to say" included. */
 export function answersTo(question) {

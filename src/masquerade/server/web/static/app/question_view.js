@@ -3,13 +3,14 @@
 
 import {
   codeOfNumber,
+  isTicked,
   latticeOf,
   numberText,
   pointsOf,
   skipCode,
+  tickedCount,
 } from "./answers.js";
 import { element } from "./dom.js";
-import { isTicked, tickedCount } from "../mechanisms/option_bits.js";
 import { actions, button, heading, userText } from "./components.js";
 import { words } from "../words/language.js";
 
