@@ -19,7 +19,7 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.surveys.conditions import Conditions
 from masquerade.surveys.levels import OfferedLevel
-from masquerade.surveys.questions import Question, SeveralOf
+from masquerade.surveys.questions import Question
 from masquerade.surveys.two_party_encoding import Encoding
 
 #: Responses below which neither party shows a sum, where a survey does not say more.
@@ -112,13 +112,6 @@ class TwoParties:
             A cross table, a sum or the number of bins does not fit the questions, or there are
             more of them than one proof can hold.
         """
-        for question in questions:
-            if isinstance(question, SeveralOf):
-                raise ParameterError(
-                    f"question {question.id!r} takes several answers, which cannot be split "
-                    "between two parties; ask each option by itself, or mask on the device.",
-                    question=question.id,
-                )
         encoding = Encoding(questions, conditions, self.cross, self.bins, self.sums)
         SurveyCircuit(encoding.blocks)
         return encoding
