@@ -189,7 +189,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
             assert said is not None
             assert "too few responses" in said.text
     embed = _templates.env.get_template("result/embed.html").render(
-        survey={"definition": definition, "responses": people}, view=view, public_link="/r/x"
+        record={"survey": definition, "responses": people}, view=view, public_link="/r/x"
     )
     small = read_page(embed.replace("<!doctype html>", ""))
     sections = list(small.all("section"))
