@@ -244,7 +244,7 @@ def quantile_estimate(
     ----------
     counts : sequence of int
         Noisy counts of all ranges, then of those who did not answer.
-    ends : sequence of pairs of float
+    ends : sequence of pairs of numbers
         First and last answer of each range, in ascending order.
     share : float
         Between 0 and 1.
@@ -291,7 +291,7 @@ def quantile_estimate(
     place = next(at for at in range(ranges) if rising[at + 1] >= share)
     part = (share - rising[place]) / max(rising[place + 1] - rising[place], 1e-12)
     start, stop = ends[place]
-    low, high = ends[first][0], ends[max(last, first)][1]
+    low, high = float(ends[first][0]), float(ends[max(last, first)][1])
     value = min(max(start + (stop - start) * min(part, 1.0), low), high)
     return Quantile(share, value, low, high)
 
