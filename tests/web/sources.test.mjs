@@ -17,7 +17,7 @@ function code(name) {
 /** Return every module that the participant's page loads. */
 function modules() {
   const found = new Set([
-    "app/main.js", "app/service_worker.js", "aggregate/encoding.js", "aggregate/task.js",
+    "app/main.js", "app/service_worker.js", "aggregate/agreement.js",
   ]);
   for (const name of found) {
     for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) {
@@ -36,7 +36,7 @@ const FORBIDDEN = [
   /innerHTML/, /outerHTML/, /insertAdjacentHTML/, /document\.write/, /\beval\b/, /new Function/,
   // ways out of the page
   /XMLHttpRequest/, /sendBeacon/, /WebSocket/, /EventSource/, /\.cookie/, /\bhistory\b/,
-  /window\.open/, /postMessage/, /\.submit\(/, /"form"/, /console\./, /\bimport\(/, /https?:/,
+  /window\.open/, /postMessage/, /\.submit\(/, /"form"/, /console\./, /https?:/,
 ];
 
 /** What few modules may do, and which. */
@@ -46,7 +46,10 @@ const RESERVED = [
   [/\bcaches\b/, ["app/service_worker.js"]],
   [/\blocalStorage\b/, ["app/device.js"]],
   [/\bindexedDB\b/, ["app/database.js"]],
-  [/\bsubtle\b/, ["aggregate/hpke.js"]], // which says so where plain http does not offer it
+  // of which the first says so where plain http does not offer it
+  [/\bsubtle\b/, ["aggregate/hpke.js", "aggregate/signature.js"]],
+  // of the one module that is in the page's template, for surveys between two parties
+  [/\bimport\(/, ["app/two_parties.js"]],
   // by given randomness, for test vectors
   [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],
@@ -56,8 +59,8 @@ const RESERVED = [
 
 const KNOWN = {
   aggregate: [
-    "bit_circuit", "encoding", "field", "hpke", "prio3", "proof", "survey_circuit", "task",
-    "turboshake", "xof",
+    "agreement", "bit_circuit", "encoding", "field", "hpke", "prio3", "proof", "signature",
+    "survey_circuit", "task", "turboshake", "xof",
   ],
   mechanisms: [
     "coins", "concentrated", "fractions", "gaussian_room", "gaussian_tail", "lattice", "losses",
@@ -69,7 +72,7 @@ const KNOWN = {
     "database", "device", "dom", "home_page", "invitation", "ledger_page", "level_view", "main",
     "mask_demo", "participation", "plain_page", "question_view", "recovery", "reward_view",
     "screen", "service_worker", "settings_page", "sha256", "strength", "survey_page",
-    "survey_text", "survey_views",
+    "survey_text", "survey_views", "two_parties", "two_party_views",
   ],
 };
 

@@ -71,6 +71,9 @@ def answer(
 ) -> None:
     """Take part in a survey. Answers are masked on this computer; only the reports are sent.
 
+    Where two parties add up the answers, they are cut into two sealed halves here, after the second
+    party was asked itself whether it agreed to exactly this survey.
+
     Whatever interrupts it, run it again: what was drawn once is sent, and nothing is drawn anew.
 
     Example: masquerade answer https://example.org/s/5a5a5a5a5a5a5a5a --level high
@@ -104,6 +107,8 @@ def answer(
             "paid": receipt.paid,
             "completion_code": receipt.completion_code,
         }
+        if receipt.sealed_bytes is not None:
+            result["sealed_bytes"] = receipt.sealed_bytes
         show(result, as_json=True, title="")
 
 
@@ -234,20 +239,22 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
         asked, todo = part.questions, list(range(len(part.questions)))
         while todo:
             _ask(console, asked, given, todo)
-            say(console, "", "We now mask your answers, once. It cannot be repeated.")
-            typed = ask_line(console, "Enter masks them; the number of a question changes it.")
+            split = asked[0].mechanism is None
+            does = "cut your answers into two sealed halves" if split else "mask your answers"
+            say(console, "", f"We now {does}, once. It cannot be repeated.")
+            typed = ask_line(console, "Enter does it; the number of a question changes it.")
             number = int(typed) if typed.isascii() and typed.isdigit() else 0
             todo = [number - 1] if 1 <= number <= len(asked) else []
             if typed and not todo:
                 say(console, "There is no such question; nothing is changed.")
     else:
-        say(console, "Your answers were masked before; these reports stay.")
+        say(console, "Your answers were masked or sealed before; what was made then stays.")
     part.seal(given or None)
     if part.reveal == "before_send":
         _show_reports(console, part, given)
-        if not ask_yes(console, "Send these reports? All or none."):
+        if not ask_yes(console, "Send this? All or nothing."):
             part.abandon()
-            say(console, "Nothing was sent. The price stays spent, as you saw this draw.")
+            say(console, "Nothing was sent. The price stays spent.")
             return
     bill = part.send()
     if part.reveal != "before_send":
@@ -294,6 +301,8 @@ def _begun(
         ("level", "what is sent", "what anybody could learn", "epsilon of all"),
         [(n, one["odds"], one["words_all"], one["epsilon_user"]) for n, one in levels.items()],
     )
+    if (parties := invitation["two_parties"]) is not None:
+        _say_parties(console, parties)
     level = level or invitation["fixed_level"]
     if level is None:
         level = ask_one_of(console, "Which level, for all questions?", list(levels))
@@ -313,7 +322,28 @@ def _begun(
     return part
 
 
+def _say_parties(console: Console, parties: dict[str, Any]) -> None:
+    digits = parties["fingerprint"]
+    groups = " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
+    say(
+        console,
+        f"Two parties add up your answers: this server, and {parties['operator']} at "
+        f"{parties['helper']}. Your answers are cut into two halves here, each sealed for one "
+        "party; if both put their halves together, they can read your answers. You have to trust "
+        "that one of them is honest.",
+    )
+    say(console, "The second party's key; compare it at that address, or ask who runs it:")
+    say(console, f"  {groups}", style="bold")
+
+
 def _show_reports(console: Console, part: Participation, given: dict[str, Answer]) -> None:
+    if part.sealed_bytes is not None:
+        say(
+            console,
+            f"Sent are two sealed halves of your answers, one for each party: {part.sealed_bytes} "
+            "bytes together, whatever anybody answers. Each half alone is pure chance.",
+        )
+        return
     rows = []
     for one, sent in zip(part.questions, part.reports, strict=True):
         name = one.question.id
@@ -360,7 +390,7 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
             "text": question.text,
             "answers": list(question.labels) or one.choices,
             "allow_skip": question.allow_skip,
-            "mechanism": str(one.mechanism),
+            "mechanism": None if one.mechanism is None else str(one.mechanism),
         }
         if one.show_if is not None:
             rows[question.id]["show_if"] = one.show_if.to_json()

@@ -320,6 +320,7 @@ class Client:
 
     def _beginning(self, token: str, level: str | None, *, confirm_clear: bool) -> Record:
         offer = Offer.read(self._invitation(token))
+        Participation.check_parties(self._connection, offer, token)
         level = offer.fixed_level if level is None else level
         if level is None:
             names = ", ".join(one.name for one in offer.levels)

@@ -92,6 +92,10 @@ class Connection:
         """Return what everybody may read."""
         return self._ask("GET", path, {}, None)
 
+    def elsewhere(self, address: str) -> dict[str, Any]:
+        """Return what everybody may read at another server; nothing of a person goes there."""
+        return self._ask("GET", address, {}, None, server=address)
+
     def own(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str | None = None
     ) -> dict[str, Any]:
@@ -106,7 +110,13 @@ class Connection:
         return self._ask(method, path, headers, content)
 
     def _ask(
-        self, method: str, path: str, headers: dict[str, str], content: bytes | None
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        content: bytes | None,
+        *,
+        server: str | None = None,
     ) -> dict[str, Any]:
         pause, reason = _FIRST_PAUSE_SECONDS, ""
         for attempt in range(1, self._attempts + 1):
@@ -125,7 +135,8 @@ class Connection:
                 sleep(max(asked_to_wait, pause * random.uniform(0.5, 1)))
                 pause *= 2
         raise ServerUnavailable(
-            f"{self.url} cannot be asked now: {reason}. Nothing is lost; do the same again later."
+            f"{server or self.url} cannot be asked now: {reason}. Nothing is lost; do the same "
+            "again later."
         )
 
     def _read(self, answer: httpx.Response) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
+from masquerade.aggregate.survey_circuit import One
+from masquerade.client.agreement import Agreement
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
@@ -21,13 +24,15 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
 from masquerade.surveys.levels import Mask, OfferedLevel, offered_level, parse_mask
 from masquerade.surveys.questions import MOST_OPTIONS
-from masquerade.surveys.survey import MOST_QUESTIONS, REVEALS, Survey
+from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
+from masquerade.surveys.two_parties import SplitLevel
 
 _COVERED = ("title", "description", "topic", "template", "reveal", "estimator", "hash")
 _KINDS = ("choice", "several", "rating", "number", "comparison")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(LEVEL_PATTERN)
 _LONGEST_MECHANISM = 1000  # characters
+_SUMS = re.compile(rf"{TWO_PARTIES}:rho=(\d(?:\.\d{{1,6}})?)")
 # Amounts are exact to a millionth; another version may round its last digit differently.
 _SLACK = 2e-6
 
@@ -43,6 +48,8 @@ class Offer:
     linked: tuple[tuple[int, ...], ...]
     levels: tuple[OfferedLevel, ...]  # the strongest first: their order is in no hash
     masks: dict[str, dict[str, Any]]  # the device form of each mechanism, by its text form
+    # Who adds up the answers, where they are split between two parties; None where masks protect.
+    agreement: Agreement | None = None
 
     @classmethod
     def read(cls, invitation: Mapping[str, Any], *, kept: bool = False) -> Offer:
@@ -81,7 +88,11 @@ class Offer:
             raise BrokenPromise(f"the invitation is to {count} questions, and other kinds.")
         groups, masks = _groups(invitation["linked"], count), dict(invitation["masks"])
         given = list(invitation["levels"])
-        levels = [_level(one, count, groups, masks) for one in given]
+        agreement = _agreement(invitation)
+        if agreement is None:
+            levels = [_level(one, count, groups, masks) for one in given]
+        else:
+            levels = [_split_level(one, count) for one in given]
         names = [level.name for level in levels]
         if not names or len(set(names)) < len(names):
             raise BrokenPromise(f"the invitation has the levels {names}.")
@@ -92,7 +103,7 @@ class Offer:
             for level, one in zip(levels, given, strict=True):
                 _require_said(level, one)
         levels.sort(key=_strength)
-        return cls(covered, count, kinds, groups, tuple(levels), masks)
+        return cls(covered, count, kinds, groups, tuple(levels), masks, agreement)
 
     @property
     def fixed_level(self) -> str | None:
@@ -113,10 +124,12 @@ class Offer:
             "masks": self.masks,
             "levels": [{**level.to_json(), "clear": level.cost("").clear} for level in self.levels],
             "fixed_level": self.fixed_level,
+            "trust": DEVICE if self.agreement is None else TWO_PARTIES,
+            "two_parties": None if self.agreement is None else self.agreement.to_json(),
         }
 
     def require_opening(
-        self, opening: Mapping[str, Any], *, participation: str, level: str
+        self, opening: Mapping[str, Any], *, participation: str, level: str, token: str
     ) -> Survey:
         """Return the survey that was opened, at `level`: word by word the one invited to."""
         said = tuple(opening.get(name) for name in ("id", "state", "level", "hash"))
@@ -131,8 +144,13 @@ class Offer:
         for name in _COVERED[:-1]:
             if getattr(survey, name) != self.covered[name]:
                 raise BrokenPromise(f"the {name} is another than in the invitation.")
+        if self.agreement is not None:
+            [only] = self.levels
+            assert isinstance(only, SplitLevel)
+            split = self.agreement.task(survey=token, hash_=self.covered["hash"])
+            self.agreement.require_survey(survey, split, rho=only.noise.rho)
         # Each with the questions that hang together; the order of levels is in no hash.
-        if {one.name: one for one in survey.levels} != {one.name: one for one in self.levels}:
+        elif {one.name: one for one in survey.levels} != {one.name: one for one in self.levels}:
             raise BrokenPromise("the levels are others than those you were invited to.")
         if survey.kinds != self.kinds:
             raise BrokenPromise("the questions are others than those you were invited to.")
@@ -152,6 +170,26 @@ def read_survey(text: str) -> Survey:
 def _hash_of(text: str) -> str:
     # Half a surrogate pair is no character, and two texts that differ there differ in hash too.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _agreement(invitation: Mapping[str, Any]) -> Agreement | None:
+    """Return who adds up the answers; None where masks protect, as in older invitations."""
+    trust, parties = invitation.get("trust", DEVICE), invitation.get("two_parties")
+    if trust == DEVICE and parties is None:
+        return None
+    if trust != TWO_PARTIES:
+        raise BrokenPromise(f"the invitation asks to trust {trust!r}, which is not known here.")
+    return Agreement.read(parties)
+
+
+def _split_level(given: Mapping[str, Any], count: int) -> SplitLevel:
+    """Return the level of a survey between two parties, whose cost is its rho alone."""
+    [text] = given["mechanisms"]
+    sums = _SUMS.fullmatch(_text(text, "noise"))
+    if given["name"] != TWO_PARTIES or sums is None:
+        raise BrokenPromise("the invitation does not say what the sums of two parties cost.")
+    # What is added up is not known before the questions; the cost follows from rho alone.
+    return SplitLevel.of(SumNoise.of_rho([One(2)] * count, sums[1]))
 
 
 def _level(

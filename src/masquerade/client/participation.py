@@ -22,6 +22,7 @@ drawn again, and "expired" frees only what was reserved and not opened.
 
 from __future__ import annotations
 
+import base64
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ from masquerade.errors import (
 from masquerade.mechanisms import mask_response
 from masquerade.surveys import Question
 from masquerade.surveys.levels import OfferedLevel
-from masquerade.surveys.survey import AFTER_SEND, commitment_of
+from masquerade.surveys.survey import AFTER_SEND, commitment_of, split_commitment
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class Receipt:
     drawn_before: bool
     paid: dict[str, Any] | None = None  # what came into the wallet: ``currency`` and ``amount``
     completion_code: str | None = None  # what shows a panel that the reports have arrived
+    # Length in bytes of the two sealed halves, where they were sent and no reports.
+    sealed_bytes: int | None = None
 
 
 class Participation:
@@ -147,6 +150,28 @@ class Participation:
         level = self._level(record)
         return {**level.price(), "clear": level.cost("").clear}
 
+    @staticmethod
+    def check_parties(connection: Connection, offer: Offer, survey: str) -> None:
+        """Check that both parties agreed to a survey, where it is between two; nothing is sent.
+
+        Raises
+        ------
+        BrokenPromise
+            The helper's key, signature or terms are not those of the survey, or it says otherwise
+            at its own address.
+        ServerUnavailable
+            The helper cannot be asked.
+        """
+        agreement = offer.agreement
+        if agreement is None:
+            return
+        agreement.task(survey=survey, hash_=offer.covered["hash"])
+        try:
+            answer = connection.elsewhere(agreement.address)
+        except NotFound:
+            answer = {}
+        agreement.require_helper(answer)
+
     def reserve(self) -> None:
         """Have the price set aside, here and on the server; `Client.begin` does it.
 
@@ -198,9 +223,13 @@ class Participation:
         self.reserve()
         record = self._read()
         if record["step"] == "reserved":
+            # Days may have passed since it was begun.
+            self.check_parties(self._connection, self._offer(record), self.survey)
             answer = self._step("POST", "open")
             level = record["level"]
-            self._offer(record).require_opening(answer, participation=record["id"], level=level)
+            self._offer(record).require_opening(
+                answer, participation=record["id"], level=level, token=self.survey
+            )
             # Spent before anybody sees a question: from here on nothing gives it back.
             self._device.commit(self._server, record["charge"])
             text = answer["survey"]
@@ -257,6 +286,11 @@ class Participation:
             It cannot be looked at yet.
         """
         record = self._read()
+        if self._offer(record).agreement is not None:
+            raise WrongState(
+                "this survey has no reports to look at: the answers are sent in two sealed halves.",
+                state=record["step"],
+            )
         seen = ("sent",) if record["reveal"] == AFTER_SEND else ("sealed", "sent")
         if record["step"] not in seen:
             raise WrongState(
@@ -268,6 +302,12 @@ class Participation:
             Masked(one.question, report, one.in_words(report))
             for one, report in zip(self.questions, record["reports"], strict=True)
         )
+
+    @property
+    def sealed_bytes(self) -> int | None:
+        """Length in bytes of the two sealed halves of the answers; None where there are none."""
+        report = self._read().get("report")
+        return None if report is None else len(base64.b64decode(report))
 
     def send(self) -> dict[str, Any]:
         """Send what was sealed and return the bill; sending again changes nothing.
@@ -281,13 +321,14 @@ class Participation:
             self.seal()
         record = self._read()
         if record["step"] == "sealed":
+            split = "report" in record
             body = {
-                "reports": record["reports"],
+                **({"report": record["report"]} if split else {"reports": record["reports"]}),
                 "salt": record["salt"],
                 "level": record["level"],
                 "survey_hash": self._offer(record).covered["hash"],
             }
-            answer = self._step("PUT", "response", body)
+            answer = self._step("PUT", "sealed-report" if split else "response", body)
             require_done(answer, record, ("submitted",))
             paid, code = answer.get("paid"), answer.get("completion_code")
             got = {
@@ -315,8 +356,14 @@ class Participation:
         drawn_before = self.step == "sent" or self.seal(answers)
         bill = self.send()
         record = self._read()
+        sealed = self.sealed_bytes
         return Receipt(
-            self.reports, bill, drawn_before, record.get("paid"), record.get("completion_code")
+            self.reports if sealed is None else (),
+            bill,
+            drawn_before,
+            record.get("paid"),
+            record.get("completion_code"),
+            sealed,
         )
 
     def abandon(self) -> str:
@@ -351,8 +398,12 @@ class Participation:
                 raise MissingValue("nothing is drawn yet; give your answers.")
             questions = self.questions
             codes = codes_of(questions, answers)
+            if self._offer(record).agreement is not None:
+                drawn = True
+                return {**record, "step": "drawn", **self._split(record, answers)}
             # Under the record's lock: of two processes one draws, and the other finds it drawn.
-            reports = mask_response(codes, [one.mechanism for one in questions])
+            masks = [one.mechanism for one in questions if one.mechanism is not None]
+            reports = mask_response(codes, masks)
             # Without a salt, the few possible reports could be tried out against the commitment.
             salt = secrets.token_hex(16)
             commitment = commitment_of(record["id"], reports, salt)
@@ -367,6 +418,24 @@ class Participation:
 
         self._records.change(self.survey, draw)
         return drawn
+
+    def _split(self, record: Record, answers: Mapping[str, Answer]) -> dict[str, Any]:
+        """Return the answers as a sealed report with its commitment, for the disk."""
+        offer = self._offer(record)
+        assert offer.agreement is not None
+        split = offer.agreement.task(survey=self.survey, hash_=offer.covered["hash"])
+        survey = read_survey(record["survey_text"])
+        split.check(survey)
+        measurement = survey.encoding.measurement(answers)
+        report = split.task.report(
+            measurement, leader=split.terms.leader, helper=split.terms.helper
+        ).encode()
+        salt = secrets.token_hex(16)
+        return {
+            "report": base64.b64encode(report).decode(),
+            "salt": salt,
+            "commitment": split_commitment(record["id"], report, salt),
+        }
 
     @property
     def _server(self) -> str:

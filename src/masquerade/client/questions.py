@@ -27,7 +27,7 @@ class MaskedQuestion:
     """A question with its mask."""
 
     question: Question
-    mechanism: Mask
+    mechanism: Mask | None  # None where two parties add up the answers as they are
     show_if: ShowIf | None = None  # after which answers it is asked at all
 
     def code(self, answer: Answer) -> int:
@@ -121,7 +121,9 @@ def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
 def masked_questions(survey: Survey, level: str) -> tuple[MaskedQuestion, ...]:
     """Return the questions of a survey with the masks of a level."""
     conditions = survey.conditions or (None,) * len(survey.questions)
-    masks = survey.level(level).mechanisms
+    masks: Sequence[Mask | None] = survey.level(level).mechanisms
+    if survey.two_parties is not None:
+        masks = (None,) * len(survey.questions)
     return tuple(map(MaskedQuestion, survey.questions, masks, conditions))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -31,11 +32,21 @@ POLICY: Final = (
 #: Of the page that the builder shows in a frame; no other site may.
 PREVIEW_POLICY: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
 
+# Characters that would end a source in the policy, or a policy's part, are in no origin.
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]{1,300}")
+
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"cross-origin-opener-policy": b"same-origin",
     b"permissions-policy": b"geolocation=(), camera=(), microphone=()",
 }
+
+
+def policy_with(origin: str) -> str:
+    """Return the policy of a page that may also ask another server; ours where it is no origin."""
+    if not _ORIGIN.fullmatch(origin):
+        return POLICY
+    return POLICY.replace("connect-src 'self'", f"connect-src 'self' {origin}")
 
 
 class SecurityHeaders:

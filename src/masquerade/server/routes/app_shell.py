@@ -25,6 +25,7 @@ from masquerade.server.http.app_files import (
 )
 from masquerade.server.http.pages import page_text
 from masquerade.server.http.problem import wants_json
+from masquerade.server.http.security import policy_with
 from masquerade.server.routes.dependencies import InServices
 
 # A year in seconds: the address holds the hash of the content, so it never changes.
@@ -36,12 +37,16 @@ routes = APIRouter(include_in_schema=False)
 @routes.get("/s/{token}")
 def survey_page(services: InServices, request: Request, token: str) -> Response:
     try:
-        services.surveys.frozen(token)
+        terms = services.surveys.frozen(token)[0].survey.two_parties
     except NotFound:
         if wants_json(request):
             raise
         return _shell(request, 404)  # which says so in the person's language
-    return _shell(request)
+    response = _shell(request)
+    if terms is not None:
+        # The device asks the helper itself what it approved.
+        response.headers["content-security-policy"] = policy_with(terms.helper)
+    return response
 
 
 @routes.get("/me")

@@ -98,7 +98,8 @@ def identity(services: InHelper) -> Response:
 
 @public.get("/tasks/{task}/approval", summary="What the helper approved, for participants' devices")
 def approval(services: InHelper, task: TaskId) -> Response:
-    return JSONResponse(services.tasks.approval(task))
+    # Asked by pages of survey servers, and public: no cookie of this site is sent with it.
+    return JSONResponse(services.tasks.approval(task), headers={"access-control-allow-origin": "*"})
 
 
 @public.get("/healthz", summary="Whether it answers")

@@ -24,7 +24,21 @@ export function text(characters) {
   return new TextEncoder().encode(characters);
 }
 
-function webCrypto() {
+/** Return bytes in hexadecimal. */
+export function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Return the bytes of a text in hexadecimal. */
+export function unhex(digits) {
+  if (typeof digits !== "string" || !/^(?:[0-9a-f]{2})*$/.test(digits)) {
+    throw new RangeError("a text is not hexadecimal.");
+  }
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+/** Return the browser's cryptography, or throw where plain http has none. */
+export function subtleCrypto() {
   const { subtle } = globalThis.crypto ?? {};
   if (!subtle) {
     throw new Error("This page cannot encrypt: the browser allows it over https only.");
@@ -34,13 +48,13 @@ function webCrypto() {
 
 /** Return the SHA-256 of bytes. */
 export async function sha256(bytes) {
-  return new Uint8Array(await webCrypto().digest("SHA-256", bytes));
+  return new Uint8Array(await subtleCrypto().digest("SHA-256", bytes));
 }
 
 /** Return whether this browser has a key exchange. */
 export async function hasKeyExchange(kem) {
   try {
-    return Boolean(await webCrypto().generateKey(KEMS[kem].algorithm, false, ["deriveBits"]));
+    return Boolean(await subtleCrypto().generateKey(KEMS[kem].algorithm, false, ["deriveBits"]));
   } catch {
     return false;
   }
@@ -56,14 +70,14 @@ export async function hasKeyExchange(kem) {
 export async function seal(config, plaintext, bound) {
   requireSuite(config);
   const { algorithm } = KEMS[config.kem];
-  const ephemeral = await webCrypto().generateKey(algorithm, false, ["deriveBits"]);
+  const ephemeral = await subtleCrypto().generateKey(algorithm, false, ["deriveBits"]);
   return sealFrom(ephemeral, config, plaintext, bound);
 }
 
 /** Seal by a given key pair: for test vectors; whoever knows it can read what was sealed. */
 export async function sealFrom(ephemeral, config, plaintext, { info, aad }) {
   const { kem, publicKey } = requireSuite(config);
-  const subtle = webCrypto();
+  const subtle = subtleCrypto();
   const { algorithm } = KEMS[kem];
   // A point off the curve is refused here.
   const recipient = await subtle.importKey("raw", publicKey, algorithm, true, []);
@@ -112,17 +126,17 @@ function labeled(suite, label, bytes) {
 /** LabeledExtract by itself, without a salt, which is a key of zeros (RFC 5869, 2.2). */
 async function labeledHash(suite, label, bytes) {
   const hmac = { name: "HMAC", hash: "SHA-256" };
-  const key = await webCrypto().importKey("raw", new Uint8Array(32), hmac, false, ["sign"]);
-  return new Uint8Array(await webCrypto().sign("HMAC", key, labeled(suite, label, bytes)));
+  const key = await subtleCrypto().importKey("raw", new Uint8Array(32), hmac, false, ["sign"]);
+  return new Uint8Array(await subtleCrypto().sign("HMAC", key, labeled(suite, label, bytes)));
 }
 
 /** Return LabeledExpand of what LabeledExtract gives: WebCrypto does the two in one (section 4). */
 async function labeledExtract(suite, salt, label, bytes) {
   const material = labeled(suite, label, bytes);
-  const key = await webCrypto().importKey("raw", material, "HKDF", false, ["deriveBits"]);
+  const key = await subtleCrypto().importKey("raw", material, "HKDF", false, ["deriveBits"]);
   return async (expandLabel, context, length) => {
     const info = joined(bigEndian(length, 2), labeled(suite, expandLabel, context));
     const parameters = { name: "HKDF", hash: "SHA-256", salt, info };
-    return new Uint8Array(await webCrypto().deriveBits(parameters, key, 8 * length));
+    return new Uint8Array(await subtleCrypto().deriveBits(parameters, key, 8 * length));
   };
 }

@@ -18,6 +18,11 @@ export class One {
     Object.assign(this, { options, bits: options, squared: 0 });
   }
 
+  /** Largest squared change of the counts when a person answers otherwise: two change by one. */
+  get sensitivitySquared() {
+    return this.options > 1 ? 2n : 0n;
+  }
+
   encode(answer) {
     requireWhole(wholeOf(answer), BigInt(this.options - 1));
     return Array.from({ length: this.options }, (_, place) => BigInt(place === answer));
@@ -35,6 +40,11 @@ export class Some {
     if (most > options) throw new RangeError(`most is ${most}, expected at most ${options}.`);
     const weights = most ? bitWeights(BigInt(most)).length : 0;
     Object.assign(this, { options, most, bits: options + weights, squared: 0 });
+  }
+
+  /** Every count by one; with a limit, those of two answers. */
+  get sensitivitySquared() {
+    return BigInt(this.most ? Math.min(this.options, 2 * this.most) : this.options);
   }
 
   encode(answer) {
@@ -59,6 +69,16 @@ export class Whole {
     requireParameters(largest);
     const bits = bitWeights(BigInt(largest)).length;
     Object.assign(this, { largest, bits, squared: 0 });
+  }
+
+  /** From one end of the range to the other. */
+  get sensitivitySquared() {
+    return BigInt(this.largest) ** 2n;
+  }
+
+  /** Largest size of an output, where it is not 1. */
+  get unit() {
+    return BigInt(this.largest);
   }
 
   encode(answer) {

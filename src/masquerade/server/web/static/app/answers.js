@@ -66,7 +66,7 @@ export function textOf(question, code, words) {
     const said = [...question.labels.filter((_, place) => isTicked(code, place)), ...(skip ? [words.skip] : [])];
     return said.join(" · ") || words.none;
   }
-  if (question.device.name === "discrete-gaussian") return numberText(question, code);
+  if (question.device?.name === "discrete-gaussian") return numberText(question, code);
   return question.labels[code] ?? words.skip;
 }
 

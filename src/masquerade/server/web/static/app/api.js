@@ -27,6 +27,7 @@ export function padded(content) {
  */
 export async function request(method, path, options = {}) {
   const { secret = null, key = null, body = null, fetch = globalThis.fetch } = options;
+  const { base = "/api/v1" } = options;
   const headers = { Accept: "application/json" };
   if (secret !== null) headers["Masquerade-Participant"] = secret;
   if (key !== null) headers["Idempotency-Key"] = key;
@@ -34,7 +35,7 @@ export async function request(method, path, options = {}) {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), PATIENCE_MILLISECONDS);
   try {
-    const response = await fetch(`/api/v1${path}`, {
+    const response = await fetch(`${base}${path}`, {
       method,
       headers,
       body,
@@ -86,6 +87,17 @@ export class Server {
   respond(id, { reports, salt, level, hash }) {
     const body = padded({ reports, salt, level, survey_hash: hash });
     return this.#own("PUT", `/participations/${id}/response`, { body });
+  }
+
+  respondSplit(id, { report, salt, level, hash }) {
+    const body = padded({ report, salt, level, survey_hash: hash });
+    return this.#own("PUT", `/participations/${id}/sealed-report`, { body });
+  }
+
+  /** Ask a second party, at its own address, what it approved; nothing of the person goes there. */
+  approval(helper, task) {
+    const path = `/tasks/${encodeURIComponent(task)}/approval`;
+    return request("GET", path, { base: helper, fetch: this.fetch });
   }
 
   withdraw(id) {

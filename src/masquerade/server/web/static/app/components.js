@@ -40,7 +40,7 @@ export function failureNotice(failure) {
 /** Return why a request did not succeed. */
 export function reasonOf({ status, slug }) {
   const { common, cannot, intro, done } = words();
-  if (status === 0) return common.unreachable;
+  if (status === 0 && slug !== "helper-away") return common.unreachable;
   if (status === 429) return common.tooMany;
   const known = {
     "privacy-cap-exceeded": intro.cap,
@@ -53,6 +53,7 @@ export function reasonOf({ status, slug }) {
     "commitment-mismatch": words().ended.elsewhere[1],
     "survey-closed": done.late,
     "not-as-agreed": cannot.server,
+    "helper-away": words().parties.away,
   };
   // A server's own sentences are not shown: whoever lies would lie in them too.
   return Object.hasOwn(known, slug) ? known[slug] : common.failed;

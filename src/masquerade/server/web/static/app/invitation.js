@@ -1,7 +1,7 @@
 // What a server says of a survey before a level is chosen, believed only where it can be checked.
 // What is shown of it is what `readInvitation` returns: amounts are worked out from the masks.
 
-import { lossesOf } from "../mechanisms/losses.js";
+import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
@@ -14,8 +14,20 @@ const SLACK = 2; // millionths: the last digit may be rounded otherwise
 /** The level at which nothing is masked; no other may have its name. */
 export const UNMASKED = "none";
 
+/** The level of a survey whose answers are split between two parties. */
+export const TWO_PARTIES = "two-parties";
+
 /** The server said one thing and did another, or something that cannot be. */
-export class BrokenPromise extends Error {}
+export class BrokenPromise extends Error {
+  /**
+   * @param {string} message
+   * @param {string|null} reason which of two parties' terms does not hold, where it is one
+   */
+  constructor(message, reason = null) {
+    super(message);
+    this.reason = reason;
+  }
+}
 
 export function requireThat(condition, what) {
   if (!condition) throw new BrokenPromise(`${what} is not what it must be.`);
@@ -70,12 +82,13 @@ export function readInvitation(data, token) {
     Array.isArray(linked) && linked.every((group) => isGroup(group, data.questions)),
     "which questions decide over others",
   );
-  const levels = readLevels(data);
+  const parties = readParties(data);
+  const levels = parties ? [readSplitLevel(data)] : readLevels(data);
   const fixed = levels.length === 1 ? levels[0].name : null;
   requireThat(data.fixed_level === fixed, "the fixed level");
   return {
     token, title, description, topic, template, estimator, reveal, hash, linked, kinds, levels,
-    fixed, state: data.state, questions: data.questions,
+    parties, fixed, state: data.state, questions: data.questions,
     simulated: data.simulated === true,
     reward: readReward(data.reward),
   };
@@ -109,6 +122,37 @@ function readLevels({ levels, masks, linked, questions }) {
   });
   requireThat(new Set(found.map(({ name }) => name)).size === found.length, "a level's name");
   return found;
+}
+
+/** Return who the two parties are and what shows that they agreed; null where masks protect. */
+function readParties({ trust = "device", two_parties: given = null }) {
+  requireThat(trust === TWO_PARTIES || (trust === "device" && given === null), "whom to trust");
+  if (trust !== TWO_PARTIES) return null;
+  requireThat(isRecord(given) && isRecord(given.approval), "the second party");
+  const { helper, operator, fingerprint, minimum, approval } = given;
+  // Shown as a link, so that it has to be an address and nothing else.
+  requireThat(isText(helper) && /^https?:[/][/][a-z0-9.:[\]-]{1,300}$/.test(helper), "its address");
+  requireThat(isText(operator) && operator.trim() && operator.length <= 200, "who runs it");
+  requireThat(isText(fingerprint) && /^[0-9a-f]{32}$/.test(fingerprint), "its fingerprint");
+  requireThat(Number.isSafeInteger(minimum) && minimum >= 2, "the least number of answers");
+  const { task, configuration, terms, public_key, signature } = approval;
+  const facts = { task, configuration, terms, public_key, signature };
+  requireThat(Object.values(facts).every(isText) && isHash(task), "the second party's approval");
+  return { helper, operator, fingerprint, minimum, approval: facts };
+}
+
+/** Return the one level of a survey between two parties, whose cost is its rho. */
+function readSplitLevel({ levels, masks }) {
+  requireThat(Array.isArray(levels) && levels.length === 1 && isRecord(levels[0]), "the level");
+  requireThat(isRecord(masks) && Object.keys(masks).length === 0, "the masks");
+  const { name, mechanisms } = levels[0];
+  requireThat(name === TWO_PARTIES && mechanisms?.length === 1, "the level");
+  const [, rho] = String(mechanisms[0]).match(/^two-parties:rho=(\d(?:\.\d{1,6})?)$/) ?? [];
+  const micro = Math.round(Number(rho) * 1e6);
+  requireThat(rho !== undefined && micro > 0, "what the sums cost");
+  const losses = lossesOfSums(micro);
+  checkStatement(levels[0], losses);
+  return { name, mechanisms: [], rho, losses, clear: false };
 }
 
 /** Throw unless the whole numbers of every mechanism are those that follow from its text. */

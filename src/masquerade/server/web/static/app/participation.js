@@ -23,11 +23,12 @@
 import { USUAL_CAPS, admits, chargeOf } from "./budget.js";
 import { randomName } from "../mechanisms/coins.js";
 import { BrokenPromise, checkForms, isRecord, isText, requireThat, same } from "./invitation.js";
-import { lossesOf } from "../mechanisms/losses.js";
+import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { sha256OfText } from "./sha256.js";
 import { answerCodes } from "./conditions.js";
 import { strengthOf } from "./strength.js";
 import { promiseOf, questionsOf } from "./survey_text.js";
+import { checkParties, checkSums, loadAgreement, sealAnswers } from "./two_parties.js";
 
 const MOST_PAGES = 1000; // of a list of invitations
 const TABLE = "participations";
@@ -38,9 +39,15 @@ export function canonical(id, reports, salt) {
   return JSON.stringify({ participation: id, reports, salt });
 }
 
+/** Return the text whose SHA-256 is the commitment to a sealed report. */
+export function canonicalSplit(id, digest, salt) {
+  return JSON.stringify({ participation: id, report: digest, salt });
+}
+
 /** Return what a person's part costs at the level that was chosen, from the promise alone. */
 export function costOf({ promise, level }) {
   requireThat(promise && Object.hasOwn(promise.levels, level), "the level");
+  if (promise.parties) return lossesOfSums(Math.round(Number(promise.parties.rho) * 1e6));
   return lossesOf(promise.levels[level], promise.linked);
 }
 
@@ -62,12 +69,14 @@ export class Participation {
    * @param {string} token of the survey
    * @param {() => Promise<{epsilon: number, clear: number}>} caps the lower of this device's and
    *   the server's, in millionths
+   * @param {() => Promise<object>} agreement loads what checks two parties' agreement
    */
-  constructor(database, server, token, caps = async () => USUAL_CAPS) {
+  constructor(database, server, token, caps = async () => USUAL_CAPS, agreement = loadAgreement) {
     this.database = database;
     this.server = server;
     this.token = token;
     this.caps = caps;
+    this.agreement = agreement;
   }
 
   /** Return what is remembered, or null. */
@@ -101,6 +110,15 @@ export class Participation {
     return record ?? null;
   }
 
+  /**
+   * Check, where two parties add up the answers, that both agreed to this survey; return null, or
+   * the request that did not succeed. Throws `BrokenPromise`.
+   */
+  async checkParties({ parties, hash }) {
+    if (!parties) return null;
+    return checkParties(await this.agreement(), this.server, { token: this.token, hash, parties });
+  }
+
   /** Keep an answer (a code) or a place among the questions, while both can change. */
   keepDraft(changes) {
     return this.#change((record) => {
@@ -125,6 +143,26 @@ export class Participation {
       const commitment = sha256OfText(canonical(record.id, reports, salt));
       return { ...record, step: "drawn", reports, salt, commitment };
     });
+  }
+
+  /**
+   * Split the answers between two parties and keep the sealed report, if and only if none is kept
+   * yet. Sealing takes time, in which another tab may have got further or changed an answer.
+   */
+  async split() {
+    const before = await this.read();
+    if (before?.step !== "opened") return before;
+    checkedQuestions(before);
+    const promise = { ...before.promise, token: this.token };
+    const sealed = await sealAnswers(await this.agreement(), promise, before);
+    const salt = randomName();
+    const commitment = sha256OfText(canonicalSplit(before.id, sealed.digest, salt));
+    const { report, bytes } = sealed;
+    return this.#change((record) =>
+      record?.step === "opened" && same(record.answers, before.answers)
+        ? { ...record, step: "drawn", report, bytes, salt, commitment }
+        : record,
+    );
   }
 
   /** Remember that the person wants the sealed reports sent. */
@@ -189,6 +227,9 @@ export class Participation {
   async open(record) {
     const cost = costOf(record);
     requireThat(cost.clear === 0 || record.consent, "that answers are sent as they are");
+    // Once more, as days may have passed, and before anything is charged.
+    const unchecked = await this.checkParties(record.promise);
+    if (unchecked) return unchecked;
     if (!(await this.#charge(record, cost))) return OWN_CAP;
     const answer = await this.server.open(record.id);
     if (!answer.ok) return this.#unopened(answer);
@@ -197,6 +238,10 @@ export class Participation {
     requireThat(level === record.level && hash === record.hash, "the survey");
     for (const mechanisms of Object.values(record.promise.levels)) checkForms(mechanisms, masks);
     const questions = questionsOf(text, record.promise, record.level);
+    if (record.promise.parties) {
+      const promise = { ...record.promise, token: this.token };
+      await checkSums(await this.agreement(), promise, questions, text);
+    }
     await this.#changeCharged((old, mine) => {
       // Another tab may have given it up meanwhile, and its charge back, and begun it anew.
       const waits = mine && old?.step === "reserved" && old.id === id;
@@ -230,7 +275,8 @@ export class Participation {
   }
 
   async send(record) {
-    const answer = await this.server.respond(record.id, record);
+    const send = record.report ? "respondSplit" : "respond";
+    const answer = await this.server[send](record.id, record);
     if (!answer.ok) return this.#refused(answer);
     const { id, state } = answer.data ?? {};
     if (id !== record.id || state !== "submitted") return notAgreed(answer);
@@ -389,7 +435,8 @@ function moneyOf(paid) {
 
 /** Return a record without anything a person said, was asked or sent. */
 function withoutContent(record) {
-  const { questions, text, answers, at, reports, salt, commitment, wished, key, promise, ...rest } =
-    record;
+  const {
+    questions, text, answers, at, reports, report, salt, commitment, wished, key, promise, ...rest
+  } = record;
   return rest;
 }

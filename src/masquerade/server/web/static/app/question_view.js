@@ -105,7 +105,7 @@ function listAnswers(place, answering) {
 function skipOption(place, answering) {
   const { allow_skip: offered, labels } = place.asked;
   const { skip, maskedToo } = words().question;
-  const note = element("small", {}, maskedToo);
+  const note = place.asked.mechanism && element("small", {}, maskedToo);
   return offered && option(place, answering, labels.length, "option skip", skip, note);
 }
 

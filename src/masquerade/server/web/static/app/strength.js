@@ -14,7 +14,8 @@ const SLACK = 2; // millionths: amounts are rounded up
 const LARGEST_EPSILON = 50e6;
 
 /** Return the name of the strongest level that these masks reach: "little" beyond all. */
-export function strengthOf({ clear, each }) {
+export function strengthOf({ clear, each, split }) {
+  if (split) return "parties";
   if (clear > 0) return UNMASKED;
   return LEVELS.find(([, rho]) => each <= rho + SLACK)?.[0] ?? "little";
 }

@@ -38,6 +38,7 @@ export class SurveyPage {
     this.chosen = { name: null, clear: false };
     this.failure = null; // why the last attempt to go on failed
     this.broken = false; // the server was caught at something that it did not promise
+    this.reason = null; // which of two parties' terms it is
     this.unwritten = false; // this device could not keep what came
     this.rendered = ""; // what of the disk is on the screen
     this.pause = FIRST_PAUSE_MILLISECONDS; // before the next attempt that nobody asked for
@@ -90,7 +91,7 @@ export class SurveyPage {
     }
     if (this.broken && (UNOPENED.includes(step) || step === "opened")) {
       const choices = record ? this.#on("giveBack") : {};
-      return screen.show("cannot", views.cannot(words().cannot.mask, choices), options);
+      return screen.show("cannot", views.cannot(this.#why(), choices), options);
     }
     if (step === "opened") return this.#answering(record, options);
     if (step === "drawn") {
@@ -113,6 +114,10 @@ export class SurveyPage {
       return screen.show("resume", views.resume(record, this.failure, choices), options);
     }
     return this.#introduce(options);
+  }
+
+  #why() {
+    return words().parties.broken[this.reason] ?? words().cannot.mask;
   }
 
   #introduce(options) {
@@ -265,6 +270,15 @@ export class SurveyPage {
     }
     this.screen.busy("start", words().intro.starting);
     try {
+      this.failure = await this.participation.checkParties(invitation);
+    } catch (error) {
+      this.broken = error instanceof BrokenPromise;
+      this.reason = error.reason ?? null;
+      if (!this.broken) this.failure = { slug: "helper-away", status: 0 };
+      return this.render();
+    }
+    if (this.failure) return this.render();
+    try {
       const consent = level.clear && chosen.clear;
       const record = await this.participation.begin(invitation, level.name, { consent });
       if (!record) {
@@ -293,6 +307,7 @@ export class SurveyPage {
       if (failure?.slug === "wrong-state") await this.#refreshInvitation();
     } catch (error) {
       this.broken = error instanceof BrokenPromise;
+      this.reason = error.reason ?? null;
       this.unwritten = !this.broken;
     } finally {
       this.working = false;
@@ -326,13 +341,18 @@ export class SurveyPage {
   }
 
   async #draw() {
-    this.screen.busy("seal", words().seal.doing);
+    const before = await this.participation.read();
+    this.screen.busy("seal", views.sealing(before));
     try {
-      await this.participation.draw((questions, codes) =>
-        maskResponse(questions, codes, new SystemCoins()),
-      );
+      if (before.promise.parties) await this.participation.split();
+      else {
+        await this.participation.draw((questions, codes) =>
+          maskResponse(questions, codes, new SystemCoins()),
+        );
+      }
     } catch (error) {
       this.broken = error instanceof BrokenPromise;
+      this.reason = error.reason ?? null;
       await this.render();
       return this.broken ? null : this.screen.announce(words().cannot.write);
     }

@@ -5,6 +5,7 @@ import { answersTo } from "./answers.js";
 import {
   BrokenPromise,
   isRecord,
+  TWO_PARTIES,
   isText,
   requireThat,
   same,
@@ -27,11 +28,12 @@ const MOST_POINTS = 2 ** 32;
 
 /** Return what of an invitation must still be so when the questions are shown. */
 export function promiseOf(invitation) {
-  const { hash, kinds, questions, linked, estimator, levels } = invitation;
+  const { hash, kinds, questions, linked, estimator, levels, parties } = invitation;
   return {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
     hash, kinds, questions, linked, estimator,
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
+    ...(parties && { parties: { ...parties, rho: levels[0].rho } }),
   };
 }
 
@@ -56,19 +58,32 @@ export function questionsOf(text, promise, level) {
   requireThat(isRecord(survey), "the survey");
   const { questions, levels, estimator = USUAL_ESTIMATOR } = survey;
   const names = [...ABOUT, "questions", "levels", ...(Object.hasOwn(survey, "estimator") ? ["estimator"] : [])];
+  if (promise.parties) names.push("trust", "two_parties");
   requireThat(Object.keys(survey).length === names.length, "what a survey holds");
   for (const name of ABOUT) requireThat(survey[name] === promise[name], `the ${name}`);
   requireThat(estimator === promise.estimator, "the estimator");
   requireThat(same(levels, promise.levels) && Object.hasOwn(levels, level), "the levels");
   requireThat(Array.isArray(questions) && questions.length === promise.questions, "the questions");
-  const read = questions.map((question, place) => readQuestion(question, levels[level][place]));
+  if (promise.parties) checkParties(survey, promise.parties);
+  const masks = promise.parties ? null : levels[level];
+  const read = questions.map((question, place) => readQuestion(question, masks?.[place] ?? null));
   requireThat(new Set(read.map(({ id }) => id)).size === read.length, "a question's id");
   const kinds = {};
   for (const { kind } of read) kinds[kind] = (kinds[kind] ?? 0) + 1;
   requireThat(same(kinds, promise.kinds), "what the questions are");
   checkConditions(read);
-  requireThat(same(linkedOf(read), promise.linked), "which questions decide over others");
+  // Where sums have noise, the cost of one answer is that of all.
+  const linked = promise.parties ? [] : linkedOf(read);
+  requireThat(same(linked, promise.linked), "which questions decide over others");
   return read;
+}
+
+/** Throw unless the survey names the two parties and the cost that the invitation named. */
+function checkParties({ trust, two_parties: terms }, parties) {
+  requireThat(trust === TWO_PARTIES && isRecord(terms), "whom to trust");
+  for (const name of ["helper", "operator", "fingerprint", "minimum", "rho"]) {
+    requireThat(terms[name] === parties[name], `the second party's ${name}`);
+  }
 }
 
 function readQuestion(question, mechanism) {
@@ -83,7 +98,7 @@ function readQuestion(question, mechanism) {
   requireThat(isText(id) && isText(text) && text.trim(), "a question's text");
   const made = {
     id, kind, text, show_if: condition, mechanism,
-    device: deviceOf(mechanism),
+    device: mechanism && deviceOf(mechanism),
     allow_skip: kind === "number" ? false : question.allow_skip,
     low_label: "", high_label: "", min: null, max: null, step: null, unit: "", most: null,
     ...READ[kind](question),
@@ -92,7 +107,7 @@ function readQuestion(question, mechanism) {
   requireThat(made.labels.every((label) => isText(label) && label), "an answer");
   requireThat(new Set(made.labels).size === made.labels.length, "an answer");
   requireThat(kind === "number" || isCountOfLabels(made.labels.length), "the answers");
-  checkMask(made);
+  if (mechanism !== null) checkMask(made);
   return made;
 }
 

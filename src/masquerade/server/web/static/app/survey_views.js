@@ -18,6 +18,7 @@ import {
   userText,
 } from "./components.js";
 import { rewardPromise, rewardReceipt } from "./reward_view.js";
+import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
 import { visibility } from "./conditions.js";
 import { words } from "../words/language.js";
 
@@ -35,8 +36,6 @@ export function topicBadge(topic) {
 export function intro(invitation, { chosen, budget, left, failure }, answering) {
   const said = words().intro;
   const { questions, title, description, topic, simulated, levels } = invitation;
-  const clear = levels.some((level) => level.clear && level.name === chosen.name);
-  const leaves = clear ? words().clear : said;
   const possible = levels.some((level) => isAffordable(level, budget));
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
@@ -51,6 +50,24 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
     ),
     battery(left),
     rewardPromise(invitation),
+    invitation.parties
+      ? partiesIntro(invitation, budget)
+      : masksIntro(invitation, chosen, budget, answering),
+    paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
+    failureNotice(failure),
+    possible
+      ? actions(button("start", said.start, answering.start))
+      : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
+  ];
+}
+
+/** The choice of a level, and what leaves this device at it. */
+function masksIntro(invitation, chosen, budget, answering) {
+  const said = words().intro;
+  const { levels, questions } = invitation;
+  const clear = levels.some((level) => level.clear && level.name === chosen.name);
+  const leaves = clear ? words().clear : said;
+  return [
     levelPicker(invitation, chosen, budget, answering),
     element(
       "div",
@@ -70,11 +87,6 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
     ),
     paragraph(said.notHidden, "hint"),
     fold(words().welcome.how, maskDemo()),
-    paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
-    failureNotice(failure),
-    possible
-      ? actions(button("start", said.start, answering.start))
-      : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
   ];
 }
 
@@ -95,7 +107,7 @@ export function resume(record, failure, { go, giveBack }) {
 
 export function seal(record, { back, confirm }) {
   const clear = unmasked(record);
-  const said = clear ? { ...words().seal, ...words().clear } : words().seal;
+  const said = { ...words().seal, ...(clear && words().clear), ...(isSplit(record) && words().parties.seal) };
   const after = record.reveal === "after_send";
   return [
     !clear && motif(),
@@ -110,9 +122,14 @@ export function seal(record, { back, confirm }) {
   ];
 }
 
+/** Return what the button that seals says while it is at work. */
+export function sealing(record) {
+  return isSplit(record) ? words().parties.seal.doing : words().seal.doing;
+}
+
 /** The masks are drawn, and the server does not know it yet. */
 export function waiting(record, failure, { retry }) {
-  const said = words().waiting;
+  const said = isSplit(record) ? { ...words().waiting, ...words().parties.waiting } : words().waiting;
   const clear = unmasked(record);
   return [
     !clear && motif(),
@@ -129,16 +146,17 @@ export function reveal(record, sending, failure, { send, dont }) {
   const clear = unmasked(record);
   const sendButton = button("send", failure ? words().common.retry : said.send, send);
   if (sending) Object.assign(sendButton, { disabled: true, textContent: said.sending });
+  const split = isSplit(record);
+  const title = clear ? words().clear.revealTitle : said.title;
   return [
-    heading(clear ? words().clear.revealTitle : said.title),
-    whatToExpect(record),
-    pairs(record, said.toSend),
-    !clear && paragraph(said.please, "muted"),
+    heading(split ? words().parties.reveal.title : title),
+    split ? sealedHalves(record) : [whatToExpect(record), pairs(record, said.toSend)],
+    !clear && !split && paragraph(said.please, "muted"),
     failureNotice(failure),
     actions(sendButton),
     fold(
       said.dont,
-      paragraph(clear ? words().clear.dontSure : said.dontSure),
+      paragraph(split ? words().parties.reveal.dontSure : clear ? words().clear.dontSure : said.dontSure),
       actions(button("dont", said.dontDo, dont, "danger")),
     ),
   ];
@@ -149,11 +167,15 @@ export function revealSent(record, spent, { finish }) {
   const said = words().reveal;
   return [
     heading(said.titleSent),
-    whatToExpect(record),
-    pairs(record, said.sent),
+    isSplit(record) ? sealedHalves(record) : [whatToExpect(record), pairs(record, said.sent)],
     bill(record, spent),
     actions(button("finish", said.done, finish)),
   ];
+}
+
+/** The answers, which nobody sees, and the two halves that go in their place. */
+function sealedHalves(record) {
+  return [ownAnswers(record), halves(record)];
 }
 
 function whatToExpect(record) {
@@ -191,7 +213,7 @@ function pairs({ questions, answers, reports }, sentName) {
 
 /** `again` is true on a later visit; `left` is the battery, where it is known. */
 export function done(record, { again, left, spent, open, failure }, { withdraw }) {
-  const said = words().done;
+  const said = { ...words().done, ...(isSplit(record) && words().parties.done) };
   return [
     !again && motif(),
     heading(again ? said.again : said.title),

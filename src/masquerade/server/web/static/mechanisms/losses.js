@@ -56,6 +56,17 @@ export function lossesOf(texts, linked = []) {
   };
 }
 
+/**
+ * Return what a response costs that is added up with noise on the sums, from its rho in millionths:
+ * one answer is stated at the cost of all, which bounds it.
+ */
+export function lossesOfSums(rho) {
+  const user = epsilonOfRho(rho);
+  const one = { single: user, event: user, user, delta: DELTA_NUMBER, rho, each: rho };
+  const least = { rho, event: user, user };
+  return { ...one, pure: Infinity, clear: 0, gaussian: true, split: true, least };
+}
+
 function countsOf(texts) {
   const counts = new Map();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -1,0 +1,121 @@
+"""The agreement of two parties, as a device checks it before it begins and once it has the text."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from masquerade.aggregate.signature import check_approval
+from masquerade.errors import BrokenPromise
+from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
+from masquerade.surveys.survey import Survey
+
+_FACTS = ("configuration", "terms", "public_key", "signature")
+_ABOUT = ("helper", "operator", "fingerprint")
+_TELL = "Nothing was sent. Tell the helper's operator and whoever invited you."
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The two parties of a survey, and the helper's approval, as an invitation names them."""
+
+    helper: str
+    operator: str
+    fingerprint: str
+    minimum: int
+    approval: dict[str, str]  # `task`, `configuration`, `terms`, `public_key` and `signature`
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Agreement:
+        """Return the agreement of an invitation."""
+        about = [given[name] for name in _ABOUT]
+        approval = {name: given["approval"][name] for name in ("task", *_FACTS)}
+        texts = all(isinstance(one, str) for one in (*about, *approval.values()))
+        if not texts or type(given["minimum"]) is not int:
+            raise BrokenPromise("the invitation does not say who the two parties are.")
+        return cls(*about, given["minimum"], approval)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the agreement as an invitation has it."""
+        about = {name: getattr(self, name) for name in (*_ABOUT, "minimum")}
+        return {**about, "approval": dict(self.approval)}
+
+    @property
+    def address(self) -> str:
+        """Where the helper itself says what it approved."""
+        task = base64.urlsafe_b64encode(bytes.fromhex(self.approval["task"])).decode().rstrip("=")
+        return f"{self.helper}/tasks/{task}/approval"
+
+    def task(self, *, survey: str, hash_: str, at: float | None = None) -> SplitTask:
+        """Return the task, once the helper's signature holds for this survey and no other.
+
+        Parameters
+        ----------
+        survey : str
+            Its token.
+        hash_ : str
+            Of its text, as the invitation names it.
+        at : float, optional
+            Seconds since 1970; default: now.
+
+        Raises
+        ------
+        BrokenPromise
+            Anything differs: key, signature, terms, survey, minimum or day.
+        """
+        try:
+            configuration, public_key, signature = (
+                bytes.fromhex(self.approval[name])
+                for name in ("configuration", "public_key", "signature")
+            )
+        except ValueError as error:
+            raise BrokenPromise(f"the helper's approval cannot be read. {_TELL}") from error
+        check_approval(public_key, signature, configuration, fingerprint=self.fingerprint)
+        split = SplitTask.read(configuration, self.approval["terms"])
+        if split.task.id.hex() != self.approval["task"]:
+            raise BrokenPromise(f"the approval is of another task than it names. {_TELL}")
+        if split.terms.survey != hash_ or split.token != survey:
+            raise BrokenPromise(
+                "the helper approved another survey than this one: its questions, noise or parties "
+                f"were changed. {_TELL}"
+            )
+        helper = split.task.configuration.helper_aggregator_endpoint.decode("ascii", "replace")
+        if (helper, split.minimum) != (self.helper, self.minimum):
+            raise BrokenPromise(
+                f"the helper signed that it is at {helper} and shows no sum of fewer than "
+                f"{split.minimum}; the survey says {self.helper} and {self.minimum}. {_TELL}"
+            )
+        if (split.terms.leader.id, split.terms.helper.id) != (LEADER_KEY, HELPER_KEY):
+            raise BrokenPromise(f"the keys of the two parties are mixed up. {_TELL}")
+        if split.terms.expires <= (time.time() if at is None else at):
+            raise BrokenPromise(
+                "the helper takes no more answers to this survey. Nothing was sent; ask whoever "
+                "invited you for another."
+            )
+        return split
+
+    def require_helper(self, answer: Mapping[str, Any]) -> None:
+        """Check that the helper, asked at its own address, says the same; else `BrokenPromise`."""
+        same = all(answer.get(name) == self.approval[name] for name in _FACTS)
+        if not same or (answer.get("address"), answer.get("operator")) != (
+            self.helper,
+            self.operator,
+        ):
+            raise BrokenPromise(
+                "the helper, asked at its own address, says something else than the survey's "
+                f"server. {_TELL}"
+            )
+
+    def require_survey(self, survey: Survey, split: SplitTask, *, rho: Fraction) -> None:
+        """Check that a survey, once it is here, is between these two and adds up as they agreed."""
+        terms = survey.two_parties
+        if terms is None:
+            raise BrokenPromise(f"the survey is not between two parties. {_TELL}")
+        own = (self.helper, self.operator, self.fingerprint, self.minimum, rho)
+        if (terms.helper, terms.operator, terms.fingerprint, terms.minimum, terms.rho) != own:
+            raise BrokenPromise(f"the survey names other parties than its invitation. {_TELL}")
+        split.check(survey)

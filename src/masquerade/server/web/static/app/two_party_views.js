@@ -1,0 +1,121 @@
+// The screens of a survey between two parties, where they differ from those of masks: who the two
+// are, what each could see, what it costs, and what is sent.
+
+import { textOf } from "./answers.js";
+import { element } from "./dom.js";
+import { beliefPercent } from "../words/formats.js";
+import { chargeOf, percentOf } from "./budget.js";
+import { fold, paragraph, userText } from "./components.js";
+import { isAffordable } from "./level_view.js";
+import { visibility } from "./conditions.js";
+import { words } from "../words/language.js";
+
+const GROUP = 4; // digits that people compare at a time
+
+/** Return whether a participation is in a survey between two parties. */
+export const isSplit = ({ strength }) => strength === "parties";
+
+const row = (name, ...value) =>
+  element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
+
+const list = (items) => element("ul", {}, items.map((item) => element("li", {}, item)));
+
+const card = (title, ...children) =>
+  element("section", { className: "card" }, element("h2", {}, title), ...children);
+
+/** Who adds up the answers, and what that costs and protects, in one screen before the questions. */
+export function partiesIntro({ parties, levels: [level], questions }, { caps, charges }) {
+  const said = words().parties;
+  const { losses } = level;
+  const percent = words().number(percentOf(chargeOf(losses), caps, charges), 1);
+  const fits = isAffordable(level, { caps, charges });
+  return [
+    card(
+      said.title,
+      paragraph(said.cut),
+      element(
+        "dl",
+        { className: "parties" },
+        row(said.first, said.site),
+        row(said.second, userText(parties.operator, "strong"), " ", address(parties.helper)),
+      ),
+      paragraph(said.trust, "warning"),
+      paragraph(fits ? words().levels.price(percent) : words().levels.beyondRest(percent), "level-price"),
+      fold(
+        said.compare,
+        paragraph(said.compareWhy),
+        fingerprint(parties.fingerprint),
+        paragraph(said.compareHow(parties.operator)),
+        paragraph(said.checked, "hint"),
+      ),
+      fold(
+        words().levels.seen,
+        paragraph(said.belief(beliefPercent(losses.user / 1e6))),
+        paragraph(words().levels.together(words().amount(losses.user / 1e6), losses.user / 1e6)),
+        paragraph(words().levels.butFor(words().number(1 / losses.delta))),
+        paragraph(words().levels.rho(words().amount(losses.rho / 1e6)), "hint"),
+        paragraph(said.own, "hint"),
+      ),
+    ),
+    element(
+      "div",
+      { className: "grid tight" },
+      element(
+        "section",
+        { className: "card leaves" },
+        element("h2", {}, words().intro.leaves),
+        list([said.leavesHalves(questions), said.leavesResult(words().number(parties.minimum))]),
+      ),
+      element(
+        "section",
+        { className: "card stays" },
+        element("h2", {}, said.notSeen),
+        list(said.notSeenList),
+      ),
+    ),
+    paragraph(words().intro.notHidden, "hint"),
+    fold(said.left, said.leftList.map((text) => paragraph(text))),
+  ];
+}
+
+const address = (helper) =>
+  element("a", { href: helper, target: "_blank", rel: "noopener noreferrer", dir: "ltr" }, helper);
+
+/** The digits in groups, as they are compared aloud. */
+function fingerprint(digits) {
+  const groups = digits.match(new RegExp(`.{${GROUP}}`, "g"));
+  return element("p", {}, element("code", { className: "fingerprint", dir: "ltr" }, groups.join(" ")));
+}
+
+/** What is sent: two sealed halves, of the same length whatever was answered. */
+export function halves({ bytes, promise }) {
+  const said = words().parties;
+  return element(
+    "section",
+    { className: "card" },
+    element("h2", {}, said.halves),
+    list([said.halfSite, said.halfHelper(promise.parties.operator)]),
+    paragraph(said.length(words().number(bytes)), "hint"),
+  );
+}
+
+/** The answers, which stay here. */
+export function ownAnswers({ questions, answers }) {
+  const shown = visibility(questions, answers);
+  return element(
+    "dl",
+    { className: "own-answers" },
+    questions.map((question, place) =>
+      row(
+        userText(question.text),
+        element(
+          "bdi",
+          {},
+          shown[place]
+            ? textOf(question, answers[question.id], words().question)
+            : words().reveal.notAsked,
+        ),
+      ),
+    ),
+  );
+}

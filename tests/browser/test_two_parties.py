@@ -1,0 +1,266 @@
+"""In a real browser: a survey between two parties, from the question to the result.
+
+The survey's server runs in this process, the helper in one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.surveys import Choice, Rating, ShowIf
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import TwoParties
+
+from .conftest import SENTINELS, NewVisitor, Person, Visitor, confirm, see, width
+
+pytestmark = pytest.mark.browser
+
+TEAM = "0" * 32
+OPERATOR = "The works council of Beasts"
+QUESTIONS = (
+    Choice("c", "Which beast?", SENTINELS),
+    Rating("r", "How wild is the beast?", low_label="tame", high_label="wild", allow_skip=True),
+    Choice("w", "Which beast by night?", SENTINELS, allow_skip=True),
+)
+
+
+@dataclass
+class HelperProcess:
+    """A helper in a process of its own, as its operator sees it."""
+
+    address: str
+    fingerprint: str
+    link: str
+    token: str
+    database: Path
+
+
+@pytest.fixture
+def helper(tmp_path: Path) -> Iterator[HelperProcess]:
+    """Run ``masquerade helper``, and read from its first lines what its operator passes on."""
+    folder = tmp_path / "helper"
+    words = ["helper", "--data-dir", str(folder), "--port", "0", "--operator", OPERATOR]
+    with subprocess.Popen(
+        [sys.executable, "-c", "from masquerade.cli import main; main()", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        said = "".join(lines)
+        try:
+            address = re.search(r"at (http://\S+)", said)
+            digits = re.search(r"key: ([0-9a-f ]+)", said)
+            link = re.search(r"once\): (\S+)", said)
+            token = re.search(r"(mqh_\S+)", said)
+            assert address is not None, said
+            assert digits is not None, said
+            assert link is not None, said
+            assert token is not None, said
+            [database] = folder.glob("*.sqlite3")
+            yield HelperProcess(
+                address[1], digits[1].replace(" ", "").strip(), link[1], token[1], database
+            )
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.fixture
+def leader(live_server: Any) -> Any:
+    """A server that may ask a helper on this computer."""
+    return live_server(helper_private=True, rate_participant=0, rate_address=0)
+
+
+def define(helper: HelperProcess, **terms: Any) -> Survey:
+    """Return a survey between the two."""
+    given = {"rho": "0.5", "minimum": 2, **terms}
+    parties = TwoParties.of(
+        helper=helper.address, operator=OPERATOR, fingerprint=helper.fingerprint, **given
+    )
+    conditions = (None, None, ShowIf("c", (SENTINELS[0],)))
+    level = OfferedLevel("two-parties", ())
+    return Survey(
+        "Beasts", "", "pick", QUESTIONS, (level,), conditions=conditions, two_parties=parties
+    )
+
+
+def open_survey(server: Any, helper: HelperProcess, operator: Page, **terms: Any) -> SurveyRecord:
+    """Propose a survey, let the helper's operator approve it on the page, and open it."""
+    services = server.services
+    services.helpers.add(
+        TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
+    )
+    survey, token = define(helper, **terms), secrets.token_hex(8)
+
+    def ask() -> dict[str, Any]:
+        found: dict[str, Any] = services.proposals.ask(
+            survey, token=token, team=TEAM, leader=server.url, people=40
+        )
+        return found
+
+    assert ask()["state"] == "proposed"
+    operator.goto(helper.link)
+    operator.get_by_role("button", name="Approve").click()
+    expect(operator.locator(".badge")).to_have_text("approved")
+    assert ask()["state"] == "approved"
+    record: SurveyRecord = services.surveys.open_survey(survey, token=token)
+    return record
+
+
+def everything_in(database: Path) -> str:
+    """Return all rows of all tables of a database as one text."""
+    with closing(sqlite3.connect(database)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+        return repr(
+            [connection.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in tables]
+        )
+
+
+def bodies(visitor: Visitor, path: str) -> list[str]:
+    """Return what a device sent to addresses with this in them."""
+    return [one.post_data or "" for one in visitor.requests if path in one.url]
+
+
+def test_a_survey_is_answered_on_a_phone_and_added_up(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """No answer is on the wire or in a database, lengths are equal, and the result is right."""
+    record = open_survey(leader, helper, new_visitor().page)
+    sent, visitors = [], []
+    for answers in ((0, 3, 1), (1, 5, 0), (1, 0, 0)):
+        visitor = new_visitor()
+        page = visitor.page
+        page.goto(f"{leader.url}/s/{record.token}")
+        see(page, "intro")
+        assert width(page) <= 390
+        expect(page.locator("main")).to_contain_text(OPERATOR)
+        page.locator("summary", has_text="fingerprint").click()
+        shown = page.locator(".fingerprint").inner_text()
+        assert shown.replace(" ", "") == helper.fingerprint
+        person = Person(page, answers, "two-parties")
+        person.finish("reveal")
+        expect(page.locator("main")).to_contain_text("The length is the same")
+        page.reload()  # what was sealed is on the disk
+        person.finish()
+        assert not visitor.complaints
+        sent += bodies(visitor, "/sealed-report")
+        visitors.append(visitor)
+    assert len({len(body) for body in sent}) == 1
+    assert len({len(json.loads(body)["report"]) for body in sent}) == 1
+    wire = "".join(str(one.post_data) for each in visitors for one in each.requests)
+    assert not any(name in wire for name in (*SENTINELS, "answers", '"reports"'))
+    # One more, who takes it back.
+    visitor = new_visitor()
+    visitor.page.goto(f"{leader.url}/s/{record.token}")
+    Person(visitor.page, (2, 1, 0), "two-parties").finish()
+    confirm(visitor.page, "Take it back", "Take my answers out")
+    see(visitor.page, "ended")
+    leader.services.surveys.close(record)
+    databases = [Path(str(leader.services.engine.url.database)), helper.database]
+    for database in databases:
+        text = everything_in(database)
+        # Options stand in the survey's definition, and nowhere beside a person.
+        assert not re.search(r"'(answers|measurement)'", text)
+    assert leader.services.aggregation.run() == 1
+    result = leader.services.results.result(leader.services.surveys.record(record.token))
+    assert (result["responses"], result["refused"]) == (3, 0)
+
+
+def lie(change: Callable[[dict[str, Any]], None]) -> Callable[[Any], None]:
+    """Return a route that changes what a server says."""
+
+    def answer(route: Any) -> None:
+        response = route.fetch()
+        data = response.json()
+        change(data)
+        route.fulfill(response=response, json=data)
+
+    return answer
+
+
+def other_key(invitation: dict[str, Any]) -> None:
+    """Name another fingerprint than the key's."""
+    invitation["two_parties"]["fingerprint"] = "0" * 32
+
+
+def other_minimum(invitation: dict[str, Any]) -> None:
+    """Say that sums of other sizes are shown."""
+    invitation["two_parties"]["minimum"] = 50
+
+
+def other_noise(invitation: dict[str, Any]) -> None:
+    """Name less noise than was signed."""
+    approval = invitation["two_parties"]["approval"]
+    terms = json.loads(approval["terms"])
+    terms["noise"] = ["1/1000000" for _ in terms["noise"]]
+    approval["terms"] = json.dumps(terms, sort_keys=True, separators=(",", ":"))
+
+
+def other_words(approval: dict[str, Any]) -> None:
+    """Let the helper say that somebody else runs it."""
+    approval["operator"] = "Somebody else"
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "says"),
+    [
+        ("**/invitation", other_key, "another fingerprint"),
+        ("**/invitation", other_minimum, "terms of this survey are not those"),
+        ("**/invitation", other_noise, "terms of this survey are not those"),
+        ("**/approval", other_words, "says something else than this website"),
+    ],
+)
+def test_a_device_begins_nothing_where_the_parties_do_not_agree(
+    leader: Any,
+    helper: HelperProcess,
+    new_visitor: NewVisitor,
+    where: str,
+    change: Callable[[dict[str, Any]], None],
+    says: str,
+) -> None:
+    """Another key, noise, minimum or word of the helper: no request of the person is made."""
+    record = open_survey(leader, helper, new_visitor().page)
+    visitor = new_visitor(service_workers="block")
+    page = visitor.page
+    page.route(where, lie(change))
+    page.goto(f"{leader.url}/s/{record.token}")
+    see(page, "intro")
+    page.locator("#start").click()
+    see(page, "cannot")
+    expect(page.locator("main")).to_contain_text(says)
+    assert not bodies(visitor, "/participations")
+
+
+def test_a_helper_that_is_away_keeps_nothing_from_anybody(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """Where the helper cannot be asked nothing is begun; later the same press goes on."""
+    record = open_survey(leader, helper, new_visitor().page)
+    visitor = new_visitor(service_workers="block")
+    page = visitor.page
+    page.route("**/approval", lambda route: route.abort())
+    page.goto(f"{leader.url}/s/{record.token}")
+    see(page, "intro")
+    page.locator("#start").click()
+    expect(page.get_by_role("alert").first).to_contain_text("could not be asked")
+    assert not bodies(visitor, "/participations")
+    page.unroute("**/approval")
+    Person(page, (0, 3, 1), "two-parties").finish()

@@ -1,0 +1,283 @@
+"""The device's part in surveys between two parties: what it checks, sends and refuses."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.parties.pairs import OPERATOR, QUESTIONS, helper_at
+from tests.serving import CERTIFICATES
+from typer.testing import CliRunner
+
+from masquerade.cli import app
+from masquerade.client import Client
+from masquerade.errors import BrokenPromise, ServerUnavailable, WrongState
+from masquerade.server.parties.helper_services import HelperServices
+from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import TwoParties
+
+TEAM = "0" * 32
+Change = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Parties:
+    """A survey's server and its helper, both over HTTP, and one open survey."""
+
+    server: Any
+    helper: HelperServices
+    record: SurveyRecord
+
+    @property
+    def url(self) -> str:
+        """The survey's link."""
+        return f"{self.server.url}/s/{self.record.token}"
+
+    def result(self) -> dict[str, Any]:
+        """Close the survey and return its result."""
+        services = self.server.services
+        services.surveys.close(self.record)
+        assert services.aggregation.run() == 1
+        result: dict[str, Any] = services.results.result(services.surveys.record(self.record.token))
+        return result
+
+
+@pytest.fixture
+def parties(live_server: Any, tmp_path: Path, migrated_file: Path) -> Iterator[Parties]:
+    """An open survey of two questions between two parties."""
+    file = shutil.copy(migrated_file, tmp_path / "helper.sqlite3")
+    server = live_server(helper_private=True, rate_participant=0, rate_address=0)
+    with helper_at(f"sqlite:///{file}") as (helper, address):
+        services = server.services
+        token = helper.access.new_leader_token()
+        assert token is not None
+        services.helpers.add(TEAM, address=address, token=token, fingerprint=helper.fingerprint)
+        terms = TwoParties.of(
+            helper=address,
+            operator=OPERATOR,
+            fingerprint=helper.fingerprint,
+            rho="0.5",
+            minimum=2,
+        )
+        level = OfferedLevel("two-parties", ())
+        survey = Survey("Canteen", "", "pick", QUESTIONS, (level,), two_parties=terms)
+        name = secrets.token_hex(8)
+
+        def ask() -> dict[str, Any]:
+            asked: dict[str, Any] = services.proposals.ask(
+                survey, token=name, team=TEAM, leader=server.url, people=40
+            )
+            return asked
+
+        helper.tasks.decide(ask()["task"], approve=True)
+        assert ask()["state"] == "approved"
+        yield Parties(server, helper, services.surveys.open_survey(survey, token=name))
+
+
+class Liar(httpx.BaseTransport):
+    """A network that changes what is answered at addresses which end in some way."""
+
+    def __init__(self, ending: str = "", change: Change | None = None) -> None:
+        self._honest = httpx.HTTPTransport(verify=CERTIFICATES)
+        self.ending, self.change = ending, change
+        self.requests: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Pass a request on, and change its answer."""
+        self.requests.append(request)
+        if self.change is None or not request.url.path.endswith(self.ending):
+            return self._honest.handle_request(request)
+        answer = self._honest.handle_request(request)
+        data = json.loads(answer.read())
+        self.change(data)
+        return httpx.Response(answer.status_code, json=data)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._honest.close()
+
+    def asked(self, part: str) -> list[httpx.Request]:
+        """Return the requests to addresses with this in them."""
+        return [one for one in self.requests if part in one.url.path]
+
+
+def test_answers_are_sent_in_two_halves_and_added_up(parties: Parties, tmp_path: Path) -> None:
+    """The flow of masks with a sealed report: the same steps, charge and receipt, one length."""
+    network = Liar()
+    lengths = set()
+    for place, answers in enumerate(
+        ({"lunch": "soup", "mood": None}, {"lunch": "bread", "mood": 5})
+    ):
+        with Client(parties.url, home=tmp_path / str(place), transport=network) as me:
+            part = me.begin(parties.record.token)
+            receipt = part.answer(answers)
+            assert receipt.reports == ()
+            assert receipt.bill["survey_epsilon"] == 5.221535
+            assert part.answer({}).sealed_bytes == receipt.sealed_bytes
+            with pytest.raises(WrongState):
+                _ = part.reports
+            lengths.add(receipt.sealed_bytes)
+    assert len(lengths) == 1
+    sent = network.asked("/sealed-report")
+    assert len({len(one.content) for one in sent}) == 1
+    assert not any(b"soup" in one.content or b"bread" in one.content for one in network.requests)
+    # The helper is asked what it approved, and is told nothing.
+    for one in network.asked("/approval"):
+        assert "masquerade-participant" not in one.headers
+    result = parties.result()
+    assert (result["responses"], result["refused"]) == (2, 0)
+
+
+def test_what_was_sealed_is_sent_again_and_taken_back(parties: Parties, tmp_path: Path) -> None:
+    """After a break the same report is sent, whatever is answered now; it can be taken back."""
+    home = tmp_path / "home"
+    with Client(parties.url, home=home) as me:
+        me.begin(parties.record.token).seal({"lunch": "soup", "mood": 4})
+    with Client(parties.url, home=home) as me:
+        part = me.participation(parties.record.token)
+        assert part.step == "sealed"
+        assert part.answer({"lunch": "bread", "mood": 1}).drawn_before
+        part.withdraw()
+        assert part.step == "ended"
+
+
+def other_key(invitation: dict[str, Any]) -> None:
+    """Name another fingerprint than the key's."""
+    invitation["two_parties"]["fingerprint"] = "0" * 32
+
+
+def other_minimum(invitation: dict[str, Any]) -> None:
+    """Say that sums of other sizes are shown."""
+    invitation["two_parties"]["minimum"] = 50
+
+
+def other_questions(invitation: dict[str, Any]) -> None:
+    """Invite to another survey with the approval of this one."""
+    invitation["hash"] = "ab" * 32
+
+
+def other_noise(invitation: dict[str, Any]) -> None:
+    """Name less noise than was signed."""
+    approval = invitation["two_parties"]["approval"]
+    terms = json.loads(approval["terms"])
+    terms["noise"] = ["1/1000000" for _ in terms["noise"]]
+    approval["terms"] = json.dumps(terms, sort_keys=True, separators=(",", ":"))
+
+
+def other_signature(invitation: dict[str, Any]) -> None:
+    """Show an approval that the helper never gave."""
+    invitation["two_parties"]["approval"]["signature"] = "01" * 64
+
+
+def less_than_it_costs(invitation: dict[str, Any]) -> None:
+    """State a lower cost than that of the noise."""
+    invitation["levels"][0]["rho"] = 0.1
+
+
+def other_words(approval: dict[str, Any]) -> None:
+    """Let the helper say that somebody else runs it."""
+    approval["operator"] = "Somebody else"
+
+
+@pytest.mark.parametrize(
+    ("ending", "change", "says"),
+    [
+        ("/invitation", other_key, "Ask the helper's operator which is right"),
+        ("/invitation", other_minimum, "shows no sum of fewer than 2"),
+        ("/invitation", other_questions, "questions, noise or parties were changed"),
+        ("/invitation", other_noise, "names other terms"),
+        ("/invitation", other_signature, "its signature does not hold"),
+        ("/invitation", less_than_it_costs, "nothing was begun"),
+        ("/approval", other_words, "says something else than the survey's server"),
+    ],
+)
+def test_nothing_is_begun_where_the_parties_do_not_agree(
+    parties: Parties, tmp_path: Path, ending: str, change: Change, says: str
+) -> None:
+    """Another key, minimum, questions, noise, signature, cost or helper: refused, and why."""
+    network = Liar(ending, change)
+    with (
+        Client(parties.url, home=tmp_path / "home", transport=network) as me,
+        pytest.raises(BrokenPromise, match=says),
+    ):
+        me.begin(parties.record.token)
+    assert not network.asked("/participations")
+
+
+def test_what_changes_after_it_was_begun_is_refused_before_it_is_opened(
+    parties: Parties, tmp_path: Path
+) -> None:
+    """A helper that says otherwise later gets nothing: the questions are not even opened."""
+    network = Liar("/approval")
+    with Client(parties.url, home=tmp_path / "home", transport=network) as me:
+        part = me.begin(parties.record.token)
+        network.change = other_words
+        with pytest.raises(BrokenPromise, match="Nothing was sent"):
+            part.open()
+        assert part.step == "reserved"
+        assert part.abandon() == "expired"
+    assert not network.asked("/open")
+
+
+def test_other_questions_than_the_helper_approved_are_not_answered(
+    parties: Parties, tmp_path: Path
+) -> None:
+    """A text with another word than was approved has another hash, and nothing is sent of it."""
+
+    def change(opened: dict[str, Any]) -> None:
+        opened["survey"] = opened["survey"].replace("What for lunch?", "Whom do you love?")
+
+    network = Liar("/open", change)
+    with Client(parties.url, home=tmp_path / "home", transport=network) as me:
+        part = me.begin(parties.record.token)
+        with pytest.raises(BrokenPromise):
+            part.answer({"lunch": "soup", "mood": 4})
+    assert not network.asked("/sealed-report")
+
+
+def test_a_helper_that_is_away_keeps_a_survey_from_beginning(
+    parties: Parties, tmp_path: Path
+) -> None:
+    """Without the helper's own word nothing is begun; the message says that nothing is lost."""
+
+    class Away(Liar):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/approval"):
+                raise httpx.ConnectError("away")
+            return super().handle_request(request)
+
+    network = Away()
+    with (
+        Client(parties.url, home=tmp_path / "home", transport=network, attempts=1) as me,
+        pytest.raises(ServerUnavailable, match="Nothing is lost"),
+    ):
+        me.begin(parties.record.token)
+    assert not network.asked("/participations")
+
+
+def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -> None:
+    """``masquerade answer`` shows who the two are before anything is begun, and what is sent."""
+    home = str(tmp_path / "home")
+    fingerprint = parties.helper.fingerprint
+    typed = "y\n1\n4\n\ny\n"
+    done = CliRunner().invoke(app, ["answer", parties.url, "--home", home], input=typed)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert OPERATOR in said
+    assert " ".join(fingerprint[start : start + 4] for start in range(0, 32, 4)) in said
+    assert "two sealed halves" in said
+    answers = tmp_path / "answers.json"
+    answers.write_text('{"lunch": "soup", "mood": 4}')
+    other = ["--home", str(tmp_path / "other"), "--answers", str(answers), "--json"]
+    done = CliRunner().invoke(app, ["answer", parties.url, *other])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["sealed_bytes"] > 500
