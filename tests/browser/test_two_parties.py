@@ -21,17 +21,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Rating, ShowIf
 from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 
-from .conftest import SENTINELS, NewVisitor, Person, Visitor, confirm, see, width
+from .conftest import PHONE, SENTINELS, NewVisitor, Person, Visitor, confirm, see, width
 
 pytestmark = pytest.mark.browser
 
-TEAM = "0" * 32
 OPERATOR = "The works council of Beasts"
 QUESTIONS = (
     Choice("c", "Which beast?", SENTINELS),
@@ -106,13 +107,13 @@ def open_survey(server: Any, helper: HelperProcess, operator: Page, **terms: Any
     """Propose a survey, let the helper's operator approve it on the page, and open it."""
     services = server.services
     services.helpers.add(
-        TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
+        FIRST_TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
     )
     survey, token = define(helper, **terms), secrets.token_hex(8)
 
     def ask() -> dict[str, Any]:
         found: dict[str, Any] = services.proposals.ask(
-            survey, token=token, team=TEAM, leader=server.url, people=40
+            survey, token=token, team=FIRST_TEAM, leader=server.url, people=40
         )
         return found
 
@@ -264,3 +265,41 @@ def test_a_helper_that_is_away_keeps_nothing_from_anybody(
     assert not bodies(visitor, "/participations")
     page.unroute("**/approval")
     Person(page, (0, 3, 1), "two-parties").finish()
+
+
+def test_a_surveyor_chooses_two_parties_and_asks_the_helper(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """Forecasts stand side by side, a helper is added, asked and approves: the survey opens."""
+    drafts = leader.services.surveys.drafts
+    desk, operator = new_visitor(viewport={"width": 1280, "height": 900}), new_visitor()
+    page = desk.page
+    page.goto(leader.owner_link)
+    draft, _ = drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    page.goto(f"{leader.url}/surveys/{draft.token}/audience")
+    figures = page.locator('label:has(input[name="trust"]) .figure')
+    expect(figures).to_have_count(2)
+    device, split = (float(text.split()[1]) for text in figures.all_inner_texts())
+    assert split < device / 2
+    page.get_by_label("Two parties").check()
+    page.locator("summary", has_text="Add a helper").click()
+    page.get_by_label("Address").fill(helper.address)
+    page.get_by_label("Fingerprint").fill(helper.fingerprint)
+    page.get_by_label("Token").fill(helper.token)
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_label("Second party", exact=True)).to_have_value(helper.address)
+    page.get_by_role("button", name="Ask the helper").click()
+    expect(page.get_by_text("Waiting.")).to_be_visible()
+    operator.page.goto(helper.link)
+    operator.page.get_by_role("button", name="Approve").click()
+    expect(operator.page.locator(".badge")).to_have_text("approved")
+    page.get_by_role("button", name="Look again").click()
+    expect(page.get_by_text("Approved.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Approved.")).to_be_visible()
+    assert width(page) <= 1280
+    page.set_viewport_size(PHONE)
+    assert width(page) <= PHONE["width"]
+    assert not desk.complaints
+    record = drafts.open(draft.token, team=FIRST_TEAM)
+    assert record.survey.trust == "two-parties"

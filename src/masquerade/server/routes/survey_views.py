@@ -37,6 +37,7 @@ class DraftResponse(Verdict):
     changed: str
     document: dict[str, Any]
     forecast: dict[str, Any] | None
+    trusts: dict[str, dict[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ def draft_response(draft: Draft, review: Review) -> DraftResponse:
         changed=draft.day,
         document=draft.document.to_json(),
         forecast=review.forecast,
+        trusts=review.trusts,
         valid=not review.issues,
         errors=verdict(review).errors,
     )

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from masquerade.accounting import Caps
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
@@ -25,7 +26,7 @@ from masquerade.server.surveys.document import (
 from masquerade.server.surveys.forecast import barriers, forecast
 from masquerade.server.surveys.frozen_surveys import SurveyRecord, Surveys
 from masquerade.server.webhooks.webhooks import OPENED, enqueue
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"
 
@@ -55,6 +56,8 @@ class Review:
     people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
     reward: Reward | None = None  # what the plan gives to those who take part
     budget: int = 0  # the money of the team that this takes
+    # The first question's expected interval under each trust, whichever is chosen.
+    trusts: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def require(self) -> tuple[Survey, dict[str, Any]]:
         """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
@@ -162,11 +165,10 @@ class Drafts:
 
         It is judged by the usual caps; whoever has spent some of theirs can afford less.
         """
-        survey, issues = survey_or_issues(
-            document, allow_clear=self._surveys.allow_clear, today=self._today()
-        )
+        survey, issues = self._survey(document)
+        trusts = {trust: self._margin_under(trust, document) for trust in (DEVICE, TWO_PARTIES)}
         if survey is None:
-            return Review(None, None, issues)
+            return Review(None, None, issues, trusts=trusts)
         figures = forecast(document, survey, caps=self.caps)
         plan = document.plan
         people = {level["name"]: level["asked"] for level in figures["levels"]}
@@ -178,7 +180,31 @@ class Drafts:
             commission_percent=self._commission_percent,
         )
         issues = barriers(survey, figures, caps=self.caps)
-        return Review(survey, figures, issues, people, reward, budget)
+        return Review(survey, figures, issues, people, reward, budget, trusts)
+
+    def _survey(self, document: Document) -> tuple[Survey | None, list[Issue]]:
+        return survey_or_issues(
+            document, allow_clear=self._surveys.allow_clear, today=self._today()
+        )
+
+    def _margin_under(self, trust: str, document: Document) -> dict[str, Any] | None:
+        """Return the first question's forecast under a trust; None where there cannot be one."""
+        # Amounts and shares are of one trust's levels; who runs the helper changes no figure.
+        plain = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
+        terms = {"helper": "https://helper.example", "operator": "-", "fingerprint": "0" * 32}
+        other = document.model_copy(
+            update={
+                "trust": trust,
+                "title": document.title.strip() or "-",
+                "plan": document.plan.model_copy(update=plain),
+                "two_parties": document.two_parties.model_copy(update=terms),
+            }
+        )
+        survey, _ = self._survey(other)
+        if survey is None:
+            return None
+        first: dict[str, Any] = forecast(other, survey, caps=self.caps)["questions"][0]
+        return first
 
     def open(
         self,

@@ -175,7 +175,7 @@ export function revealSent(record, spent, { finish }) {
 
 /** The answers, which nobody sees, and the two halves that go in their place. */
 function sealedHalves(record) {
-  return [ownAnswers(record), halves(record)];
+  return [paragraph(words().reveal.mine, "muted"), ownAnswers(record), halves(record)];
 }
 
 function whatToExpect(record) {

@@ -4,6 +4,7 @@ import { element } from "../app/dom.js";
 import { ask, Draft, inPage } from "./draft.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginText } from "./questions.js";
+import { TrustFields } from "./trust.js";
 
 const ALL = inPage("all-levels");
 const GRADED = { none: 8, low: 4, medium: 2, high: 1 }; // Kandappu et al. (2014), as a start
@@ -19,6 +20,7 @@ const capitals = (name) => name[0].toUpperCase() + name.slice(1);
 /** The page: the fields of the plan, and beside them what the server works out of it. */
 class AudiencePage {
   #draft = new Draft(inPage("known"), () => this.#refresh());
+  #trust = new TrustFields(this.#draft, () => this.#draw());
   #curve = null; // the points of error against cost, and of which plan they are
   #drawnCost = 0; // what everybody cost when the fields were drawn
 
@@ -33,6 +35,7 @@ class AudiencePage {
 
   #levels() {
     const { levels: chosen } = this.#draft.document;
+    if (this.#trust.chosen) return ["two-parties"];
     return Array.isArray(chosen) ? chosen : Object.keys(chosen);
   }
 
@@ -233,7 +236,7 @@ class AudiencePage {
       onchange: () => this.#change({ closes: day.value || null }),
     });
     const made = [
-      element("section", { className: "card" }, element("h2", {}, "Audience"), people, this.#levelFields(),
+      element("section", { className: "card" }, element("h2", {}, "Audience"), this.#trust.fields(), people, this.#trust.chosen ? null : this.#levelFields(),
         check("Take no more people than planned", this.#plan().quotas, (on) => this.#change({ quotas: on }), { hint: "Whoever comes when a level is full is told before any question, and nothing is charged." }),
         element("div", { className: "field" }, element("label", { htmlFor: "closes" }, "Last day"), day, element("p", { className: "hint" }, "Empty: open until you close it."),
           ...this.#draft.faults("/plan/closes").map((text) => element("p", { className: "error" }, text)))),

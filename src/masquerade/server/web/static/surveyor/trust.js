@@ -1,0 +1,201 @@
+// Whom people have to trust: the first question of a survey's audience. Both answers are shown with
+// what they tell; the second needs a helper that approves the survey.
+
+import { element } from "../app/dom.js";
+import { epsilonOfRho } from "../mechanisms/concentrated.js";
+import { ask } from "./draft.js";
+import { button, fold, group, numberField, selectField, textField } from "./fields.js";
+import { marginText } from "./questions.js";
+
+const COUNTED = ["choice", "rating", "comparison", "number"];
+const COSTS = [
+  ["0.1", "very little of their privacy"],
+  ["0.5", "little of their privacy"],
+  ["2", "much of their privacy"],
+];
+const DIGITS = 4; // of a fingerprint, compared at a time
+const STANDING = {
+  proposed: "Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again.",
+  approved: "Approved. You can open the survey. A change of a question, the cost or the helper has to be approved again.",
+  refused: "Refused. Ask the helper’s operator why, change the survey, and ask again.",
+};
+
+const hint = (text) => element("p", { className: "hint" }, text);
+
+/** The fields of trust, on the page of the audience. */
+export class TrustFields {
+  /**
+   * @param {object} draft
+   * @param {() => void} redraw draws the page anew
+   */
+  constructor(draft, redraw) {
+    Object.assign(this, { draft, redraw, helpers: null, standing: null, said: "", pair: [] });
+    this.added = { address: "", token: "", fingerprint: "" };
+  }
+
+  get chosen() {
+    return this.draft.document.trust === "two-parties";
+  }
+
+  get terms() {
+    return this.draft.document.two_parties;
+  }
+
+  fields() {
+    const { trusts = {} } = this.draft.known;
+    const { helper, operator } = this.terms;
+    const figure = (name) => (trusts[name] ? marginText(trusts[name]) : "–");
+    const option = (name, title, text) => {
+      const input = element("input", {
+        type: "radio",
+        name: "trust",
+        value: name,
+        checked: this.chosen === (name === "two-parties"),
+        onchange: () => this.#choose(name),
+      });
+      const words = element(
+        "span",
+        {},
+        element("b", {}, title),
+        " ",
+        element("b", { className: "figure" }, figure(name)),
+        element("small", { className: "hint block" }, text),
+      );
+      return element("label", { className: "check" }, input, words);
+    };
+    const second = helper ? operator || helper : "the second party";
+    return group(
+      "Whom do people have to trust?",
+      option("device", "Nobody: masks on the device.", "Each answer is changed by chance before it is sent."),
+      option(
+        "two-parties",
+        "Two parties.",
+        `Answers are split in two, one half for you and one for ${second}. Nobody sees an answer if ${second} and you do not put your halves together.`,
+      ),
+      hint("Half the width of the first question’s 95 % interval, with the people you can reach."),
+      ...(this.chosen ? this.#terms() : []),
+    );
+  }
+
+  #choose(trust) {
+    this.draft.document.trust = trust;
+    // Amounts and shares are of levels that the other trust does not have.
+    Object.assign(this.draft.document.plan, { prices: {}, shares: {}, budget: null, reward: "none" });
+    this.draft.touch("trust", "plan");
+    this.redraw();
+  }
+
+  #change(changes, again = false) {
+    Object.assign(this.terms, changes);
+    this.standing = null; // another text, which nobody has approved
+    this.draft.touch("two_parties");
+    if (again) this.redraw();
+  }
+
+  #terms() {
+    if (this.helpers === null) this.#load();
+    const { helper, rho, minimum, fingerprint } = this.terms;
+    const known = this.helpers ?? [];
+    const digits = fingerprint.match(new RegExp(`.{${DIGITS}}`, "g"))?.join(" ");
+    const costs = COSTS.some(([value]) => value === rho) ? COSTS : [...COSTS, [rho, "chosen in the file"]];
+    const faults = ["/two_parties", "/two_parties/helper"].flatMap((place) => this.draft.faults(place));
+    return [
+      selectField(
+        "Second party",
+        helper,
+        [["", "choose a helper"], ...known.map((one) => [one.address, `${one.operator}, ${one.address}`])],
+        (address) => {
+          const { operator = "", fingerprint: key = "" } = known.find((one) => one.address === address) ?? {};
+          this.#change({ helper: address, operator, fingerprint: key }, true);
+        },
+        { faults: helper ? faults : ["Choose a helper, or add one below."] },
+      ),
+      digits && element("p", {}, "Its fingerprint, which people are shown: ", element("code", {}, digits)),
+      this.#adding(),
+      selectField(
+        "An answer may cost people",
+        rho,
+        costs.map(([value, words]) => [value, `${words} (ε ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)})`]),
+        (value) => this.#change({ rho: value }),
+        { hint: "More cost means less noise. The price is the same for everybody." },
+      ),
+      numberField("Show no sum of fewer people than", minimum, (count) => this.#change({ minimum: count }), { whole: true, min: 2, max: 1000000 }),
+      this.#tables(),
+      this.#approval(),
+    ];
+  }
+
+  async #load() {
+    this.helpers = [];
+    const [helpers, standing] = await Promise.all([
+      ask("GET", "/api/v1/helpers"),
+      this.terms.helper ? ask("GET", `${this.draft.path}/helper`) : { ok: false },
+    ]);
+    if (helpers.ok) this.helpers = helpers.data.helpers;
+    if (standing.ok) this.standing = standing.data;
+    this.redraw();
+  }
+
+  #adding() {
+    const field = (label, name, hintText) =>
+      textField(label, this.added[name], (text) => (this.added[name] = text.trim()), { hint: hintText });
+    return fold(
+      "Add a helper",
+      hint("Somebody else runs it, with masquerade helper, and gives you these three by phone or letter."),
+      field("Address", "address", "Such as https://helper.example.org"),
+      field("Fingerprint", "fingerprint", "32 digits. They show that nobody put another key in between."),
+      field("Token", "token", "By it the helper knows this server."),
+      button("Add", async () => {
+        const answer = await ask("POST", "/api/v1/helpers", this.added);
+        this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
+        if (!answer.ok) return this.redraw();
+        const { address, operator, fingerprint } = answer.data;
+        this.helpers = null;
+        return this.#change({ helper: address, operator, fingerprint }, true);
+      }),
+    );
+  }
+
+  /** Two questions whose answers are counted together: nothing else can be crossed later. */
+  #tables() {
+    const questions = this.draft.document.questions.filter(({ kind }) => COUNTED.includes(kind));
+    const named = (id) => questions.find((one) => one.id === id)?.text || id;
+    const { cross } = this.terms;
+    const choose = (place) =>
+      selectField(place ? "by" : "Count", this.pair[place] ?? "", [["", "a question"], ...questions.map(({ id, text }) => [id, text || id])], (id) => {
+        this.pair[place] = id;
+      });
+    return fold(
+      `Cross tables (${cross.length})`,
+      hint("Single answers are nowhere, so tables have to be declared now. Each adds noise to everything."),
+      element("ul", {}, cross.map((pair, place) =>
+        element("li", {}, pair.map(named).join(" × "), " ",
+          button("Remove", () => this.#change({ cross: cross.filter((_, other) => other !== place) }, true), { label: `Remove ${pair.map(named).join(" by ")}` })))),
+      choose(0),
+      choose(1),
+      button("Add the table", () => {
+        const [first, second] = this.pair;
+        if (!first || !second || first === second) return;
+        this.pair = [];
+        this.#change({ cross: [...cross, [first, second]] }, true);
+      }),
+    );
+  }
+
+  #approval() {
+    const state = this.standing?.state;
+    const asked = async () => {
+      if (!(await this.draft.flush())) return;
+      const answer = await ask("POST", `${this.draft.path}/helper`);
+      if (answer.ok) this.standing = answer.data;
+      this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
+      this.redraw();
+    };
+    return group(
+      "The helper’s approval",
+      element("p", { role: "status" }, STANDING[state] ?? "Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened."),
+      this.said && element("p", { className: "error", role: "alert" }, this.said),
+      state !== "approved" && button(state === "proposed" ? "Look again" : "Ask the helper", asked, { disabled: !this.terms.helper }),
+    );
+  }
+}
