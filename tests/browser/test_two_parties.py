@@ -298,7 +298,7 @@ def test_a_surveyor_chooses_two_parties_and_asks_the_helper(
     page.reload()
     expect(page.get_by_text("Approved.")).to_be_visible()
     assert width(page) <= 1280
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert width(page) <= PHONE["width"]
     assert not desk.complaints
     record = drafts.open(draft.token, team=FIRST_TEAM)

@@ -32,12 +32,12 @@ class Agreement:
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Agreement:
         """Return the agreement of an invitation."""
-        about = [given[name] for name in _ABOUT]
+        helper, operator, fingerprint = about = [given[name] for name in _ABOUT]
         approval = {name: given["approval"][name] for name in ("task", *_FACTS)}
         texts = all(isinstance(one, str) for one in (*about, *approval.values()))
         if not texts or type(given["minimum"]) is not int:
             raise BrokenPromise("the invitation does not say who the two parties are.")
-        return cls(*about, given["minimum"], approval)
+        return cls(helper, operator, fingerprint, given["minimum"], approval)
 
     def to_json(self) -> dict[str, Any]:
         """Return the agreement as an invitation has it."""

@@ -177,7 +177,7 @@ def _agreement(invitation: Mapping[str, Any]) -> Agreement | None:
     trust, parties = invitation.get("trust", DEVICE), invitation.get("two_parties")
     if trust == DEVICE and parties is None:
         return None
-    if trust != TWO_PARTIES:
+    if trust != TWO_PARTIES or not isinstance(parties, Mapping):
         raise BrokenPromise(f"the invitation asks to trust {trust!r}, which is not known here.")
     return Agreement.read(parties)
 

@@ -190,7 +190,7 @@ class Drafts:
     def _margin_under(self, trust: str, document: Document) -> dict[str, Any] | None:
         """Return the first question's forecast under a trust; None where there cannot be one."""
         # Amounts and shares are of one trust's levels; who runs the helper changes no figure.
-        plain = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
+        plain: dict[str, Any] = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
         terms = {"helper": "https://helper.example", "operator": "-", "fingerprint": "0" * 32}
         other = document.model_copy(
             update={

@@ -269,7 +269,7 @@ class AudiencePage {
         element("p", { className: "big-number" }, `${forecast.asked}`, element("small", { className: "muted" }, ` people${forecast.cost ? `, ${forecast.cost} ${forecast.currency}` : ""}`)),
         element("ul", { className: "margins" }, forecast.questions.map((one) =>
           element("li", {}, element("span", { dir: "auto" }, texts.get(one.id)), element("b", { className: "figure" }, marginText(one))))),
-        element("p", { className: "hint" }, "Half the width of 95 % intervals, people and masks together."),
+        element("p", { className: "hint" }, this.#trust.chosen ? "Half the width of 95 % intervals, people and noise together." : "Half the width of 95 % intervals, people and masks together."),
         element("div", { id: "curve" }),
         element("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Levels" }, element("table", { className: "data" },
           element("thead", {}, element("tr", {}, ["Level", "People", "Pay", "Of a lifetime’s cap"].map((text, place) => element("th", { className: place ? "num" : "" }, text)))),

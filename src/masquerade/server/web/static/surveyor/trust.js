@@ -9,9 +9,9 @@ import { marginText } from "./questions.js";
 
 const COUNTED = ["choice", "rating", "comparison", "number"];
 const COSTS = [
-  ["0.1", "very little of their privacy"],
-  ["0.5", "little of their privacy"],
-  ["2", "much of their privacy"],
+  ["0.02", "little of their privacy"],
+  ["0.1", "some of their privacy"],
+  ["0.5", "much of their privacy"],
 ];
 const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
