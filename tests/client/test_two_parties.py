@@ -17,7 +17,7 @@ from tests.serving import CERTIFICATES
 from typer.testing import CliRunner
 
 from masquerade.cli import app
-from masquerade.client import Client
+from masquerade.client import Answer, Client
 from masquerade.errors import BrokenPromise, ServerUnavailable, WrongState
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.surveys.frozen_surveys import SurveyRecord
@@ -114,9 +114,11 @@ def test_answers_are_sent_in_two_halves_and_added_up(parties: Parties, tmp_path:
     """The flow of masks with a sealed report: the same steps, charge and receipt, one length."""
     network = Liar()
     lengths = set()
-    for place, answers in enumerate(
-        ({"lunch": "soup", "mood": None}, {"lunch": "bread", "mood": 5})
-    ):
+    crowd: tuple[dict[str, Answer], ...] = (
+        {"lunch": "soup", "mood": None},
+        {"lunch": "bread", "mood": 5},
+    )
+    for place, answers in enumerate(crowd):
         with Client(parties.url, home=tmp_path / str(place), transport=network) as me:
             part = me.begin(parties.record.token)
             receipt = part.answer(answers)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from masquerade.aggregate.signature import check_approval
-from masquerade.errors import BrokenPromise
+from masquerade.errors import BrokenPromise, MissingExtra
 from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
 from masquerade.surveys.survey import Survey
 
@@ -67,6 +66,13 @@ class Agreement:
         BrokenPromise
             Anything differs: key, signature, terms, survey, minimum or day.
         """
+        # Needs a library that the client of other surveys does without.
+        try:
+            from masquerade.aggregate.signature import check_approval
+        except ModuleNotFoundError as error:
+            raise MissingExtra(
+                "the signature of a survey's second party is checked by cryptography", "parties"
+            ) from error
         try:
             configuration, public_key, signature = (
                 bytes.fromhex(self.approval[name])
