@@ -92,3 +92,13 @@ def test_every_room_loads_where_no_extra_is_installed(served: bool) -> None:
         [sys.executable, "-c", f"{code}import {', '.join(rooms)}"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_small_jobs_load_is_small() -> None:
+    """Methods and commands load neither frames nor the parts of scipy that take long to load."""
+    code = (
+        "import sys, masquerade.cli, masquerade.truth, masquerade.selection\n"
+        "print({'scipy.stats', 'scipy.optimize', 'pandas', 'polars'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
