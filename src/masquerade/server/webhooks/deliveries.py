@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -196,7 +197,9 @@ def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) 
                 async with message as response:
                     return response.status_code
 
-    return asyncio.run(send())
+    # In a thread of its own, for the caller's may have an event loop that runs already.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, send()).result()
 
 
 def _is_of_tls(error: BaseException | None) -> bool:
