@@ -229,7 +229,8 @@ def test_private_and_simulated_results_differ_in_status() -> None:
     """Noise from a seed protects nobody, whatever the mechanism."""
     rng = np.random.default_rng(3)
     comparisons = made_up_voters(rng, voters=10, features=2).choose(rng, 5)
-    for name in set(MECHANISMS) - {"none"}:
+    # Those of named items take other records; they have the same test of their own.
+    for name in sorted(n for n in set(MECHANISMS) - {"none"} if not n.startswith("item-")):
         real = SocialPreference.learn(comparisons, mechanism=name, epsilon=1)
         assert real.guarantee.status == "proven", name
         made_up = SocialPreference.simulate(comparisons, rng, mechanism=name, epsilon=1)

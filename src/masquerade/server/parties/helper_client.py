@@ -95,7 +95,13 @@ class HelperClient:
         """Tell which reports were taken back; return how many had been added up before."""
         path = f"/tasks/{task_address(task)}/withdrawn"
         answer = self._ask("POST", path, b"".join(ids), kind="application/octet-stream")
-        return int(self._object(answer)["aggregated_before"])
+        count = self._object(answer).get("aggregated_before")
+        if type(count) is not int or count < 0:
+            raise ServerUnavailable(
+                f"{self.address} does not say how many reports it had added up; it answered "
+                f"{count!r}, expected a whole number."
+            )
+        return count
 
     def check(self, task: str, body: bytes) -> bytes:
         """Send a job; return its answer."""
@@ -154,7 +160,7 @@ class HelperClient:
         parts = urlsplit(self.address)
         try:
             found = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
-        except OSError:
+        except (OSError, UnicodeError):  # a label that is empty or too long is no name
             raise ServerUnavailable(f"the name of {self.address} is not known.") from None
         for one in found:
             if not is_public(str(one[4][0])):

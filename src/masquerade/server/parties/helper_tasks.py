@@ -286,10 +286,12 @@ class HelperTasks:
         Raises
         ------
         NotFound
-            There is no such task, or it was not approved.
+            There is no such task, or its answers are not added up: it was not approved, or it has
+            stopped, ended or expired.
         """
         found = self.task(task)
-        if found.signature is None:
+        # A signature outlives the state: nobody is to answer a survey that gives no sum any more.
+        if found.signature is None or found.state != APPROVED:
             raise _no_task()
         return {
             **self.identity(),
