@@ -32,7 +32,7 @@ QUESTIONS: tuple[Question, ...] = (
     Rating("mood", "How are you?", allow_skip=True),
 )
 LEADER = "https://leader.example.org"
-HELPER_KEY = ServerKey("5e" * 32)
+HELPER_KEY, LEADER_KEY = ServerKey("5e" * 32), ServerKey("1d" * 32)
 OPERATOR = "The works council"
 
 
@@ -194,4 +194,4 @@ def pair_of(leader_database: str, helper_database: str) -> Iterator[Pair]:
 
 def open_leader(database: str) -> Services:
     """Return the services of a leader."""
-    return Services.open(database, helper_private=True, server_key=ServerKey("1d" * 32))
+    return Services.open(database, helper_private=True, server_key=LEADER_KEY)

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.server.parties.pairs import HELPER_KEY, OPERATOR, Pair, helper_at
+from sqlalchemy import select
+from tests.server.parties.pairs import HELPER_KEY, LEADER_KEY, OPERATOR, Pair, helper_at
 from tests.server.parties.test_hostile_parties import EvilLeader, refusal
 from typer.testing import CliRunner
 
 from masquerade.cli import app
 from masquerade.errors import OperationError
+from masquerade.server.db.engine import connect
+from masquerade.server.db.party_tables import SPLIT_REPORT, SPLIT_TASK
 from masquerade.server.operations.backup import backup
 from masquerade.server.operations.restore import restore
 from masquerade.server.parties.helper_page import task_address
@@ -120,6 +123,25 @@ def test_a_restored_helper_gives_no_second_sum(pair: Pair, tmp_path: Path) -> No
             leader.collect(leader.reports)
         with refusal("unrecognizedTask"):
             leader.check(leader.reports)
+
+
+@pytest.mark.both_databases
+def test_a_restored_leader_draws_no_second_noise(pair: Pair, tmp_path: Path) -> None:
+    """The sum may have been shown since the backup: a second one would cost people twice."""
+    record = pair.open()
+    pair.crowd(record, 4)
+    pair.close(record)
+    file = io.BytesIO()
+    backup(pair.leader.engine, file, server_key=LEADER_KEY)
+    assert pair.leader.aggregation.run() == 1
+    file.seek(0)
+    url = f"sqlite:///{tmp_path / 'restored.sqlite3'}"
+    restore(file, url, server_key=LEADER_KEY)
+    with connect(url).connect() as connection:
+        [task] = connection.execute(select(SPLIT_TASK)).all()
+        assert (task.state, task.secrets, task.share) == ("failed", None, None)
+        assert "restored from a backup" in task.reason
+        assert connection.execute(select(SPLIT_REPORT)).all() == []
 
 
 def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,12 @@ from masquerade.errors import (
     CommitmentMismatch,
     InvalidReport,
     NotFound,
+    OperationError,
     ParameterError,
     WrongState,
 )
 from masquerade.results import split_codebook
+from masquerade.server.parties.proposals import bind_task
 from masquerade.surveys import Choice, Number, SeveralOf, ShowIf
 from masquerade.surveys.survey import split_commitment
 
@@ -206,15 +208,63 @@ def test_a_survey_is_not_open_for_longer_than_its_helper_remembers_it(
 ) -> None:
     """Its last day can be moved, and only to one on which the helper still has the task's keys."""
     record, lifecycle = sqlite_pair.open(), sqlite_pair.leader.surveys
-    assert record.closes is None
+    opened = record.closes
+    assert opened is not None
     for day in (None, "2999-01-01"):
         with pytest.raises(ParameterError, match="forgets this survey"):
             lifecycle.extend(record, day)
     split = lifecycle.frozen(record.token)[0].split
     assert split is not None
     last = datetime.fromtimestamp(split.terms.expires - 86_400, UTC).date().isoformat()
+    assert opened == last
     lifecycle.extend(record, last)
     assert lifecycle.record(record.token).closes == last
+
+
+def test_a_last_day_moved_after_the_approval_is_refused(sqlite_pair: Pair) -> None:
+    """A survey that would outlive its task does not open: its answers could not be added up."""
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    sqlite_pair.add_helper()
+    asked = sqlite_pair.ask(survey, token)
+    sqlite_pair.helper.tasks.decide(asked["task"], approve=True)
+    sqlite_pair.ask(survey, token)
+    with pytest.raises(WrongState, match="forgets this survey on"):
+        sqlite_pair.leader.transactions.write(
+            lambda connection: bind_task(connection, token, survey, "2999-01-01")
+        )
+
+
+def test_a_survey_that_names_another_operator_is_not_approved(sqlite_pair: Pair) -> None:
+    """Devices compare the operator's words, so the helper does before anybody is asked."""
+    sqlite_pair.add_helper()
+    terms = sqlite_pair.define().two_parties
+    assert terms is not None
+    survey = replace(sqlite_pair.define(), two_parties=replace(terms, operator="Somebody else"))
+    with pytest.raises(OperationError, match="Somebody else"):
+        sqlite_pair.ask(survey, secrets.token_hex(8))
+
+
+def test_an_unforeseen_answer_stops_one_survey_alone(
+    sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault with one survey's helper is noted, and the run goes on to the others."""
+    first, second = sqlite_pair.open(), sqlite_pair.open(title="Second")
+    for record in (first, second):
+        sqlite_pair.crowd(record, 4)
+        sqlite_pair.close(record)
+    leader = sqlite_pair.leader.aggregation
+    broken = leader.under_way()[0]
+    advance = leader.advance
+
+    def faulty(task: str) -> bool:
+        if task == broken:
+            raise KeyError("aggregated_before")
+        return advance(task)
+
+    monkeypatch.setattr(leader, "advance", faulty)
+    assert leader.run() == 1
+    obstacles = {leader.progress(one.token)["obstacle"] for one in (first, second)}
+    assert obstacles == {"an unexpected fault (KeyError)", None}
 
 
 def test_a_refusal_is_told(sqlite_pair: Pair) -> None:

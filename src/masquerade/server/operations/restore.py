@@ -31,6 +31,7 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveReader, authentic
 from masquerade.server.operations.backup import is_json, tables_of
 from masquerade.server.parties.helper_tasks import stop_restored
+from masquerade.server.parties.leader_aggregation import fail_restored
 
 _AT_ONCE = 1000
 
@@ -112,6 +113,7 @@ def _fill(
             _go_on_counting(connection, table)
     upgrade(connection)
     stop_restored(connection, day=reader.header.day)
+    fail_restored(connection, day=reader.header.day)
     # Within the transaction: where a chain is broken, nothing of the backup stays.
     # The clock is not asked: nothing is written.
     entries = Ledger(LedgerTables(connection), clock=lambda: reader.header.day).verify()

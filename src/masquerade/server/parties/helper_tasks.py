@@ -351,12 +351,13 @@ class HelperTasks:
         terms = survey.two_parties
         if terms is None:
             raise ParameterError("this survey is not between two parties; there is nothing to add.")
-        own = (self.address, self._signing_key.fingerprint)
-        if (terms.helper, terms.fingerprint) != own:
+        # All three, as devices compare them: what is approved here is not refused there.
+        own = (self.address, self._signing_key.fingerprint, self.operator)
+        if (terms.helper, terms.fingerprint, terms.operator) != own:
             raise ParameterError(
-                f"this survey names the helper {terms.helper} with the fingerprint "
-                f"{terms.fingerprint}; this one is {own[0]} with {own[1]}. Write these into the "
-                "survey."
+                f"this survey names the helper {terms.helper} of {terms.operator!r} with the "
+                f"fingerprint {terms.fingerprint}; this one is {own[0]} of {own[2]!r} with "
+                f"{own[1]}. Write these into the survey."
             )
         lasts = proposal.expires - self._clock()
         if not 3600 <= lasts <= MOST_DAYS * _DAY_SECONDS or proposal.opening >= proposal.expires:

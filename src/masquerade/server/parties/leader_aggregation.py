@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from masquerade.aggregate import BatchTally, Block, SumNoise, VerifyState
 from masquerade.aggregate.dap_messages import (
@@ -123,6 +124,11 @@ class LeaderAggregation:
                 ended += self.advance(task)
             except MasqueradeError as error:
                 self._note(task, str(error))
+            except SQLAlchemyError:  # the database is away, for all of them
+                raise
+            except Exception as error:
+                # A fault of ours, or an answer nobody thought of: it stops this survey alone.
+                self._note(task, f"an unexpected fault ({type(error).__qualname__})")
         return ended
 
     def under_way(self) -> list[str]:
@@ -481,14 +487,7 @@ class LeaderAggregation:
         reason: str | None,
         **values: Any,
     ) -> None:
-        """End a task: its keys, sealed reports and shares go."""
-        change = update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id)
-        gone = {"secrets": None, "share": None, "request": None}
-        connection.execute(
-            change.values(state=state, reason=reason, day=self._today(), **gone, **values)
-        )
-        connection.execute(delete(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id))
-        delete_reports(connection, row.survey)
+        end_leader_task(connection, row, state=state, reason=reason, day=self._today(), **values)
 
     def _note(self, task: str, reason: str) -> None:
         """Keep why a task waits, for the survey's page; once for each reason."""
@@ -522,3 +521,39 @@ class LeaderAggregation:
 
         helper = self._transactions.read(work)
         return self._helpers.connect(helper.address, self._helpers.token(helper))
+
+
+def end_leader_task(
+    connection: Connection,
+    row: Row[Any],
+    *,
+    state: str,
+    reason: str | None,
+    day: str,
+    **values: Any,
+) -> None:
+    """End a task of the leader: its keys, sealed reports and shares go."""
+    change = update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id)
+    gone = {"secrets": None, "share": None, "request": None}
+    connection.execute(change.values(state=state, reason=reason, day=day, **gone, **values))
+    connection.execute(delete(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id))
+    delete_reports(connection, row.survey)
+
+
+def fail_restored(connection: Connection, *, day: str) -> int:
+    """End the tasks of a restored backup whose noise was not drawn yet; return how many.
+
+    Since the backup was made the sum may have been shown with other noise. Together with a helper
+    that keeps none of its promises, a second sum over the same answers would cost people twice.
+    """
+    open_ = SPLIT_TASK.c.state.in_((BOUND, VERIFYING))  # from collecting on the noise is stored
+    found = connection.execute(select(SPLIT_TASK).where(open_)).all()
+    for row in found:
+        end_leader_task(
+            connection,
+            row,
+            state=FAILED,
+            reason="this server was restored from a backup; the sum may have been given since",
+            day=day,
+        )
+    return len(found)

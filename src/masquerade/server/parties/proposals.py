@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -403,13 +403,16 @@ class Proposals:
         self._transactions.write(work)
 
 
-def bind_task(connection: Connection, token: str, survey: Survey) -> None:
+def bind_task(connection: Connection, token: str, survey: Survey, closes: str | None) -> str:
     """Bind the approved task of a survey to it, in the transaction that opens it.
+
+    Returns the survey's last day: `closes`, or where there is none the last before the helper
+    forgets the task.
 
     Raises
     ------
     WrongState
-        The helper has not approved exactly this survey.
+        The helper has not approved exactly this survey, or forgets it before its last day.
     """
     row = _proposal(connection, token, survey)
     if row is None or row.state != APPROVED:
@@ -425,7 +428,16 @@ def bind_task(connection: Connection, token: str, survey: Survey) -> None:
         base64.b64decode(row.configuration),
         fingerprint=survey.two_parties.fingerprint if survey.two_parties else "",
     )
+    end = datetime.fromtimestamp(json.loads(row.terms)["expires"], UTC).date()
+    last = (end - timedelta(days=1)).isoformat()
+    # The last day is not among the terms, and a draft's can be moved after the approval.
+    if closes is not None and closes > last:
+        raise WrongState(
+            f"the helper forgets this survey on {end.isoformat()}, and its last day is {closes}; "
+            f"set one of {last} or before."
+        )
     connection.execute(update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id).values(state=BOUND))
+    return closes or last
 
 
 def _proposal(connection: Connection, token: str, survey: Survey) -> Row[Any] | None:

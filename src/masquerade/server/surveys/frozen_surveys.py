@@ -122,14 +122,15 @@ class Surveys:
     allow_clear : bool
         Whether surveys may offer to send answers as they are.
     bind : callable, optional
-        Binds a survey between two parties to the task that its helper approved, or raises.
+        Binds a survey between two parties, open until a last day, to the task that its helper
+        approved, and returns the last day; or raises.
     """
 
     def __init__(
         self,
         *,
         allow_clear: bool,
-        bind: Callable[[Connection, str, Survey], None] | None = None,
+        bind: Callable[[Connection, str, Survey, str | None], str] | None = None,
     ) -> None:
         self.allow_clear = allow_clear
         self._bind = bind
@@ -183,6 +184,10 @@ class Surveys:
             )
         # 64 random bits: a link can be passed on, and not guessed.
         token = token or secrets.token_hex(8)
+        if survey.two_parties is not None:
+            if self._bind is None:
+                raise ParameterError("this server opens no surveys between two parties.")
+            closes = self._bind(connection, token, survey, closes)
         connection.execute(
             insert(SURVEY),
             {
@@ -203,10 +208,6 @@ class Surveys:
                 "reward": None if reward is None else reward.to_json(),
             },
         )
-        if survey.two_parties is not None:
-            if self._bind is None:
-                raise ParameterError("this server opens no surveys between two parties.")
-            self._bind(connection, token, survey)
         # All levels at once, so that no first response at a level has to write its cost.
         tables = LedgerTables(connection)
         for level in survey.levels:
