@@ -31,7 +31,7 @@ def test_the_margins_of_the_page_are_true(people: int, points: str) -> None:
 
 
 def test_the_page_says_what_colluding_parties_learn() -> None:
-    """That both together read everything is said in so many words, and that no server is there."""
+    """That both together read everything is said in so many words, and who uses it."""
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "| **both parties together** | **every answer of every person** |" in page
-    assert "**No server, app or command uses it yet**" in page
+    assert "The server, the app and `masquerade helper` use it" in page

@@ -71,6 +71,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/api/v1/participations/{participation}/abandon"): PARTICIPANT,
     ("POST", "/api/v1/participations/{participation}/open"): PARTICIPANT,
     ("PUT", "/api/v1/participations/{participation}/response"): PARTICIPANT,
+    ("PUT", "/api/v1/participations/{participation}/sealed-report"): PARTICIPANT,
     ("POST", "/api/v1/participations/{participation}/seal"): PARTICIPANT,
     ("POST", "/api/v1/participations/{participation}/withdraw"): PARTICIPANT,
     # Members in person: no token.
@@ -117,6 +118,13 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/surveys/{token}/selection-runs"): "survey:read",
     ("GET", "/api/v1/surveys/{token}/selection-runs/{run}"): "survey:read",
     ("POST", "/api/v1/surveys/{token}/validate"): "survey:read",
+    # Between two parties.
+    ("GET", "/api/v1/helpers"): "survey:read",
+    ("POST", "/api/v1/helpers"): "team:manage",
+    ("DELETE", "/api/v1/helpers/{helper}"): "team:manage",
+    ("GET", "/api/v1/surveys/{token}/helper"): "survey:read",
+    ("POST", "/api/v1/surveys/{token}/helper"): "survey:write",
+    ("GET", "/api/v1/surveys/{token}/aggregation"): "survey:read",
     ("GET", "/surveys"): "survey:read",
     ("POST", "/surveys/import"): "survey:write",
     ("GET", "/surveys/new"): "survey:write",
@@ -317,6 +325,7 @@ def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
             "participation": "0" * 32,
             "run": "0" * 32,
             "webhook": "0" * 32,
+            "helper": "0" * 32,
             "payout": "0" * 32,
             "kind": "csv",
             "build_hash": "0" * 16,
@@ -393,7 +402,9 @@ def test_other_sites_can_change_nothing(served: Served) -> None:
         ({**signed_in, "Sec-Fetch-Site": "cross-site"}, csrf),
     ]
     before = everything(services)
-    values = dict.fromkeys(("invitation", "credential", "run", "kind", "webhook", "payout"), "0")
+    values = dict.fromkeys(
+        ("invitation", "credential", "run", "kind", "webhook", "helper", "payout"), "0"
+    )
     for number, (method, path) in enumerate(changing()):
         token = survey.token if "surveys" in path else "0"
         where = path.format(token=token, account=cast.members["viewer"], **values)

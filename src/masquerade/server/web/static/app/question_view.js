@@ -105,7 +105,8 @@ function listAnswers(place, answering) {
 function skipOption(place, answering) {
   const { allow_skip: offered, labels } = place.asked;
   const { skip, maskedToo } = words().question;
-  const note = place.asked.mechanism && element("small", {}, maskedToo);
+  // Between two parties nothing is masked: there is no mechanism. A preview has none yet.
+  const note = place.asked.mechanism !== null && element("small", {}, maskedToo);
   return offered && option(place, answering, labels.length, "option skip", skip, note);
 }
 
@@ -147,7 +148,7 @@ function severalAnswers({ asked, chosen }, { choose, next }) {
             "option tick skip",
             () => takeAlone(1, skip),
             said.skip,
-            element("small", {}, said.maskedToo),
+            asked.mechanism !== null && element("small", {}, said.maskedToo),
           ),
         ]
       : []),
