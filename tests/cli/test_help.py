@@ -37,6 +37,8 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
     if not hasattr(command, "commands"):
         yield words, command
         return
+    if words and command.invoke_without_command:
+        yield words, command
     for name, below in command.commands.items():
         yield from commands(below, (*words, name))
 

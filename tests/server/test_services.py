@@ -313,6 +313,9 @@ def test_no_column_for_what_must_not_be_kept() -> None:
             kind = str(column.type)
             assert not any(word in kind for word in ("DATE", "TIME", "FLOAT", "INET")), name
             for word in ("time", "stamp", "created", "updated", "ip", "address", "agent", "email"):
+                # The one address kept is that of a second party's server, not of a person.
+                if (name, column.key) == ("helper", "address"):
+                    continue
                 assert word not in column.key.split("_"), (name, column.key)
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 helper = typer.Typer(
     invoke_without_command=True,
     help="Run the second party of surveys between two: it adds up halves of answers, sees none of "
-    "them, and answers only for surveys that you approve.",
+    "them, and answers only for surveys that you approve.\n\n"
+    "Example: masquerade helper --operator 'The works council' --address https://helper.example",
 )
 _DEFAULT_PORT = 8081
 Task = Annotated[
@@ -104,7 +105,10 @@ def run(
 
 @helper.command()
 def tasks(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the surveys that the helper is asked to add up, those that wait first."""
+    """List the surveys that the helper is asked to add up, those that wait first.
+
+    Example: masquerade helper tasks --json
+    """
     with _services(context.obj) as services:
         found = [_summary(services, one) for one in services.tasks.tasks()]
     if as_json:
@@ -118,26 +122,38 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
 
 @helper.command()
 def approve(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Approve a survey; `tasks --json` shows its questions, noise and promise."""
+    """Approve a survey; `tasks --json` shows its questions, noise and promise.
+
+    Example: masquerade helper approve 5a5a5a5a5a5a
+    """
     _decide(context.obj, task, approve=True, as_json=as_json)
 
 
 @helper.command()
 def refuse(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Refuse a survey."""
+    """Refuse a survey.
+
+    Example: masquerade helper refuse 5a5a5a5a5a5a
+    """
     _decide(context.obj, task, approve=False, as_json=as_json)
 
 
 @helper.command()
 def token(context: typer.Context) -> None:
-    """Make a new token for the leader; the one before ends."""
+    """Make a new token for the leader; the one before ends.
+
+    Example: masquerade helper token
+    """
     with _services(context.obj) as services:
         _say(str(services.access.new_leader_token()))
 
 
 @helper.command()
 def link(context: typer.Context) -> None:
-    """Print another one-time link to the operator's page."""
+    """Print another one-time link to the operator's page.
+
+    Example: masquerade helper link
+    """
     with _services(context.obj) as services:
         _say(f"{services.tasks.address}{services.access.new_link()}")
 
