@@ -28,7 +28,7 @@ from card import Cards, sized
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.db.tables import PARTICIPATION
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 

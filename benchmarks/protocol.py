@@ -34,7 +34,7 @@ from sqlalchemy import insert
 from card import Cards, sized
 from masquerade.server import Services
 from masquerade.server.db.tables import PARTICIPATION
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.survey import Survey, commitment_of
 

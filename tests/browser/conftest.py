@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS
 from masquerade.accounting import Caps
 from masquerade.exact import Loss
 from masquerade.mechanisms import mask_response
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.survey import Survey, commitment_of
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 from masquerade.mechanisms import mask_response
 from masquerade.results.headline import whole_percents
 from masquerade.server.results.cache import ResultCache
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey, commitment_of
 

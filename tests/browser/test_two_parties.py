@@ -22,7 +22,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Rating, ShowIf
 from masquerade.surveys.levels import OfferedLevel

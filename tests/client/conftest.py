@@ -16,7 +16,7 @@ from masquerade.client import Client, Identity
 from masquerade.exact import Loss
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.operations.run import address
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Question
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import MetaData, select
 
 from masquerade.server import Services
 from masquerade.server.participants.participations import Participation
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 
 

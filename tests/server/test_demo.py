@@ -12,7 +12,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
 from masquerade.server.demo import PEOPLE, seed_demo
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers

@@ -21,15 +21,6 @@ from masquerade.accounting.chain import (
     verify_chain,
 )
 from masquerade.accounting.composition import Spent, compose, compose_linked, spent, spent_together
-from masquerade.accounting.concentrated import (
-    INFINITE_RHO,
-    NO_RHO,
-    Rho,
-    rho_of_cap,
-    rho_of_laplace,
-    rho_of_pure,
-    rho_of_response,
-)
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.distribution import LossDistribution, composed
 from masquerade.accounting.gaussian import (
@@ -49,6 +40,15 @@ from masquerade.accounting.kinds import (
     rho_of,
 )
 from masquerade.accounting.ledger import Ledger, LedgerStatistics, charge_all
+from masquerade.accounting.rho import (
+    INFINITE_RHO,
+    NO_RHO,
+    Rho,
+    rho_of_cap,
+    rho_of_laplace,
+    rho_of_pure,
+    rho_of_response,
+)
 from masquerade.accounting.storage import MemoryStorage, Storage
 from masquerade.accounting.trade_off import largest_power, largest_power_together
 from masquerade.accounting.words import (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from masquerade.accounting.caps import Caps, is_gaussian
-from masquerade.accounting.concentrated import rho_of_cap
 from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
+from masquerade.accounting.rho import rho_of_cap
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.number import largest_whole

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from masquerade.accounting.caps import Caps
 from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, verify_chain
-from masquerade.accounting.concentrated import NO_RHO, Rho
 from masquerade.accounting.cost import Cost
+from masquerade.accounting.rho import NO_RHO, Rho
 from masquerade.errors import BrokenChain, ClearDisclosureRefused, InsufficientBudget
 from masquerade.exact import INFINITE_LOSS, MICRO, Loss
 

@@ -83,9 +83,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from masquerade.accounting.concentrated import Rho, rho_of_cap
 from masquerade.accounting.gaussian import ROUNDED, Mu, gaussian_sigma
 from masquerade.accounting.kinds import Kind, MaskedNumber
+from masquerade.accounting.rho import Rho, rho_of_cap
 from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, Loss
 from masquerade.exact.arrays import Floats

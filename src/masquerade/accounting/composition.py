@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 
-from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
 from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
+from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Guarantee, Loss
 from masquerade.exact.epsilon_at_delta import epsilon_of_reports

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from masquerade.accounting.caps import is_gaussian
 from masquerade.accounting.composition import compose
-from masquerade.accounting.concentrated import NO_RHO, Rho, rho_of_pure
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
+from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.mechanisms import Mechanism

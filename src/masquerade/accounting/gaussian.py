@@ -26,7 +26,7 @@ from fractions import Fraction
 
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from masquerade.accounting.concentrated import Rho
+from masquerade.accounting.rho import Rho
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.exact.number import in_range

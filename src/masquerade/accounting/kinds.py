@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from masquerade.accounting.concentrated import (
+from masquerade.accounting.gaussian import Mu
+from masquerade.accounting.rho import (
     Rho,
     rho_of_laplace,
     rho_of_pure,
     rho_of_response,
 )
-from masquerade.accounting.gaussian import Mu
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.exact.number import in_range

@@ -9,9 +9,9 @@ from functools import lru_cache, partial
 from masquerade.accounting.balance import Balance
 from masquerade.accounting.chain import PAID, Entry
 from masquerade.accounting.composition import Spent, spent
-from masquerade.accounting.concentrated import NO_RHO, Rho
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.kinds import Kind, is_clear, kinds_of, pure_of, rho_of
+from masquerade.accounting.rho import NO_RHO, Rho
 from masquerade.accounting.trade_off import largest_power, largest_power_together
 from masquerade.accounting.words import power_in_words, risk_in_words
 from masquerade.errors import NoGuarantee, ParameterError

@@ -16,10 +16,10 @@ from fractions import Fraction
 
 from scipy.special import ndtr, ndtri
 
-from masquerade.accounting.concentrated import NO_RHO
 from masquerade.accounting.distribution import LossDistribution, composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
+from masquerade.accounting.rho import NO_RHO
 from masquerade.exact import NO_LOSS, Loss
 from masquerade.exact.number import in_range
 

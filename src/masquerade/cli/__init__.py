@@ -11,7 +11,7 @@ import sys
 import typer
 
 from masquerade.cli.answer import answer, caps, me
-from masquerade.cli.helper import helper
+from masquerade.cli.helper_party import helper
 from masquerade.cli.operate import backup, doctor, migrate, new_key, restore
 from masquerade.cli.prefer import prefer
 from masquerade.cli.privacy import audit, privacy

@@ -64,8 +64,8 @@ from masquerade.server.routes.audit_trail import AuditTrail
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.webhooks.deliveries import Deliveries
-from masquerade.server.webhooks.webhooks import RESULTS_READY
+from masquerade.server.webhooks.deliveries import RESULTS_READY
+from masquerade.server.webhooks.sender import Sender
 
 _TITLE = "Masquerade"
 _ABOUT = "Surveys whose answers are masked on the participant's device."
@@ -130,7 +130,7 @@ def create_app(
         key=settings.database_key,
         server_key=settings.server_key,
     )
-    deliveries = Deliveries(
+    sender = Sender(
         services.transactions,
         private=settings.webhook_private,
         seals=Seals(settings.server_key),
@@ -146,11 +146,11 @@ def create_app(
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         alone: list[Coroutine[Any, Any, None]] = []
         if sweeps:
-            alone = [_run_daily(services, metrics), _deliver(deliveries), _add_up(services)]
+            alone = [_run_daily(services, metrics), _deliver(sender), _add_up(services)]
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
-        deliveries.end()
+        sender.end()
         services.aggregation.end()
         for task in tasks:
             task.cancel()
@@ -227,11 +227,11 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
 
 
-async def _deliver(deliveries: Deliveries) -> None:
+async def _deliver(sender: Sender) -> None:
     """Send what webhooks wait for, every few seconds."""
     while True:
         try:
-            await asyncio.to_thread(deliveries.deliver)
+            await asyncio.to_thread(sender.deliver)
         except SQLAlchemyError as error:  # the database is away; what waits is still there
             _LOGGER.warning("webhooks wait: %s", type(error).__qualname__)
         await asyncio.sleep(_DELIVERY_SECONDS)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from masquerade.mechanisms import CategoricalMechanism, mask_response
 from masquerade.server.participants.participations import Participation
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.levels import ALL_LEVELS

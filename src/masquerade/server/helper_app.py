@@ -22,7 +22,7 @@ from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import masquerade_problem, problem, status_of, wants_json
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.parties.helper_services import HelperServices
-from masquerade.server.routes import helper
+from masquerade.server.routes import helper_party
 from masquerade.server.settings import Settings
 
 _LOGGER = logging.getLogger(__name__)
@@ -90,12 +90,12 @@ def create_helper_app(
     app.state.services = services
     app.state.settings = settings
     # The one that is added last is the outermost.
-    app.add_middleware(BodyLimit, most=helper.MOST_BODY)
+    app.add_middleware(BodyLimit, most=helper_party.MOST_BODY)
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
-    app.include_router(helper.public)
-    app.include_router(helper.leaders)
-    app.include_router(helper.pages)
+    app.include_router(helper_party.public)
+    app.include_router(helper_party.leaders)
+    app.include_router(helper_party.pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _answer_errors(app)
     return app

@@ -39,9 +39,9 @@ from masquerade.server.payments.rewards import CompletionCodes
 from masquerade.server.payments.wallets import Wallets
 from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.surveys.ending import SurveyEndings
-from masquerade.server.surveys.frozen_surveys import Surveys
 from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.surveys.selection_runs import SelectionRuns
+from masquerade.server.surveys.survey_records import Surveys
 from masquerade.server.webhooks.webhooks import Webhooks
 
 

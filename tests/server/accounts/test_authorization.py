@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from tests.server.accounts.casts import Cast
 
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 EVERYBODY, PARTICIPANT, MEMBER = "everybody", "participant", "member"
 """Beside rights: what needs no name, a participant's secret, a session of any member."""

@@ -22,7 +22,7 @@ from masquerade.server.db.tables import PARTICIPATION
 from masquerade.server.payments.rewards import Reward
 
 if TYPE_CHECKING:
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 COUNTERS = (range(24, 28), range(40, 44), range(92, 96))
 """Where the header of an SQLite file counts changes and rewritings, of which order is no part."""

@@ -34,8 +34,8 @@ from masquerade.server.operations.new_key import renew
 from masquerade.server.operations.restore import restore
 from masquerade.server.operations.settings_checks import settings_findings
 from masquerade.server.webhooks.addresses import Target
-from masquerade.server.webhooks.deliveries import SIGNATURE, Deliveries, signature
-from masquerade.server.webhooks.webhooks import EVENTS
+from masquerade.server.webhooks.deliveries import EVENTS
+from masquerade.server.webhooks.sender import SIGNATURE, Sender, signature
 
 if TYPE_CHECKING:
     from tests.server.operations.conftest import NewDatabase
@@ -255,7 +255,7 @@ def sent_with(services: Services, key: ServerKey) -> list[str]:
         told.extend([headers[SIGNATURE], body.decode()])
         return 200
 
-    sends = Deliveries(
+    sends = Sender(
         services.transactions, private=True, seals=Seals(key), send=send, clock=lambda: 1000.0
     )
     assert sends.deliver() == 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.server.operations.conftest import Serve, Served
 
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 pytestmark = [
     pytest.mark.slow,  # each test starts processes

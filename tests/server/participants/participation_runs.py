@@ -15,7 +15,7 @@ from masquerade.server.db.tables import (
     WITHDRAWN,
 )
 from masquerade.server.participants.participations import Participation
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 
 STATES = (RESERVED, OPENED, SEALED, SUBMITTED, WITHDRAWN, EXPIRED, ABANDONED)

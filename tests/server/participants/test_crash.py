@@ -23,7 +23,7 @@ from masquerade.server import Services
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 CLIENTS, ACKNOWLEDGED_BEFORE_THE_KILL = 16, 120
 LEVELS = ("high", "medium", "low")

@@ -20,7 +20,7 @@ from masquerade.server.operations.content_checks import survey_findings
 from masquerade.server.surveys.quotas import begun, wrong_counts
 
 if TYPE_CHECKING:
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 pytestmark = pytest.mark.both_databases
 

@@ -19,7 +19,7 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.operations.run import listen
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.settings import Settings
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.questions import Question

@@ -26,7 +26,7 @@ from masquerade.aggregate.dap_messages import (
 from masquerade.errors import AggregationRefused, BrokenPromise, ParameterError, WrongState
 from masquerade.server.parties.proposals import LeaderSecrets
 from masquerade.server.parties.split_reports import reports_after
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.split_task import COLLECTION, SplitTask
 
 BATCH_MISMATCH, OVERLAP, TOO_SMALL = "batchMismatch", "batchOverlap", "invalidBatchSize"

@@ -15,7 +15,7 @@ from masquerade.server.db.payment_tables import BOOK_ACCOUNT, TRANSFER
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.double_entry import AccountKey, MoneyLedger
 from masquerade.server.payments.rewards import Reward
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 
 @dataclass

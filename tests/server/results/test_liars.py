@@ -13,7 +13,7 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
 from masquerade.surveys.levels import possible_reports
 from masquerade.surveys.survey import Survey

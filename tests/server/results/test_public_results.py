@@ -13,7 +13,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.survey import Survey
 

@@ -16,7 +16,7 @@ from masquerade.accounting import Caps
 from masquerade.errors import WrongState
 from masquerade.server.routes.publication import EMBED_POLICY
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Rating
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from masquerade.results import (
 from masquerade.server import Services
 from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.results import cache
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
 

@@ -25,7 +25,7 @@ from masquerade.surveys.survey import commitment_of
 if TYPE_CHECKING:
     from tests.server.conftest import Site
 
-    from masquerade.server.surveys.frozen_surveys import SurveyRecord
+    from masquerade.server.surveys.survey_records import SurveyRecord
 
 SALT = "5a" * 16
 

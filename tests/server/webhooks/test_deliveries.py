@@ -20,10 +20,11 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.webhooks import deliveries
+from masquerade.server.webhooks import sender as sending
 from masquerade.server.webhooks.addresses import Target, resolve
-from masquerade.server.webhooks.deliveries import PAUSES_SECONDS, SIGNATURE, Deliveries, signature
-from masquerade.server.webhooks.webhooks import EVENTS, MOST_OF_A_TEAM, TEST
+from masquerade.server.webhooks.deliveries import EVENTS, TEST
+from masquerade.server.webhooks.sender import PAUSES_SECONDS, SIGNATURE, Sender, signature
+from masquerade.server.webhooks.webhooks import MOST_OF_A_TEAM
 
 
 @dataclass
@@ -76,9 +77,9 @@ def open_services(database_url: str) -> Iterator[Services]:
     services.close()
 
 
-def sender(services: Services, **options: Any) -> Deliveries:
+def sender(services: Services, **options: Any) -> Sender:
     """Return what sends a store's messages."""
-    return Deliveries(services.transactions, private=True, **options)
+    return Sender(services.transactions, private=True, **options)
 
 
 def test_a_message_is_signed_and_says_little(open_services: Services, receiver: Receiver) -> None:
@@ -251,7 +252,7 @@ def test_results_are_there_before_they_are_told(
 
 def test_a_slow_answer_is_cut(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that dribbles in is given up after a while, whatever it sends meanwhile."""
-    monkeypatch.setattr(deliveries, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(sending, "_PATIENCE_SECONDS", 0.5)
     ended = threading.Event()
     answer = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400 + b"\r\nContent-Length: 0\r\n\r\n"
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -272,7 +273,7 @@ def test_a_slow_answer_is_cut(sqlite_services: Services, monkeypatch: pytest.Mon
         thread.start()
         target = Target(False, "127.0.0.1", listening.getsockname()[1], "/")
         with pytest.raises((TimeoutError, OSError)):
-            deliveries.post(target, "127.0.0.1", b"{}", {})
+            sending.post(target, "127.0.0.1", b"{}", {})
         ended.set()
         thread.join()
 
@@ -308,7 +309,7 @@ def test_a_message_goes_to_the_address_that_was_checked(
         sent.append(address)
         return 200
 
-    sends = Deliveries(services.transactions, private=False, send=send)
+    sends = Sender(services.transactions, private=False, send=send)
     assert sends.deliver() == 1
     assert sent == ["1.1.1.1"]
     services.webhooks.test(FIRST_TEAM, made.id)

@@ -19,9 +19,9 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.surveys.ending import SurveyEndings
-from masquerade.server.surveys.frozen_surveys import counts
 from masquerade.server.surveys.selection_runs import finished_wave, runs_of
-from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
+from masquerade.server.surveys.survey_records import counts
+from masquerade.server.webhooks.deliveries import WAVE_FINISHED, enqueue
 
 
 @dataclass(frozen=True, slots=True)

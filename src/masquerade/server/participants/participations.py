@@ -60,8 +60,8 @@ from masquerade.server.participants.privacy_balance import (
 )
 from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.payments.rewards import BY_CODE, budget_of_survey, code_of, give_code
-from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys
 from masquerade.server.surveys.quotas import begin, leave
+from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys
 from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import commitment_of, split_commitment
 

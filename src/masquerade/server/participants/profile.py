@@ -30,7 +30,7 @@ from masquerade.server.db.tables import (
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
-from masquerade.server.surveys.frozen_surveys import FrozenSurvey, Surveys, participants_state
+from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys, participants_state
 
 _AT_ONCE = 100
 #: Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at least,

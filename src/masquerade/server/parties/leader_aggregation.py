@@ -64,7 +64,7 @@ from masquerade.server.parties.split_reports import (
     reports_after,
     withdrawn_ids,
 )
-from masquerade.server.webhooks.webhooks import RESULTS_READY, enqueue
+from masquerade.server.webhooks.deliveries import RESULTS_READY, enqueue
 from masquerade.surveys.split_task import COLLECTION, SplitTask
 from masquerade.surveys.survey import Survey
 

@@ -34,7 +34,7 @@ from masquerade.server.payments.double_entry import (
     AccountKey,
     MoneyLedger,
 )
-from masquerade.server.webhooks.webhooks import BUDGET_LOW, enqueue
+from masquerade.server.webhooks.deliveries import BUDGET_LOW, enqueue
 
 NOTHING, IN_WALLET, BY_CODE = "none", "wallet", "codes"
 #: The share of what a survey was given below which its team is told.

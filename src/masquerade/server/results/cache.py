@@ -15,7 +15,7 @@ from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 if TYPE_CHECKING:
     from masquerade.results import Codebook, CrossTable, SurveyReports

@@ -20,7 +20,7 @@ from masquerade.server.http.pages import render
 from masquerade.server.http.security import same_origin
 from masquerade.server.http.session_cookie import COOKIE, csrf_token, session_secret
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 _READING = ("GET", "HEAD", "OPTIONS")

@@ -19,7 +19,7 @@ from masquerade.server.payments.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 
 class CodeList(FormBody):

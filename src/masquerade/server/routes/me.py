@@ -27,8 +27,8 @@ from masquerade.server.payments.wallets import Payout, Wallet
 from masquerade.server.routes.dependencies import InServices, Participant, answers
 from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, Invitation
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import FrozenSurvey
 from masquerade.server.surveys.invitation import invitation, longest_mechanisms
+from masquerade.server.surveys.survey_records import FrozenSurvey
 
 LARGEST_CAP = 1000
 LONGEST_CHAIN = 2**31 - 1

@@ -17,7 +17,7 @@ from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.survey_views import summary
 from masquerade.server.services import Services
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 #: How long browsers and proxies may keep what is published, also after it no longer is.
 KEPT_SECONDS: Final = 300

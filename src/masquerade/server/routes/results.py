@@ -16,7 +16,7 @@ from masquerade.server.http.problem import file_answer
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is signed in"},

@@ -8,7 +8,7 @@ from typing import Any
 from masquerade.server.routes.authorization import Actor, base_address
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import Draft, Review
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 
 
 @dataclass(frozen=True, slots=True)

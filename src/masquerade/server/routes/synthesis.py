@@ -21,7 +21,7 @@ from masquerade.server.results.synthesis import (
     released,
 )
 from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
-from masquerade.server.webhooks.deliveries import SIGNATURE
-from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
+from masquerade.server.webhooks.deliveries import EVENTS, Delivery
+from masquerade.server.webhooks.sender import SIGNATURE
+from masquerade.server.webhooks.webhooks import Webhook
 
 HERE = "/webhooks"
 WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]

@@ -24,8 +24,8 @@ from masquerade.server.surveys.document import (
     survey_or_issues,
 )
 from masquerade.server.surveys.forecast import barriers, forecast
-from masquerade.server.surveys.frozen_surveys import SurveyRecord, Surveys
-from masquerade.server.webhooks.webhooks import OPENED, enqueue
+from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
+from masquerade.server.webhooks.deliveries import OPENED, enqueue
 from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"

@@ -34,7 +34,7 @@ from masquerade.server.db.tables import (
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import budget_of_survey
 from masquerade.server.surveys.quotas import leave
-from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
+from masquerade.server.webhooks.deliveries import ENDED, RESULTS_READY, enqueue
 
 #: For how many days after a survey was cancelled people get what they were ready to earn.
 CLAIM_DAYS = 30

@@ -7,7 +7,7 @@ from typing import Any
 
 from masquerade.server.http.bodies import encoded
 from masquerade.server.payments.rewards import Reward
-from masquerade.server.surveys.frozen_surveys import FrozenSurvey
+from masquerade.server.surveys.survey_records import FrozenSurvey
 from masquerade.surveys.survey import Survey
 
 

@@ -40,8 +40,8 @@ from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import Document, document_of, read_document
 from masquerade.server.surveys.drafts import DRAFT, Drafts
 from masquerade.server.surveys.ending import SurveyEndings
-from masquerade.server.surveys.frozen_surveys import FrozenSurvey, SurveyRecord, Surveys, counts
 from masquerade.server.surveys.quotas import check_quotas
+from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys, counts
 from masquerade.surveys.small_counts import shown_counts
 from masquerade.surveys.survey import Survey
 

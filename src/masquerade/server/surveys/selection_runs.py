@@ -25,8 +25,8 @@ from masquerade.server.http.bodies import StrictBody
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
-from masquerade.server.surveys.frozen_surveys import SurveyRecord
 from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import Survey
 
 #: As many as a selection plans.

@@ -1,44 +1,29 @@
-"""Telling other programs what happens: which events, to whom, and a log of what was told.
-
-A message says that something happened to a survey. It carries no report, no count of people and no
-name of a participant.
-"""
+"""Webhooks: which addresses of a team are told of which events."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
-from typing import Annotated, Any, Final
 
-from pydantic import Field
 from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.transactions import Transactions, insert_unless_there, reads, writes
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.webhooks.addresses import read_address, resolve
-
-OPENED, ENDED = "survey.opened", "survey.closed"
-RESULTS_READY, BUDGET_LOW, TEST = "survey.results_ready", "budget.low", "test"
-WAVE_FINISHED = "wave.finished"
-
-#: Each event with what it says.
-EVENTS: Final = {
-    OPENED: "a survey is open",
-    ENDED: "a survey takes no more responses, or was cancelled",
-    RESULTS_READY: "the results of a closed survey can be read",
-    WAVE_FINISHED: "as many have come as a wave expected, told once a day",
-    BUDGET_LOW: "less than a fifth of a survey's money is left",
-}
+from masquerade.server.webhooks.deliveries import (
+    EVENTS,
+    TEST,
+    WAITING,
+    Delivery,
+    forget_old,
+    log,
+    record,
+)
 
 MOST_OF_A_TEAM = 20
-#: How many days the log goes back.
-KEPT_DAYS = 30
-
-WAITING, DELIVERED, FAILED = "waiting", "delivered", "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +36,8 @@ class Webhook:
     day: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """A delivery: a message to a webhook, and its outcome."""
-
-    id: str
-    webhook: Annotated[str, Field(exclude=True)]  # in the address under which it is listed
-    event: str
-    survey: str | None
-    state: str
-    attempts: int
-    outcome: str
-    day: str
-
-
-def enqueue(
-    connection: Connection,
-    team: str,
-    event: str,
-    *,
-    survey: str,
-    day: str,
-    about: str | None = None,
-    **facts: str,
-) -> None:
-    """Have the webhooks of a team told of an event, if the transaction is kept.
-
-    `about` (optional): what is told once only; default: the event of this survey.
-    `facts`: further fields of the message.
-    """
-    rows = connection.execute(select(WEBHOOK).where(WEBHOOK.c.team == team)).all()
-    for row in rows:
-        if event in row.events:
-            _keep(connection, row.id, event, about or f"{event} {survey}", day, survey, facts)
-
-
 class Webhooks:
-    """The webhooks of all teams, and the log of what they were told.
+    """The webhooks of all teams, and what they were told.
 
     `today`: gives the ISO date.
     `private`: whether addresses of this computer and its network are allowed.
@@ -161,74 +111,23 @@ class Webhooks:
         if len(connection.execute(waiting.limit(10)).all()) == 10:
             raise WrongState("ten messages wait for this webhook; wait until they arrive.")
         about = f"{TEST} {secrets.token_hex(8)}"
-        _keep(connection, webhook, TEST, about, self._today(), None, {})
+        record(connection, webhook, TEST, about, self._today(), None, {})
 
     @reads
     def log(
-        self, connection: Connection, team: str, *, webhook: str | None = None, limit: int = 100
+        self, connection: Connection, team: str, *, webhook: str | None = None
     ) -> list[Delivery]:
-        """Return what a team's webhooks were told, what waits first, then newest days.
+        """Return what a team's webhooks, or one of them, were told lately.
 
         Raises `NotFound` (there is no such webhook of this team).
         """
         if webhook is not None:
             _require(connection, team, webhook)
-        query = (
-            select(DELIVERY)
-            .join(WEBHOOK, WEBHOOK.c.id == DELIVERY.c.webhook)
-            .where(WEBHOOK.c.team == team)
-            .order_by((DELIVERY.c.state == WAITING).desc(), DELIVERY.c.day.desc())
-            .order_by(DELIVERY.c.about, DELIVERY.c.id)
-            .limit(limit)
-        )
-        if webhook is not None:
-            query = query.where(DELIVERY.c.webhook == webhook)
-        return [delivery_of(row) for row in connection.execute(query)]
+        return log(connection, team, webhook=webhook)
 
     def forget_old(self) -> None:
         """Delete what was told more than 30 days ago."""
-        before = (date.fromisoformat(self._today()) - timedelta(days=KEPT_DAYS)).isoformat()
-        old = (DELIVERY.c.day < before) & (DELIVERY.c.state != WAITING)
-        self._transactions.write(lambda c: c.execute(delete(DELIVERY).where(old)))
-
-
-def delivery_of(row: Any) -> Delivery:
-    """Return the delivery in a row of its table."""
-    told = row.payload
-    return Delivery(
-        id=row.id,
-        webhook=row.webhook,
-        event=told["event"],
-        survey=told["survey"],
-        state=row.state,
-        attempts=row.attempts,
-        outcome=row.outcome,
-        day=row.day,
-    )
-
-
-def _keep(
-    connection: Connection,
-    webhook: str,
-    event: str,
-    about: str,
-    day: str,
-    survey: str | None,
-    facts: dict[str, str],
-) -> None:
-    id_ = secrets.token_hex(16)
-    row = {
-        "id": id_,
-        "webhook": webhook,
-        "about": about,
-        "payload": {"id": id_, "event": event, "day": day, "survey": survey, **facts},
-        "state": WAITING,
-        "attempts": 0,
-        "outcome": "",
-        "day": day,
-    }
-    # A thing is told once: the same event may be found by several processes.
-    insert_unless_there(connection, DELIVERY, row)
+        self._transactions.write(lambda c: forget_old(c, self._today()))
 
 
 def _of_team(connection: Connection, team: str) -> list[Webhook]:

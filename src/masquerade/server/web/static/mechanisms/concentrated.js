@@ -1,5 +1,5 @@
 // Zero-concentrated loss, rho: what mechanisms cost in it, and what it is worth in epsilon. The
-// device's half of accounting/concentrated.py and exact/concentrated.py.
+// device's half of accounting/rho.py and exact/epsilon_at_delta.py.
 //
 // Amounts are millionths, rounded up. Where a supremum or an order is searched in floats, the
 // margin is far above what rounding does: the search can cost precision, never the proof.
