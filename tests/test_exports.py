@@ -1,15 +1,14 @@
 """The public surface is what `__all__` says, in order, and every part of it is explained."""
 
 from __future__ import annotations
-import __future__
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -42,18 +41,48 @@ def test_all_is_sorted_and_every_name_in_it_is_there(name: str) -> None:
         assert getattr(module, public) is not None
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", ["masquerade", *PACKAGES])
 def test_all_is_the_public_surface(name: str) -> None:
-    """Whatever a room holds without an underscore is in `__all__`, and nothing else is."""
+    """A room lists, and imports for type checkers, the names of `__all__` and no others."""
     module = importlib.import_module(name)
-    held = {
-        public
-        for public, value in vars(module).items()
-        if not public.startswith("_")
-        and not isinstance(value, types.ModuleType)
-        and not isinstance(value, __future__._Feature)
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    block = next(part for part in tree.body if isinstance(part, ast.If))
+    names = {
+        alias.asname or alias.name
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
     }
-    assert held == set(module.__all__)
+    public = {other for other in module.__all__ if other != "__version__"}
+    assert names == public
+    assert dir(module) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_module_has_the_name_of_what_its_room_offers(name: str) -> None:
+    """A public name never comes to mean a module, in whatever order things are imported."""
+    module = importlib.import_module(name)
+    assert not {part.name for part in pkgutil.iter_modules(module.__path__)} & set(module.__all__)
+
+
+def test_a_room_loads_what_is_asked_of_it_and_no_more() -> None:
+    """The rooms themselves load nothing, and one name loads its own module."""
+    code = (
+        f"import sys, {', '.join(PACKAGES)}\n"
+        "print({'numpy', 'scipy', 'pyarrow'} & set(sys.modules))\n"
+        "from masquerade.exact import Coins\n"
+        "print('masquerade.exact.coins' in sys.modules, 'masquerade.exact.loss' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\nTrue False\n"
+
+
+def test_a_name_that_is_almost_right_is_corrected() -> None:
+    """A room that has no such name says which one is meant."""
+    with pytest.raises(AttributeError, match=r"Did you mean 'MajorityVote'\?"):
+        _ = importlib.import_module("masquerade.truth").MajorityVot
+    with pytest.raises(AttributeError, match=r"no attribute 'zebra'\.$"):
+        _ = importlib.import_module("masquerade.truth").zebra
 
 
 def test_the_package_loads_its_rooms_when_they_are_used() -> None:
@@ -62,7 +91,7 @@ def test_the_package_loads_its_rooms_when_they_are_used() -> None:
     assert masquerade.Claims is importlib.import_module("masquerade.answers").Claims
     assert masquerade.mechanisms is importlib.import_module("masquerade.mechanisms")
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = masquerade.nonsense
+        _ = importlib.import_module("masquerade").nonsense
 
 
 @pytest.mark.parametrize("name", ["masquerade.answers", "masquerade.mechanisms"])
@@ -87,17 +116,21 @@ def test_every_room_loads_where_no_extra_is_installed(served: bool) -> None:
     absent -= {"httpx"} if served else {"pydantic"}  # which comes with typer
     rooms = ["masquerade.cli", *(set(PACKAGES) - {"masquerade.server"})]
     rooms += ["masquerade.server", "masquerade.server.operations.run"] if served else []
-    code = f"import sys\nfor name in {sorted(absent)}: sys.modules[name] = None\n"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}import {', '.join(rooms)}"], capture_output=True, text=True
+    code = (
+        f"import importlib, sys\nfor name in {sorted(absent)}: sys.modules[name] = None\n"
+        f"for room in map(importlib.import_module, {rooms}):\n"
+        "    for name in getattr(room, '__all__', ()): getattr(room, name)"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_what_small_jobs_load_is_small() -> None:
     """Methods and commands load neither frames nor the parts of scipy that take long to load."""
     code = (
-        "import sys, masquerade.cli, masquerade.truth, masquerade.selection\n"
+        "import sys, masquerade.cli, masquerade\n"
+        "for room in (masquerade.truth, masquerade.selection):\n"
+        "    for name in dir(room): getattr(room, name)\n"
         "print({'scipy.stats', 'scipy.optimize', 'pandas', 'polars'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ import masquerade
 SOURCE = Path(masquerade.__file__).parent
 
 ROOMS = (
-    ("errors",),
+    ("errors", "lazy"),
     ("exact",),
     ("answers",),
     ("mechanisms",),

@@ -13,8 +13,9 @@ used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade import (
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     )
     from masquerade.answers import Claims, Comparisons, Truths
     from masquerade.mechanisms import parse_mechanism
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __version__ = "0.1.0"
 
@@ -61,22 +64,3 @@ __all__ = [
     "surveys",
     "truth",
 ]
-
-_HOME = {
-    "Claims": "masquerade.answers",
-    "Comparisons": "masquerade.answers",
-    "Truths": "masquerade.answers",
-    "parse_mechanism": "masquerade.mechanisms",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in __all__:
-        return import_module(f"masquerade.{name}")
-    raise AttributeError(f"module 'masquerade' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from tests.results.made_up_reports import define, made_up, masked, reports_of
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.results.feature_weights import feature_weights
+from masquerade.results.feature_weighting import feature_weights
 from masquerade.surveys import Choice, Comparison
 
 FEATURES = {

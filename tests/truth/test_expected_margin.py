@@ -16,7 +16,7 @@ from masquerade.mechanisms import (
 )
 from masquerade.selection import participants_needed
 from masquerade.surveys import Choice, Number, Rating
-from masquerade.truth.expected_margin import expected_margin, report_variance
+from masquerade.truth.margins import expected_margin, report_variance
 
 CHOICE = Choice("c", "?", ("Yes", "No"))
 RATING = Rating("r", "?", 1, 7)

@@ -6,61 +6,76 @@ why; `Ledger` keeps a chain of entries for each person; `audit` looks whether a 
 promise at all.
 """
 
-from masquerade.accounting.allowance import Allowed, answers_allowed, what_a_cap_buys
-from masquerade.accounting.audit import audit
-from masquerade.accounting.audit_custom import Auditable, Randomizer
-from masquerade.accounting.audit_report import AuditReport, Witness
-from masquerade.accounting.balance import Balance
-from masquerade.accounting.caps import Caps
-from masquerade.accounting.chain import (
-    GENESIS,
-    Charge,
-    Entry,
-    append,
-    total,
-    verify_chain,
-)
-from masquerade.accounting.composition import Spent, compose, compose_linked, spent, spent_together
-from masquerade.accounting.cost import Cost
-from masquerade.accounting.distribution import LossDistribution, composed
-from masquerade.accounting.gaussian import (
-    Mu,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
-from masquerade.accounting.kinds import (
-    Kind,
-    LaplaceNumber,
-    MaskedChoice,
-    MaskedNumber,
-    is_clear,
-    kinds_of,
-    pure_of,
-    rho_of,
-)
-from masquerade.accounting.ledger import Ledger, LedgerStatistics, charge_all
-from masquerade.accounting.rho import (
-    INFINITE_RHO,
-    NO_RHO,
-    Rho,
-    rho_of_cap,
-    rho_of_laplace,
-    rho_of_pure,
-    rho_of_response,
-)
-from masquerade.accounting.storage import MemoryStorage, Storage
-from masquerade.accounting.trade_off import largest_power, largest_power_together
-from masquerade.accounting.words import (
-    Explanation,
-    blur_in_words,
-    explain,
-    highest_belief,
-    keep_in_words,
-    odds_in_words,
-    power_in_words,
-    risk_in_words,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.accounting.allowance import Allowed, answers_allowed, what_a_cap_buys
+    from masquerade.accounting.audit_custom import Auditable, Randomizer
+    from masquerade.accounting.audit_report import AuditReport, Witness
+    from masquerade.accounting.audits import audit
+    from masquerade.accounting.balance import Balance
+    from masquerade.accounting.caps import Caps
+    from masquerade.accounting.chain import (
+        GENESIS,
+        Charge,
+        Entry,
+        append,
+        total,
+        verify_chain,
+    )
+    from masquerade.accounting.composition import (
+        Spent,
+        compose,
+        compose_linked,
+        spent,
+        spent_together,
+    )
+    from masquerade.accounting.cost import Cost
+    from masquerade.accounting.distribution import LossDistribution, composed
+    from masquerade.accounting.gaussian import (
+        Mu,
+        gaussian_delta,
+        gaussian_epsilon,
+        gaussian_sigma,
+    )
+    from masquerade.accounting.kinds import (
+        Kind,
+        LaplaceNumber,
+        MaskedChoice,
+        MaskedNumber,
+        is_clear,
+        kinds_of,
+        pure_of,
+        rho_of,
+    )
+    from masquerade.accounting.ledger import Ledger, LedgerStatistics, charge_all
+    from masquerade.accounting.rho import (
+        INFINITE_RHO,
+        NO_RHO,
+        Rho,
+        rho_of_cap,
+        rho_of_laplace,
+        rho_of_pure,
+        rho_of_response,
+    )
+    from masquerade.accounting.storage import MemoryStorage, Storage
+    from masquerade.accounting.trade_off import largest_power, largest_power_together
+    from masquerade.accounting.words import (
+        Explanation,
+        blur_in_words,
+        explain,
+        highest_belief,
+        keep_in_words,
+        odds_in_words,
+        power_in_words,
+        risk_in_words,
+    )
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "GENESIS",

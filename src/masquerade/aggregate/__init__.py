@@ -6,43 +6,52 @@ other's help, adds up the shares that hold, and adds noise (`SumNoise`) before i
 together the noisy sums give shares and means (`estimates`). Nobody sees a response.
 """
 
-from masquerade.aggregate.batch import BatchTally, verification_key
-from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
-from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
-from masquerade.aggregate.estimates import (
-    Design,
-    Quantile,
-    SumEstimate,
-    bit_estimates,
-    mean_estimate,
-    mean_of_sum,
-    quantile_estimate,
-    share_estimates,
-)
-from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
-from masquerade.aggregate.noise import SumNoise
-from masquerade.aggregate.prio3 import (
-    Prio3,
-    SimulatedSplitReport,
-    SplitReport,
-    VerifyState,
-    prio3_count,
-    prio3_histogram,
-    prio3_multihot_count_vec,
-    prio3_sum,
-    prio3_sum_vec,
-    prio3_sum_vec_with_multiproof,
-)
-from masquerade.aggregate.survey_circuit import (
-    Block,
-    One,
-    Some,
-    SurveyCircuit,
-    Vector,
-    Whole,
-    prio3_survey,
-)
-from masquerade.aggregate.xof import GivenSeeds
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.aggregate.batch import BatchTally, verification_key
+    from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
+    from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
+    from masquerade.aggregate.estimates import (
+        Design,
+        Quantile,
+        SumEstimate,
+        bit_estimates,
+        mean_estimate,
+        mean_of_sum,
+        quantile_estimate,
+        share_estimates,
+    )
+    from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
+    from masquerade.aggregate.noise import SumNoise
+    from masquerade.aggregate.prio3 import (
+        Prio3,
+        SimulatedSplitReport,
+        SplitReport,
+        VerifyState,
+        prio3_count,
+        prio3_histogram,
+        prio3_multihot_count_vec,
+        prio3_sum,
+        prio3_sum_vec,
+        prio3_sum_vec_with_multiproof,
+    )
+    from masquerade.aggregate.survey_circuit import (
+        Block,
+        One,
+        Some,
+        SurveyCircuit,
+        Vector,
+        Whole,
+        prio3_survey,
+    )
+    from masquerade.aggregate.xof import GivenSeeds
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "FIELD_64",

@@ -6,11 +6,20 @@ comes back from many devices is a table: claims (task, worker, label or value) o
 (voter, chosen minus rejected). Truths are what is known to be so, to score against.
 """
 
-from masquerade.answers.claims import Claims
-from masquerade.answers.comparisons import Comparisons
-from masquerade.answers.features import Feature
-from masquerade.answers.frames import Frame, like_frame, to_arrow
-from masquerade.answers.truths import Truths
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.answers.claims import Claims
+    from masquerade.answers.comparisons import Comparisons
+    from masquerade.answers.features import Feature
+    from masquerade.answers.frames import Frame, like_frame, to_arrow
+    from masquerade.answers.truths import Truths
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "Claims",

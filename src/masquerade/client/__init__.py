@@ -4,12 +4,21 @@ The other half of the protocol in `masquerade.server`: look at an invitation, ch
 the questions, mask once, send the reports, read the ledger.
 """
 
-from masquerade.client.client import Client
-from masquerade.client.connection import survey_of
-from masquerade.client.device_ledger import DeviceLedger
-from masquerade.client.identity import Identity
-from masquerade.client.participation import Masked, Participation, Receipt
-from masquerade.client.questions import Answer, MaskedQuestion, is_asked
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.client.client import Client
+    from masquerade.client.connection import survey_of
+    from masquerade.client.device_ledger import DeviceLedger
+    from masquerade.client.identity import Identity
+    from masquerade.client.participation import Masked, Participation, Receipt
+    from masquerade.client.questions import Answer, MaskedQuestion, is_asked
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "Answer",

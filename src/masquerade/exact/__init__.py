@@ -6,10 +6,19 @@ noise of them, without a floating-point number. `number` reads what people write
 `epsilon_at_delta` turns losses into epsilon at a delta, always rounded up.
 """
 
-from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
-from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho
-from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
+    from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho
+    from masquerade.exact.guarantee import Guarantee
+    from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "DEFAULT_DELTA",

@@ -7,21 +7,30 @@ same object to know how each report came about. What browsers draw is the same, 
 tables.
 """
 
-from masquerade.mechanisms.bitwise_response import BitwiseResponse
-from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
-from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
-from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
-from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
-from masquerade.mechanisms.level import LEVELS, Level, level_named
-from masquerade.mechanisms.matrix_factorization import MatrixFactorization
-from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
-from masquerade.mechanisms.mechanism import Mechanism, Presence
-from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
-from masquerade.mechanisms.question_sampling import QuestionSampling
-from masquerade.mechanisms.randomized_response import RandomizedResponse
-from masquerade.mechanisms.registry import parse_mechanism
-from masquerade.mechanisms.response import mask_response
-from masquerade.mechanisms.two_layer import TwoLayer
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.mechanisms.bitwise_response import BitwiseResponse
+    from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
+    from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+    from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
+    from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
+    from masquerade.mechanisms.level import LEVELS, Level, level_named
+    from masquerade.mechanisms.matrix_factorization import MatrixFactorization
+    from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
+    from masquerade.mechanisms.mechanism import Mechanism, Presence
+    from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
+    from masquerade.mechanisms.question_sampling import QuestionSampling
+    from masquerade.mechanisms.randomized_response import RandomizedResponse
+    from masquerade.mechanisms.registry import parse_mechanism
+    from masquerade.mechanisms.response import mask_response
+    from masquerade.mechanisms.two_layer import TwoLayer
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "LEVELS",

@@ -5,61 +5,74 @@ Each mechanism says whom it protects (a choice, a record, a voter) and from whom
 secure sum, an aggregator), and every decision knows how much of it may be noise.
 """
 
-from masquerade.preference.automatic import Automatic
-from masquerade.preference.bounded_fits import (
-    CentralGaussian,
-    CentralLaplace,
-    LocalGaussian,
-    LocalLaplace,
-    SecureLaplace,
-)
-from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_terry
-from masquerade.preference.choice_response import ChoiceResponse
-from masquerade.preference.direction_selection import DirectionSelection
-from masquerade.preference.functional import AggregateFunctional, CentralFunctional, LocalFunctional
-from masquerade.preference.learn import Decision, SocialPreference
-from masquerade.preference.linear import (
-    LinearFit,
-    LinearGaussian,
-    LinearKNorm,
-    LinearLaplace,
-    fit_linear,
-)
-from masquerade.preference.mechanism import PreferenceMechanism, Release
-from masquerade.preference.menu_response import MenuResponse
-from masquerade.preference.menus import MenuChoices
-from masquerade.preference.metrics import (
-    REFERENCES,
-    Score,
-    agreement,
-    expected_agreement,
-    held_out_accuracy,
-    one_feature_baseline,
-    split_voters,
-)
-from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
-from masquerade.preference.no_mechanism import NoMechanism
-from masquerade.preference.pair_ranking import PairRanking, rank_pairs
-from masquerade.preference.personal_epsilon import EpsilonGroups
-from masquerade.preference.pooled_fit import PooledFit, fit_pooled
-from masquerade.preference.private_mechanism import PrivateMechanism
-from masquerade.preference.privunit import PrivUnit
-from masquerade.preference.rankings import (
-    ItemStrengths,
-    fit_davidson,
-    fit_first_choices,
-    fit_network_choices,
-    fit_rankings,
-    footrule_distance,
-    kendall_distance,
-    rank_centrality,
-)
-from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
-from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
-from masquerade.preference.slope_and_moment import LinearMoment
-from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
-from masquerade.preference.thurstone import VoterFits, fit_voters
-from masquerade.preference.voter_device import VoterDevice, VoterReport
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.preference.automatic import Automatic
+    from masquerade.preference.bounded_fits import (
+        CentralGaussian,
+        CentralLaplace,
+        LocalGaussian,
+        LocalLaplace,
+        SecureLaplace,
+    )
+    from masquerade.preference.bradley_terry import BradleyTerryFit, fit_bradley_terry
+    from masquerade.preference.choice_response import ChoiceResponse
+    from masquerade.preference.direction_selection import DirectionSelection
+    from masquerade.preference.functional import (
+        AggregateFunctional,
+        CentralFunctional,
+        LocalFunctional,
+    )
+    from masquerade.preference.learn import Decision, SocialPreference
+    from masquerade.preference.linear import (
+        LinearFit,
+        LinearGaussian,
+        LinearKNorm,
+        LinearLaplace,
+        fit_linear,
+    )
+    from masquerade.preference.mechanism import PreferenceMechanism, Release
+    from masquerade.preference.menu_response import MenuResponse
+    from masquerade.preference.menus import MenuChoices
+    from masquerade.preference.metrics import (
+        REFERENCES,
+        Score,
+        agreement,
+        expected_agreement,
+        held_out_accuracy,
+        one_feature_baseline,
+        split_voters,
+    )
+    from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
+    from masquerade.preference.no_mechanism import NoMechanism
+    from masquerade.preference.pair_ranking import PairRanking, rank_pairs
+    from masquerade.preference.personal_epsilon import EpsilonGroups
+    from masquerade.preference.pooled_fit import PooledFit, fit_pooled
+    from masquerade.preference.private_mechanism import PrivateMechanism
+    from masquerade.preference.privunit import PrivUnit
+    from masquerade.preference.rankings import (
+        ItemStrengths,
+        fit_davidson,
+        fit_first_choices,
+        fit_network_choices,
+        fit_rankings,
+        footrule_distance,
+        kendall_distance,
+        rank_centrality,
+    )
+    from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
+    from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
+    from masquerade.preference.slope_and_moment import LinearMoment
+    from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
+    from masquerade.preference.thurstone import VoterFits, fit_voters
+    from masquerade.preference.voter_device import VoterDevice, VoterReport
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "MECHANISMS",

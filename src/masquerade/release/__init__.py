@@ -5,29 +5,38 @@ with the guarantee and what it takes for public. What promises nothing says so, 
 refuses it.
 """
 
-from masquerade.release.bandwidth import bandwidths
-from masquerade.release.density import DensityModel, fit_density
-from masquerade.release.domain import Domain
-from masquerade.release.engine import Engine, PrivateEngine
-from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import guarantee_json, guarantee_sentence
-from masquerade.release.histogram import Histogram, TwoPassHistogram
-from masquerade.release.local_noise import LocalNoise
-from masquerade.release.metrics import Errors, expected_ise, ise
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.pooled import PooledHistogram
-from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
-from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
-from masquerade.release.proven_test import ProvenTest
-from masquerade.release.release import STATUSES, Release
-from masquerade.release.report import report_page
-from masquerade.release.synthesis import ENGINES, charge, parse_engine, simulate, synthesize
-from masquerade.release.weights import (
-    Reliability,
-    combined_weights,
-    global_weights,
-    local_weights,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.release.bandwidth import bandwidths
+    from masquerade.release.density import DensityModel, fit_density
+    from masquerade.release.domain import Domain
+    from masquerade.release.engine import Engine, PrivateEngine
+    from masquerade.release.grouped_claims import GroupedClaims
+    from masquerade.release.guarantee import guarantee_json, guarantee_sentence
+    from masquerade.release.histogram import Histogram, TwoPassHistogram
+    from masquerade.release.local_noise import LocalNoise
+    from masquerade.release.metrics import Errors, expected_ise, ise
+    from masquerade.release.mixtures import Mixtures
+    from masquerade.release.pooled import PooledHistogram
+    from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
+    from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
+    from masquerade.release.proven_test import ProvenTest
+    from masquerade.release.release import STATUSES, Release
+    from masquerade.release.report import report_page
+    from masquerade.release.synthesis import ENGINES, charge, parse_engine, simulate, synthesize
+    from masquerade.release.weights import (
+        Reliability,
+        combined_weights,
+        global_weights,
+        local_weights,
+    )
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "ENGINES",

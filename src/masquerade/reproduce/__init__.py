@@ -4,9 +4,18 @@ Each study says what the paper printed, what comes out, with which error, and wh
 same; beside each published method stands ours at the same honestly computed epsilon.
 """
 
-from masquerade.reproduce.run import PAPERS, Reproduction, reproduce, row_json
-from masquerade.reproduce.study import Scale
-from masquerade.reproduce.verdict import VERDICTS, Comparison, Estimate, Row
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.reproduce.run import PAPERS, Reproduction, reproduce, row_json
+    from masquerade.reproduce.study import Scale
+    from masquerade.reproduce.verdict import VERDICTS, Comparison, Estimate, Row
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "PAPERS",

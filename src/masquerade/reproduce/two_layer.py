@@ -15,7 +15,7 @@ from masquerade.reproduce.study import Cells, Job, Scale, real
 from masquerade.reproduce.verdict import Estimate, printed_in
 from masquerade.simulate import study
 from masquerade.truth import MajorityVote, OneCoin, TruthDiscovery
-from masquerade.truth.accuracy import hits
+from masquerade.truth.scores import hits
 
 CITATION = (
     "Y. Li, C. Miao, L. Su, J. Gao, Q. Li, B. Ding, Z. Qin, K. Ren, "

@@ -1,21 +1,30 @@
 """Results of a survey: from masked reports to one result, the same on the server and at home."""
 
-from masquerade.results.cross_table import CrossTable, cross_table
-from masquerade.results.feature_weights import feature_weights
-from masquerade.results.headline import outlook
-from masquerade.results.methods import bibliography, methods_text
-from masquerade.results.notebook import notebook
-from masquerade.results.numeric_claims import numeric_claims, numeric_domain
-from masquerade.results.report_files import (
-    REPORT_FORMATS,
-    read_codebook,
-    read_reports,
-    write_reports,
-)
-from masquerade.results.reports import SurveyReports
-from masquerade.results.result import result_bytes, result_table, survey_result
-from masquerade.results.split_result import split_codebook, split_result
-from masquerade.surveys.codebook import Codebook
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.results.analysis_notebook import notebook
+    from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
+    from masquerade.results.cross_tables import CrossTable, cross_table
+    from masquerade.results.feature_weighting import feature_weights
+    from masquerade.results.headline import outlook
+    from masquerade.results.methods import bibliography, methods_text
+    from masquerade.results.report_files import (
+        REPORT_FORMATS,
+        read_codebook,
+        read_reports,
+        write_reports,
+    )
+    from masquerade.results.reports import SurveyReports
+    from masquerade.results.result import result_bytes, result_table, survey_result
+    from masquerade.results.two_party_result import split_codebook, split_result
+    from masquerade.surveys.codebook import Codebook
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "REPORT_FORMATS",

@@ -7,7 +7,7 @@ from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.level import CLEAR
-from masquerade.results.split_result import split_methods
+from masquerade.results.two_party_result import split_methods
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {

@@ -5,24 +5,33 @@ chooses among people of different price, level and privacy left. It sees reports
 answers.
 """
 
-from masquerade.selection.greedy import GroupError, group_error
-from masquerade.selection.history import Biases, History, VarianceComponents
-from masquerade.selection.planning import (
-    Precision,
-    TwoPartySums,
-    parse_plan,
-    participants_needed,
-    precision_of,
-)
-from masquerade.selection.policies import predicted_error
-from masquerade.selection.pool import Pool
-from masquerade.selection.quotas import (
-    LevelOffer,
-    quotas_by_level,
-    quotas_of_wave,
-    worth_by_level,
-)
-from masquerade.selection.selection import POLICIES, Selection, next_wave, select
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.selection.greedy import GroupError, group_error
+    from masquerade.selection.history import Biases, History, VarianceComponents
+    from masquerade.selection.planning import (
+        Precision,
+        TwoPartySums,
+        parse_plan,
+        participants_needed,
+        precision_of,
+    )
+    from masquerade.selection.policies import predicted_error
+    from masquerade.selection.pool import Pool
+    from masquerade.selection.quotas import (
+        LevelOffer,
+        quotas_by_level,
+        quotas_of_wave,
+        worth_by_level,
+    )
+    from masquerade.selection.selection import POLICIES, Selection, next_wave, select
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "POLICIES",

@@ -6,18 +6,27 @@ level; `codebook` is what one has to know of it to make sense of its reports.
 `two_party_encoding` lays its responses out as sums for two parties.
 """
 
-from masquerade.surveys.codebook import Codebook
-from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
-from masquerade.surveys.questions import (
-    Choice,
-    Comparison,
-    Number,
-    Question,
-    Rating,
-    SeveralOf,
-    question_from_json,
-)
-from masquerade.surveys.two_party_encoding import Encoding, QuestionSums
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.surveys.codebook import Codebook
+    from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
+    from masquerade.surveys.questions import (
+        Choice,
+        Comparison,
+        Number,
+        Question,
+        Rating,
+        SeveralOf,
+        question_from_json,
+    )
+    from masquerade.surveys.two_party_encoding import Encoding, QuestionSums
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "Choice",

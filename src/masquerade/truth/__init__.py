@@ -6,69 +6,78 @@ come truths with posteriors, reliabilities and remarks, or shares with intervals
 and masks.
 """
 
-from masquerade.surveys.survey import ESTIMATORS
-from masquerade.truth.accuracy import (
-    accuracy,
-    calibration_table,
-    error_rate,
-    error_rate_change,
-    expected_calibration_error,
-    mean_absolute_error,
-    root_mean_squared_error,
-    scored,
-)
-from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
-from masquerade.truth.auto import Auto
-from masquerade.truth.bayesian_combination import BayesianCombination
-from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.categorical import (
-    CategoricalEstimator,
-    reliability_intervals,
-    truth_share_intervals,
-)
-from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
-from masquerade.truth.diagnostics import Components, Remark, components
-from masquerade.truth.error_bounds import (
-    FlipProduct,
-    Formula,
-    importance,
-    important_workers,
-    masked_accuracy,
-    published_error_formula,
-    weighted_vote_bound,
-)
-from masquerade.truth.estimate import Estimate, shown_shares
-from masquerade.truth.estimator import Estimator
-from masquerade.truth.expected_margin import ReportVariance, expected_margin, report_variance
-from masquerade.truth.forecast import Expected, Forecast, forecast
-from masquerade.truth.glad import GLAD
-from masquerade.truth.level_means import LevelMean, level_mean
-from masquerade.truth.level_shares import LevelShares, level_shares
-from masquerade.truth.levels import Combination, Heterogeneity
-from masquerade.truth.methods import METHODS, method_named
-from masquerade.truth.numeric import (
-    CATD,
-    ChannelEM,
-    ConfidenceAware,
-    GaussianTruth,
-    HeavyTail,
-    Mean,
-    Median,
-    Moments,
-    NumericAuto,
-    NumericEstimator,
-    QualityWeighted,
-    Reliability,
-)
-from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
-from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
-from masquerade.truth.report_mechanisms import ReportMechanisms
-from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
-from masquerade.truth.subtypes import Subtypes
-from masquerade.truth.truth_discovery import TruthDiscovery
-from masquerade.truth.two_coin import TwoCoin
-from masquerade.truth.voting import MajorityVote, WeightedVote
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from masquerade.lazy import lazy_room
+
+if TYPE_CHECKING:
+    from masquerade.surveys.survey import ESTIMATORS
+    from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
+    from masquerade.truth.auto import Auto
+    from masquerade.truth.bayesian_combination import BayesianCombination
+    from masquerade.truth.bounded_reports import BoundedReport
+    from masquerade.truth.categorical import (
+        CategoricalEstimator,
+        reliability_intervals,
+        truth_share_intervals,
+    )
+    from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
+    from masquerade.truth.diagnostics import Components, Remark, components
+    from masquerade.truth.error_bounds import (
+        FlipProduct,
+        Formula,
+        importance,
+        important_workers,
+        masked_accuracy,
+        published_error_formula,
+        weighted_vote_bound,
+    )
+    from masquerade.truth.estimate import Estimate, shown_shares
+    from masquerade.truth.estimator import Estimator
+    from masquerade.truth.forecasts import Expected, Forecast, forecast
+    from masquerade.truth.glad import GLAD
+    from masquerade.truth.level_means import LevelMean, level_mean
+    from masquerade.truth.levels import Combination, Heterogeneity
+    from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
+    from masquerade.truth.methods import METHODS, method_named
+    from masquerade.truth.numeric import (
+        CATD,
+        ChannelEM,
+        ConfidenceAware,
+        GaussianTruth,
+        HeavyTail,
+        Mean,
+        Median,
+        Moments,
+        NumericAuto,
+        NumericEstimator,
+        QualityWeighted,
+        Reliability,
+    )
+    from masquerade.truth.one_coin import OneCoin
+    from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
+    from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
+    from masquerade.truth.report_mechanisms import ReportMechanisms
+    from masquerade.truth.scores import (
+        accuracy,
+        calibration_table,
+        error_rate,
+        error_rate_change,
+        expected_calibration_error,
+        mean_absolute_error,
+        root_mean_squared_error,
+        scored,
+    )
+    from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
+    from masquerade.truth.shares_over_levels import LevelShares, level_shares
+    from masquerade.truth.subtypes import Subtypes
+    from masquerade.truth.truth_discovery import TruthDiscovery
+    from masquerade.truth.two_coin import TwoCoin
+    from masquerade.truth.voting import MajorityVote, WeightedVote
+else:
+    __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
     "CATD",

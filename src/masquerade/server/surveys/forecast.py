@@ -90,7 +90,7 @@ def error_by_cost(
 
 def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> list[dict[str, Any]]:
     """Return how wide the 95 % interval of each question's estimate will be."""
-    from masquerade.truth.expected_margin import expected_margin, report_variance
+    from masquerade.truth.margins import expected_margin, report_variance
 
     if survey.two_parties is not None:
         return _split_margins(survey, sum(people.values()))
@@ -147,7 +147,7 @@ def offers_of(
 ) -> list[LevelOffer]:
     """Return the people at each level, as a selection sees them."""
     from masquerade.selection import LevelOffer
-    from masquerade.truth.expected_margin import report_variance
+    from masquerade.truth.margins import report_variance
 
     found = []
     for offered in survey.levels:

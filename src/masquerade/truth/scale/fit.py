@@ -16,7 +16,6 @@ from masquerade.answers import Truths
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
-from masquerade.truth.accuracy import chances_of_truth
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.dawid_skene import DawidSkene, DawidSkeneModel, OneCoinDawidSkene
 from masquerade.truth.diagnostics import Components
@@ -37,6 +36,7 @@ from masquerade.truth.scale.coded_partition import Names, PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partition, Partitions
+from masquerade.truth.scores import chances_of_truth
 from masquerade.truth.ties import Ties, chances, pick, winners
 from masquerade.truth.truth_discovery import DiscoveryModel, TruthDiscovery
 from masquerade.truth.voting import MajorityVote, VotingModel

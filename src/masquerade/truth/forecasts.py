@@ -15,10 +15,10 @@ from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import Presence
-from masquerade.truth.accuracy import accuracy, mean_absolute_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.methods import method_named
+from masquerade.truth.scores import accuracy, mean_absolute_error
 from masquerade.truth.voting import MajorityVote
 
 #: Makes up a crowd's true answers and the truths of its tasks, such as

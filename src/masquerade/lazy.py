@@ -1,0 +1,73 @@
+"""Lazy rooms: a room's public names are imported when they are first used (PEP 562).
+
+Importing a room then costs next to nothing, and a command loads only what it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+#: How alike a name must be to be suggested, from 0 to 1.
+ALIKE = 0.6
+
+
+def lazy_room(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the functions ``__getattr__`` and ``__dir__`` of a room.
+
+    A room imports its public names under ``if TYPE_CHECKING``, where editors and type checkers read
+    them. The same lines are read here, so that each name is written once.
+
+    Parameters
+    ----------
+    room : str
+        The ``__name__`` of the room's package, which has an ``__all__``.
+    """
+    package = sys.modules[room]
+    with open(str(package.__file__), encoding="utf-8") as source:
+        homes = dict(_imports(ast.parse(source.read())))
+
+    def attribute(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            hint = suggestion(name, [*package.__all__])
+            raise AttributeError(f"module {room!r} has no attribute {name!r}.{hint}")
+        if home == room:  # a room of the package
+            return import_module(f"{room}.{name}")
+        value = getattr(import_module(home), name)
+        setattr(package, name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted(package.__all__)
+
+    return attribute, names
+
+
+def _imports(tree: ast.Module) -> Iterable[tuple[str, str]]:
+    """Yield each name that a module imports for types, and the module that holds it."""
+    for block in tree.body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom):
+                    for alias in line.names:
+                        yield alias.asname or alias.name, str(line.module)
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" with the name that is most alike, or nothing.
+
+    Examples
+    --------
+    >>> suggestion("majority_vote", ["majority-vote", "glad"])
+    " Did you mean 'majority-vote'?"
+    >>> suggestion("x", ["majority-vote", "glad"])
+    ''
+    """
+    folded = {other.lower().replace("_", "-"): other for other in names}
+    close = difflib.get_close_matches(name.lower().replace("_", "-"), folded, 1, ALIKE)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
