@@ -254,6 +254,8 @@ def test_tampering_with_a_cost_is_found(services: Services) -> None:
                     COST.c.digest == used
                 )
             ).one()
+        # A transaction of its own: one that has read before cannot write once another wrote.
+        with services.engine.connect() as connection:
             connection.execute(update(COST).where(COST.c.digest == used).values(**change))
             connection.commit()
         with pytest.raises(BrokenChain):
