@@ -46,6 +46,10 @@ endif
 demo: $(VENV)/.demo
 	$(BIN)/masquerade demo
 
+# Some images forbid Python to keep bytecode. Tests start a hundred processes, and each would then
+# compile whatever it imports anew.
+test test-all test-lowest: export PYTHONDONTWRITEBYTECODE :=
+
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 test: lint test-web

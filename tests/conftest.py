@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import os
@@ -202,6 +203,12 @@ def waiting_for_the_disk() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "_prepare_sqlite", prepare)
         yield real
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests, which stay to the end, out of every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
